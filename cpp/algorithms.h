@@ -1,0 +1,88 @@
+// Every function of a lattice, declared; each is defined in the file of decode/ that its paper's name leads to.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "arena.h"
+#include "hierarchy.h"
+#include "lattice.h"
+
+namespace tagwright {
+
+// What a caller may set; each decoder reads its own.
+struct Options {
+  size_t k = 1;
+  size_t width = 8;         // beam: partial paths a column keeps
+  bool expand_all = false;  // staggered: split every column, not only those the path needs
+  int bound = 6;            // astar: level of the coarse lattice that looks ahead; -1: Huang's equation 9
+  size_t extra = 2;         // iterative_viterbi_astar: k' = extra * k
+};
+
+// Paths, best first; none where every path is forbidden.
+struct Answer {
+  std::vector<Path> paths;
+  Work work;
+};
+
+using Decode = Answer (*)(const Lattice&, const Options&, Arena&);
+
+// --- decode/viterbi.cpp, decode/kbest_viterbi.cpp ---
+Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena);
+Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena);
+// viterbi for several sentences over one edge matrix, which is walked once for all of them; k = 1.
+std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, Arena& arena);
+// Whether walking the matrix once for several sentences pays: it is dense, shared and larger than the cache.
+bool together_pays(const Edges& edges);
+// alpha[t * L + y]: score of the best path that ends in label y of column t, summed from left to right.
+double* forward_scores(const Lattice& lattice, Arena& arena, Work& work);
+
+// --- decode/beam.cpp ---
+Answer beam(const Lattice& lattice, const Options& options, Arena& arena);
+
+// --- decode/carpediem.cpp ---
+Answer carpediem(const Lattice& lattice, const Options& options, Arena& arena);
+
+// --- decode/astar.cpp ---
+Answer astar(const Lattice& lattice, const Options& options, Arena& arena);
+Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena);
+
+// A lattice as A* sees it: columns 0 .. T-1 in the order in which they are searched.
+struct Graph {
+  size_t T;
+  std::function<size_t(size_t t)> size;
+  // out[q]: node score of q in the first column, plus ahead.
+  std::function<void(double* out)> first;
+  // out[q]: edge score from node p of column t to q of column t + 1, plus q's node score, plus ahead of q.
+  std::function<void(size_t t, size_t p, double* out)> next;
+  // What A* believes is still to come behind node q of column t; never less than the truth.
+  std::function<double(size_t t, size_t q)> ahead;
+};
+// Up to k best paths as positions in their columns, best first, with their scores.
+struct GraphPath {
+  std::vector<int32_t> at;  // [t]
+  double score;
+};
+std::vector<GraphPath> search_astar(const Graph& graph, size_t k, Work& work);
+
+// --- decode/refine.cpp ---
+Answer staggered(const Lattice& lattice, const Options& options, Arena& arena);
+Answer iterative_astar(const Lattice& lattice, const Options& options, Arena& arena);
+Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena);
+// A bound on what is still to come behind each label: backward scores of the chain's lattice with 2^level labels
+// and one block a column. ahead: [t * L + y].
+double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work);
+
+// --- decoders.cpp ---
+struct Decoder {
+  std::string_view name;
+  std::string_view paper;
+  bool exact;
+  bool kbest;
+  Decode decode;
+};
+std::span<const Decoder> decoders();
+
+}  // namespace tagwright

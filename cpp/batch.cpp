@@ -1,0 +1,136 @@
+#include "batch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace tagwright {
+namespace {
+
+// Why there is no answer, found by looking again.
+std::string no_path(const Lattice& lattice, const Options& options, Arena& arena) {
+  Work work;
+  const double* alpha = forward_scores(lattice, arena, work);
+  for (size_t t = 0; t < lattice.T; ++t) {
+    const double* column = alpha + t * lattice.L;
+    if (std::all_of(column, column + lattice.L, [](double score) { return score == kNever; }))
+      return "no path: -inf scores forbid every labelling; token " + std::to_string(t) +
+             " is the first that none reaches";
+  }
+  const double* last = alpha + (lattice.T - 1) * lattice.L;
+  bool any = false;
+  for (size_t y = 0; y < lattice.L; ++y) any = any || last[y] + lattice.edges.stop(y) > kNever;
+  if (!any) return "no path: every labelling that reaches the last token has a stop score of -inf";
+  return "a beam of width " + std::to_string(std::max(options.width, options.k)) +
+         " lost every path to -inf scores; widen it or use an exact decoder";
+}
+
+// Sentences over one large dense matrix are worth decoding together, those of like length beside each other.
+std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, const Decoder& decoder,
+                                       const Options& options) {
+  std::vector<size_t> order(sentences.size());
+  std::iota(order.begin(), order.end(), 0);
+  const bool together = decoder.decode == viterbi && options.k == 1;
+  std::vector<std::vector<size_t>> units;
+  constexpr size_t kTogether = 32, kBytes = size_t{256} << 20;
+  if (together)
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sentences[a].T > sentences[b].T; });
+  size_t bytes = 0;
+  for (const size_t s : order) {
+    const Edges* edges = sentences[s].edges;
+    const size_t needs = sentences[s].T * edges->L() * sizeof(double);
+    if (together && !units.empty() && units.back().size() < kTogether && bytes + needs < kBytes &&
+        sentences[units.back()[0]].edges == edges && together_pays(*edges)) {
+      units.back().push_back(s);
+      bytes += needs;
+    } else {
+      units.push_back({s});
+      bytes = needs;
+    }
+  }
+  return units;
+}
+
+}  // namespace
+
+std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
+                               size_t threads) {
+  std::vector<Answer> answers(sentences.size());
+  std::vector<std::exception_ptr> errors(sentences.size());
+  const std::vector<std::vector<size_t>> work = units(sentences, decoder, options);
+
+  const auto decode_unit = [&](const std::vector<size_t>& unit, Arena& arena) {
+    arena.reset();
+    std::vector<Lattice> lattices;
+    lattices.reserve(unit.size());
+    std::vector<size_t> whose;
+    for (const size_t s : unit) {
+      try {
+        const Sentence& sentence = sentences[s];
+        lattices.emplace_back(*sentence.edges, sentence.T, sentence.nodes, sentence.on);
+        if (sentence.T == 0) {
+          lattices.pop_back();
+          answers[s].paths.push_back({});
+        } else {
+          whose.push_back(s);
+        }
+      } catch (...) {
+        errors[s] = std::current_exception();
+      }
+    }
+    if (lattices.empty()) return;
+    if (lattices.size() > 1) {
+      std::vector<const Lattice*> pointers;
+      for (const Lattice& lattice : lattices) pointers.push_back(&lattice);
+      std::vector<Answer> made = viterbi_together(pointers, arena);
+      for (size_t q = 0; q < made.size(); ++q) answers[whose[q]] = std::move(made[q]);
+    } else {
+      answers[whose[0]] = decoder.decode(lattices[0], options, arena);
+    }
+    for (size_t q = 0; q < whose.size(); ++q) {
+      std::vector<Path>& paths = answers[whose[q]].paths;
+      if (paths.empty()) throw std::invalid_argument(no_path(lattices[q], options, arena));
+      // Decoders sum in their own order; the reported scores may differ from theirs in the last bits.
+      std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
+    }
+  };
+
+  std::atomic<size_t> next{0};
+  const auto worker = [&] {
+    Arena arena;
+    for (size_t u = next++; u < work.size(); u = next++) {
+      try {
+        decode_unit(work[u], arena);
+      } catch (...) {
+        // Whatever of the unit has no answer is charged to the first of them.
+        for (const size_t s : work[u]) {
+          if (!answers[s].paths.empty() || errors[s]) continue;
+          errors[s] = std::current_exception();
+          break;
+        }
+      }
+    }
+  };
+  std::vector<std::thread> crew;
+  const size_t useful = std::min(threads, work.size());
+  for (size_t n = 1; n < useful; ++n) crew.emplace_back(worker);
+  worker();
+  for (std::thread& thread : crew) thread.join();
+
+  for (size_t s = 0; s < sentences.size(); ++s) {
+    if (!errors[s]) continue;
+    if (sentences.size() == 1) std::rethrow_exception(errors[s]);
+    try {
+      std::rethrow_exception(errors[s]);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("sentence " + std::to_string(s) + ": " + error.what());
+    }
+  }
+  return answers;
+}
+
+}  // namespace tagwright

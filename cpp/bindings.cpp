@@ -1,0 +1,181 @@
+// The Python face of the core: the only file that includes nanobind. Shapes and types are checked here or before;
+// nothing behind this file sees an array.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+#include "batch.h"
+#include "kernels/kernels.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tagwright {
+namespace {
+
+using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using IntArray = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using RealArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Scores scores_of(const AnyArray& array) {
+  if (array.dtype() == nb::dtype<float>()) return {static_cast<const float*>(array.data()), nullptr};
+  if (array.dtype() == nb::dtype<double>()) return {nullptr, static_cast<const double*>(array.data())};
+  throw std::invalid_argument("scores must be float32 or float64");
+}
+
+template <class Array>
+auto span_of(const Array& array) {
+  return std::span(array.data(), array.shape(0));
+}
+
+void need(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+// Holds an array's memory while the core borrows it; given back under the GIL whoever lets go of it.
+std::shared_ptr<void> keeper(AnyArray array) {
+  return {new AnyArray(std::move(array)), [](void* held) {
+            nb::gil_scoped_acquire gil;
+            delete static_cast<AnyArray*>(held);
+          }};
+}
+
+template <class V>
+auto to_numpy(std::vector<V> values, std::vector<size_t> shape) {
+  auto* held = new std::vector<V>(std::move(values));
+  nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
+  return nb::ndarray<nb::numpy, V>(held->data(), shape.size(), shape.data(), owner);
+}
+
+std::unique_ptr<Edges> edges_from_matrix(AnyArray scores) {
+  need(scores.ndim() == 2 && scores.shape(0) == scores.shape(1) && scores.shape(0) > 0,
+       "edge scores must have shape (L, L) with L > 0");
+  const size_t L = scores.shape(0);
+  const Scores view = scores_of(scores);
+  std::shared_ptr<void> keep = keeper(std::move(scores));
+  nb::gil_scoped_release release;
+  return Edges::dense(L, view, std::move(keep));
+}
+
+std::unique_ptr<Edges> edges_from_steps(AnyArray scores) {
+  need(scores.ndim() == 3 && scores.shape(1) == scores.shape(2) && scores.shape(1) > 0,
+       "edge scores must have shape (T-1, L, L) with L > 0");
+  const size_t steps = scores.shape(0), L = scores.shape(1);
+  const Scores view = scores_of(scores);
+  std::shared_ptr<void> keep = keeper(std::move(scores));
+  nb::gil_scoped_release release;
+  return Edges::stepwise(L, steps, view, std::move(keep));
+}
+
+std::unique_ptr<Edges> edges_from_exceptions(size_t L, double fallback, IntArray previous, IntArray current,
+                                             RealArray scores) {
+  need(L > 0 && L <= std::numeric_limits<int32_t>::max() / 2, "L must be between 1 and 2**30");
+  need(previous.shape(0) == current.shape(0) && previous.shape(0) == scores.shape(0),
+       "previous, current and scores must have the same length");
+  return Edges::sparse(L, fallback, span_of(previous), span_of(current), span_of(scores));
+}
+
+nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
+                 const std::optional<std::vector<std::optional<std::vector<std::vector<int32_t>>>>>& switched_on,
+                 size_t decoder, size_t k, size_t width, bool expand_all, int bound, size_t extra, size_t threads) {
+  need(decoder < decoders().size(), "no such decoder");
+  need(k >= 1 && width >= 1 && extra >= 1 && threads >= 1, "k, width, extra and threads must be at least 1");
+  need(k == 1 || decoders()[decoder].kbest, "this decoder gives one path only");
+  need(edges.size() == 1 || edges.size() == nodes.size(), "edges: one, or one a sentence");
+  need(!switched_on || switched_on->size() == nodes.size(), "switched_on: one a sentence");
+  std::vector<Sentence> sentences(nodes.size());
+  for (size_t s = 0; s < nodes.size(); ++s) {
+    const Edges* own = edges.size() == 1 ? edges[0] : edges[s];
+    need(own && nodes[s].ndim() == 2 && nodes[s].shape(1) == own->L(), "node scores must have shape (T, L)");
+    const auto* on = switched_on && (*switched_on)[s] ? &*(*switched_on)[s] : nullptr;
+    sentences[s] = {nodes[s].shape(0), scores_of(nodes[s]), own, on};
+  }
+  const Options options{.k = k, .width = width, .expand_all = expand_all, .bound = bound, .extra = extra};
+  std::vector<int32_t> labels;
+  std::vector<double> scores;
+  std::vector<int64_t> counts, work;
+  {
+    nb::gil_scoped_release release;
+    for (const Answer& answer : decode_all(sentences, decoders()[decoder], options, threads)) {
+      for (const Path& path : answer.paths) {
+        labels.insert(labels.end(), path.labels.begin(), path.labels.end());
+        scores.push_back(path.score);
+      }
+      counts.push_back(static_cast<int64_t>(answer.paths.size()));
+      for (const uint64_t n : {answer.work.rounds, answer.work.nodes, answer.work.edges})
+        work.push_back(static_cast<int64_t>(n));
+    }
+  }
+  const size_t S = counts.size(), P = scores.size(), N = labels.size();
+  return nb::make_tuple(to_numpy(std::move(labels), {N}), to_numpy(std::move(scores), {P}),
+                        to_numpy(std::move(counts), {S}), to_numpy(std::move(work), {S, 3}));
+}
+
+double score(AnyArray nodes, const Edges& edges, const std::optional<std::vector<std::vector<int32_t>>>& switched_on,
+             IntArray labels) {
+  need(nodes.ndim() == 2 && nodes.shape(1) == edges.L(), "node scores must have shape (T, L)");
+  need(labels.shape(0) == nodes.shape(0), "a path has one label a token");
+  for (const int32_t y : span_of(labels)) need(y >= 0 && static_cast<size_t>(y) < edges.L(), "no such label");
+  const Lattice lattice(edges, nodes.shape(0), scores_of(nodes), switched_on ? &*switched_on : nullptr);
+  return path_score(lattice, span_of(labels));
+}
+
+}  // namespace
+}  // namespace tagwright
+
+NB_MODULE(_core, m) {
+  using namespace tagwright;
+  m.doc() = "The native core of tagwright.";
+  kernels();  // A bad TAGWRIGHT_SIMD is told at import, not at the first decoding.
+  m.def("simd", [] { return std::string(kernels().name); }, "The kernel level in use: 'avx2' or 'base'.");
+  m.def(
+      "decoders",
+      [] {
+        nb::list rows;
+        for (const Decoder& d : decoders())
+          rows.append(nb::make_tuple(std::string(d.name), std::string(d.paper), d.exact, d.kbest));
+        return rows;
+      },
+      nb::sig("def decoders() -> list[tuple[str, str, bool, bool]]"),
+      "The decoder table: rows of name, paper, exact, kbest.");
+
+  nb::class_<Edges>(m, "Edges")
+      .def_static("from_matrix", &edges_from_matrix, "scores"_a)
+      .def_static("from_steps", &edges_from_steps, "scores"_a)
+      .def_static("from_exceptions", &edges_from_exceptions, "L"_a, "default"_a, "previous"_a, "current"_a, "scores"_a)
+      .def("find_exceptions", &Edges::find_exceptions, "share"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("set_start", [](Edges& e, RealArray scores) { e.set_start(span_of(scores)); }, "scores"_a)
+      .def("set_stop", [](Edges& e, RealArray scores) { e.set_stop(span_of(scores)); }, "scores"_a)
+      .def("set_order", [](Edges& e, IntArray labels) { e.set_order(span_of(labels)); }, "labels"_a)
+      .def(
+          "set_corrections",
+          [](Edges& e, size_t sets, IntArray set, IntArray previous, IntArray current, RealArray scores) {
+            need(set.shape(0) == previous.shape(0) && set.shape(0) == current.shape(0) &&
+                     set.shape(0) == scores.shape(0),
+                 "set, previous, current and scores must have the same length");
+            e.set_corrections(sets, span_of(set), span_of(previous), span_of(current), span_of(scores));
+          },
+          "sets"_a, "set"_a, "previous"_a, "current"_a, "scores"_a)
+      .def("prepare", [](const Edges& e) { e.chain(); }, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("L", &Edges::L)
+      .def_prop_ro("is_sparse", &Edges::is_sparse)
+      .def_prop_ro("is_stepwise", &Edges::is_stepwise)
+      .def_prop_ro("default", &Edges::fallback)
+      .def_prop_ro("exceptions", [](const Edges& e) { return e.rows().count(); })
+      .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().sets(); });
+
+  m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "decoder"_a, "k"_a, "width"_a, "expand_all"_a,
+        "bound"_a, "extra"_a, "threads"_a,
+        "Labels of all paths one behind the other, their scores, paths a sentence, and rounds, nodes, edges a "
+        "sentence.");
+  m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,
+        "The score of one path, summed from left to right in double precision.");
+}

@@ -1,0 +1,126 @@
+// Beam search from left to right (Huang et al. 2012, Table 1): approximate, and the first floor of every refinement.
+//
+// A column keeps `width` partial paths, at most k of them with the same last label: for k = 1 these are the best
+// labels, each with its best partial path. With width >= k * L nothing is lost and the answer is exact.
+#include <algorithm>
+
+#include "algorithms.h"
+#include "kernels/kernels.h"
+
+namespace tagwright {
+namespace {
+
+struct Partial {
+  double score;
+  int32_t label, before;  // before: index of the partial path it extends
+};
+
+bool better(const Partial& a, const Partial& b) {
+  return a.score != b.score ? a.score > b.score : a.label != b.label ? a.label < b.label : a.before < b.before;
+}
+
+// scores[j]: the partial path `from` extended by label j of column t.
+void extend(const Lattice& lattice, size_t t, const Partial* from, double* row, double* scores) {
+  const size_t L = lattice.L;
+  const Scores nodes = lattice.nodes.from(t * L);
+  if (!from) {
+    for (size_t j = 0; j < L; ++j) scores[j] = lattice.edges.start(j) + nodes[j];
+    return;
+  }
+  const size_t i = static_cast<size_t>(from->label);
+  if (lattice.edges.has_matrix() && !lattice.patched()) {
+    const Scores edges = lattice.edges.matrix(t - 1).from(i * L);
+    if (edges.f && nodes.f) return kernels().extend_ff(from->score, edges.f, nodes.f, L, scores);
+    if (edges.d && nodes.d) return kernels().extend_dd(from->score, edges.d, nodes.d, L, scores);
+  }
+  lattice.row(t - 1, i, row);
+  for (size_t j = 0; j < L; ++j) scores[j] = (from->score + row[j]) + nodes[j];
+}
+
+// A score that at least n of the values reach, found without sorting them: the n-th best of the best of each run.
+double reached_by(const double* values, size_t count, size_t n) {
+  constexpr size_t kRun = 16;
+  const size_t runs = count / kRun;
+  if (runs < n) return kNever;
+  std::vector<double> best(runs);
+  for (size_t r = 0; r < runs; ++r) best[r] = *std::max_element(values + r * kRun, values + (r + 1) * kRun);
+  const auto nth = best.begin() + static_cast<ptrdiff_t>(n - 1);
+  std::nth_element(best.begin(), nth, best.end(), std::greater<>());
+  return *nth;
+}
+
+}  // namespace
+
+Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
+  const size_t T = lattice.T, L = lattice.L, width = std::max(options.width, options.k);
+  Answer answer;
+  answer.work.rounds = 1;
+  std::vector<std::vector<Partial>> kept(T);
+  double* row = arena.array<double>(L);
+  double* scores = arena.array<double>(L);
+  double* best = arena.array<double>(L);  // [j], over all partial paths
+  int32_t* found = arena.array<int32_t>(L);
+  std::vector<Partial> candidates;
+  const Partial nothing{0, -1, -1};
+  for (size_t t = 0; t < T; ++t) {
+    const std::span<const Partial> before = t ? std::span<const Partial>(kept[t - 1]) : std::span(&nothing, 1);
+    if (before.size() == 1 && width == 1) {
+      extend(lattice, t, t ? &before[0] : nullptr, row, scores);
+      const size_t y = kernels().argmax_d(scores, L);
+      if (scores[y] != kNever) kept[t].push_back({scores[y], static_cast<int32_t>(y), 0});
+    } else {
+      std::fill(best, best + L, kNever);
+      for (size_t p = 0; p < before.size(); ++p) {
+        extend(lattice, t, t ? &before[p] : nullptr, row, scores);
+        for (size_t j = 0; j < L; ++j) best[j] = scores[j] > best[j] ? scores[j] : best[j];
+      }
+      const double least = reached_by(best, L, width);
+      candidates.clear();
+      for (size_t p = 0; p < before.size(); ++p) {
+        extend(lattice, t, t ? &before[p] : nullptr, row, scores);
+        const size_t n = kernels().at_least_d(scores, L, least, found);
+        for (size_t q = 0; q < n; ++q) {
+          const double score = scores[found[q]];
+          if (score != kNever) candidates.push_back({score, found[q], static_cast<int32_t>(p)});
+        }
+      }
+      // At most k partial paths a label: those beyond can end in no answer.
+      if (before.size() > options.k) {
+        std::sort(candidates.begin(), candidates.end(), [](const Partial& a, const Partial& b) {
+          return a.label != b.label ? a.label < b.label : better(a, b);
+        });
+        size_t n = 0, same = 0;
+        for (size_t c = 0; c < candidates.size(); ++c) {
+          same = c && candidates[c].label == candidates[c - 1].label ? same + 1 : 0;
+          if (same < options.k) candidates[n++] = candidates[c];
+        }
+        candidates.resize(n);
+      }
+      const size_t n = std::min(width, candidates.size());
+      std::partial_sort(candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(n), candidates.end(), better);
+      kept[t].assign(candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(n));
+    }
+    answer.work.nodes += kept[t].size();
+    answer.work.edges += t ? before.size() * L : 0;
+    if (kept[t].empty()) return answer;
+  }
+  std::vector<Partial> ends = kept[T - 1];
+  for (size_t e = 0; e < ends.size(); ++e) {
+    ends[e].score += lattice.edges.stop(static_cast<size_t>(ends[e].label));
+    ends[e].before = static_cast<int32_t>(e);
+  }
+  std::erase_if(ends, [](const Partial& e) { return e.score == kNever; });
+  std::sort(ends.begin(), ends.end(), better);
+  for (size_t e = 0; e < std::min(options.k, ends.size()); ++e) {
+    Path path{std::vector<int32_t>(T), ends[e].score};
+    size_t at = static_cast<size_t>(ends[e].before);
+    for (size_t t = T; t-- > 0;) {
+      path.labels[t] = kept[t][at].label;
+      at = static_cast<size_t>(kept[t][at].before);
+    }
+    answer.paths.push_back(std::move(path));
+  }
+  return answer;
+}
+
+}  // namespace tagwright

@@ -1,0 +1,532 @@
+// refine: search a coarse lattice, split the blocks its best path passes through, search again.
+//
+// staggered decoding, or iterative Viterbi (Kaji et al. 2010; Huang et al. 2012, Algorithms 1 and 2),
+// iterative A* (Huang, section 4.2) and iterative Viterbi A* (Huang, Algorithm 4) are this one loop with three
+// searches. Nodes whose bound is below the floor, a score already reached, are dropped for good.
+//
+// Differs from the papers in three ways that change no answer. A label that comes out of a block takes over the
+// block's bounds but for its own node score, which is known. Within a step, a node is passed over when its score
+// plus its largest edge beats nothing reached so far (CarpeDiem's limit), so that few of the edges are looked at.
+// And all comparisons with the floor leave room for rounding.
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms.h"
+#include "kernels/kernels.h"
+
+namespace tagwright {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
+// The live nodes of one column, labels before blocks.
+struct Column {
+  size_t size = 0, labels = 0;
+  int32_t* id = nullptr;
+  double* n = nullptr;           // node score, with start and stop
+  double* bound[2] = {};         // [0]: best way into the node, [1]: best way on from it; without the node itself
+  int32_t* before = nullptr;     // position of the best node one step back in the last pass; -1: not asked yet
+};
+
+// Edge scores or bounds from one node to all nodes of the neighbouring column.
+struct Row {
+  Scores label;  // [y * stride]; no pointer where only exceptions are kept
+  size_t stride = 1;
+  const double* block = nullptr;  // [b * block_stride]
+  size_t block_stride = 1;
+};
+
+// The coarse lattice of one sentence.
+class Coarse {
+ public:
+  Coarse(const Lattice& lattice, const Hierarchy& hierarchy, Arena& arena)
+      : lattice_(lattice), hierarchy_(hierarchy), arena_(arena), columns_(lattice.T) {
+    for (size_t t = 0; t + 1 < lattice.T && (t == 0 || lattice.edges.is_stepwise()); ++t)
+      bounds_.push_back(&lattice.edges.chain_bounds(t));
+    const size_t L = lattice.L, B = hierarchy.blocks.size();
+    block_node_ = arena.array<double>(lattice.T * B);
+    double* ends = nullptr;
+    for (size_t t = 0; t < lattice.T; ++t) {
+      const bool end = (t == 0 && !lattice.edges.start().empty()) ||
+                       (t + 1 == lattice.T && !lattice.edges.stop().empty());
+      if (end) {
+        if (!ends) ends = arena.array<double>(L);
+        for (size_t y = 0; y < L; ++y) ends[y] = lattice.end_node(t, y);
+        block_scores(hierarchy, ends, block_node_ + t * B);
+      } else {
+        block_scores(hierarchy, lattice.nodes.from(t * L), block_node_ + t * B);
+      }
+      columns_[t] = make_column(t, hierarchy.roots);
+    }
+    if (lattice.patched()) {
+      patches_.resize(lattice.T - 1);
+      for (size_t t = 0; t + 1 < lattice.T; ++t)
+        patches_[t] = bound_patch(lattice.patch(t), lattice.edges.chain_bounds(t), hierarchy);
+    }
+  }
+
+  size_t T() const { return lattice_.T; }
+  const Lattice& lattice() const { return lattice_; }
+  const Column& column(size_t t) const { return columns_[t]; }
+  bool is_label(int32_t id) const { return static_cast<size_t>(id) < lattice_.L; }
+
+  // Recomputes bound[direction] of every node from the columns before it in that direction (0: forward, Huang's
+  // equation 6; 1: backward, equation 7), dropping nodes on the way. False where a column loses all its nodes:
+  // there is no path.
+  bool pass(int direction, double floor, Work& work) {
+    direction_ = direction;
+    const double least = floor - lattice_.slack();
+    for (size_t s = 0; s < T(); ++s) {
+      Column& c = at(s);
+      if (s == 0) {
+        std::fill(c.bound[direction], c.bound[direction] + c.size, 0.0);
+      } else {
+        step(s, least, work);
+      }
+      drop(c, least);
+      if (c.size == 0) return false;
+      c.before = nullptr;
+      work.nodes += c.size;
+    }
+    return true;
+  }
+
+  // Score of the best coarse path to position q of the last column of the last pass.
+  double end_score(size_t q) const {
+    const Column& c = at(T() - 1);
+    return c.bound[direction_][q] + c.n[q];
+  }
+  size_t end_size() const { return at(T() - 1).size; }
+
+  // That path as positions in columns 0 .. T-1.
+  GraphPath trace(size_t q, Work& work) {
+    GraphPath path{std::vector<int32_t>(T()), end_score(q)};
+    for (size_t s = T(); s-- > 0;) {
+      path.at[column_of(s)] = static_cast<int32_t>(q);
+      if (s > 0) q = before(s, q, work);
+    }
+    return path;
+  }
+
+  // Whether that path holds labels only; stops at the first block.
+  bool all_labels(size_t q, Work& work) {
+    for (size_t s = T(); s-- > 0;) {
+      if (q >= at(s).labels) return false;
+      if (s > 0) q = before(s, q, work);
+    }
+    return true;
+  }
+
+  // The coarse lattice for A*, walked against the last pass, whose scores are what is ahead.
+  Graph against_pass() {
+    Graph graph;
+    graph.T = T();
+    graph.size = [this](size_t s) { return at(T() - 1 - s).size; };
+    graph.first = [this](double* out) {
+      for (size_t q = 0; q < end_size(); ++q) out[q] = end_score(q);
+    };
+    graph.next = [this](size_t s, size_t p, double* out) {
+      const Column& from = at(T() - 1 - s);
+      reach_back(T() - 1 - s, p, out);
+      for (size_t q = 0; q < at(T() - 2 - s).size; ++q) out[q] += from.n[p];
+    };
+    graph.ahead = [this](size_t s, size_t q) {
+      const Column& c = at(T() - 1 - s);
+      return c.bound[direction_][q] + c.n[q];
+    };
+    return graph;
+  }
+
+  // The coarse lattice for A* walked forward with Huang's equation 9 ahead.
+  Graph forward(std::vector<double>& ahead) {
+    ahead.assign(T(), 0);
+    for (size_t t = T(); t-- > 1;) {
+      const Column& c = columns_[t];
+      double edge = kNever;
+      for (size_t q = 0; q < columns_[t - 1].size; ++q) edge = std::max(edge, largest(t - 1, 0, columns_[t - 1].id[q]));
+      ahead[t - 1] = ahead[t] + (*std::max_element(c.n, c.n + c.size) + edge);
+    }
+    Graph graph;
+    graph.T = T();
+    graph.size = [this](size_t t) { return columns_[t].size; };
+    graph.first = [this, &ahead](double* out) {
+      for (size_t q = 0; q < columns_[0].size; ++q) out[q] = columns_[0].n[q] + ahead[0];
+    };
+    graph.next = [this, &ahead](size_t t, size_t p, double* out) {
+      const Column& to = columns_[t + 1];
+      gather(t, 0, columns_[t].id[p], to, out);
+      for (size_t q = 0; q < to.size; ++q) out[q] += to.n[q] + ahead[t + 1];
+    };
+    graph.ahead = [&ahead](size_t t, size_t) { return ahead[t]; };
+    return graph;
+  }
+
+  // Replaces a block by what it splits into, without what the floor rules out at once.
+  void split(size_t t, size_t q, double floor) {
+    const Column old = columns_[t];
+    const size_t L = lattice_.L;
+    const size_t m = static_cast<size_t>(old.id[q]) - L;
+    const Block& block = hierarchy_.blocks[m];
+    const double in = old.bound[0][q], out = old.bound[1][q];
+    const double least = (floor - lattice_.slack()) - (in + out);
+
+    Column c;
+    const size_t room = old.size + (block.last - block.first) + (block.next_last - block.next_first);
+    reserve(c, room);
+    const auto copy = [&](size_t from, size_t to) {
+      for (size_t p = from; p < to; ++p)
+        if (p != q) add(c, old.id[p], old.n[p], old.bound[0][p], old.bound[1][p]);
+    };
+    copy(0, old.labels);
+    if (hierarchy_.by_number && t > 0 && t + 1 < T()) {
+      const Scores run = lattice_.nodes.from(t * L + block.first);
+      found_.resize(block.last - block.first);
+      const size_t n = run.f ? kernels().at_least_f(run.f, found_.size(), least, found_.data())
+                             : kernels().at_least_d(run.d, found_.size(), least, found_.data());
+      for (size_t p = 0; p < n; ++p) {
+        const size_t r = static_cast<size_t>(found_[p]);
+        add(c, static_cast<int32_t>(block.first + r), run[r], in, out);
+      }
+    } else {
+      for (size_t r = block.first; r < block.last; ++r) {
+        const int32_t y = hierarchy_.order[r];
+        const double n = lattice_.end_node(t, static_cast<size_t>(y));
+        if (n >= least) add(c, y, n, in, out);
+      }
+    }
+    c.labels = c.size;
+    copy(old.labels, old.size);
+    for (size_t b = block.next_first; b < block.next_last; ++b) {
+      const double n = block_node(t, b);
+      if (n >= least) add(c, static_cast<int32_t>(L + b), n, in, out);
+    }
+    columns_[t] = c;
+  }
+
+  // Starts every column from these nodes instead of the hierarchy's roots.
+  void start_from(const std::vector<int32_t>& ids) {
+    for (size_t t = 0; t < T(); ++t) columns_[t] = make_column(t, ids);
+  }
+
+ private:
+  size_t column_of(size_t s) const { return direction_ == 0 ? s : T() - 1 - s; }
+  Column& at(size_t s) { return columns_[column_of(s)]; }
+  const Column& at(size_t s) const { return columns_[column_of(s)]; }
+  // The step between positions s - 1 and s.
+  size_t step_of(size_t s) const { return direction_ == 0 ? s - 1 : T() - 1 - s; }
+  double block_node(size_t t, size_t b) const { return block_node_[t * hierarchy_.blocks.size() + b]; }
+
+  void reserve(Column& c, size_t room) {
+    c.id = arena_.array<int32_t>(room);
+    c.n = arena_.array<double>(room);
+    c.bound[0] = arena_.array<double>(room);
+    c.bound[1] = arena_.array<double>(room);
+  }
+  static void add(Column& c, int32_t id, double n, double in, double out) {
+    c.id[c.size] = id;
+    c.n[c.size] = n;
+    c.bound[0][c.size] = in;
+    c.bound[1][c.size] = out;
+    ++c.size;
+  }
+  Column make_column(size_t t, const std::vector<int32_t>& ids) {
+    Column c;
+    reserve(c, ids.size());
+    for (const int32_t id : ids) {
+      const size_t at = static_cast<size_t>(id);
+      add(c, id, is_label(id) ? lattice_.end_node(t, at) : block_node(t, at - lattice_.L), kUnknown, kUnknown);
+      c.labels += is_label(id);
+    }
+    return c;
+  }
+
+  const Bounds& bounds_at(size_t t) const { return *bounds_[lattice_.edges.is_stepwise() ? t : 0]; }
+
+  // The edges of step t that leave `id` in a direction.
+  Row row(size_t t, int direction, int32_t id) const {
+    const Bounds& bounds = bounds_at(t);
+    const size_t L = bounds.L, B = bounds.B, a = static_cast<size_t>(id);
+    if (a < L) {
+      const Scores matrix = lattice_.edges.has_matrix() ? lattice_.edges.matrix(t) : Scores{};
+      if (direction == 0) return {matrix.f || matrix.d ? matrix.from(a * L) : matrix, 1, bounds.to.data() + a * B, 1};
+      return {matrix.f || matrix.d ? matrix.from(a) : matrix, L, bounds.from.data() + a, L};
+    }
+    const size_t m = a - L;
+    if (direction == 0) return {{nullptr, bounds.from.data() + m * L}, 1, bounds.between.data() + m * B, 1};
+    return {{nullptr, bounds.to.data() + m}, B, bounds.between.data() + m, B};
+  }
+
+  std::span<const Override> overrides(size_t t, int direction, int32_t id) const {
+    if (patches_.empty()) return {};
+    return direction == 0 ? patches_[t].row(id) : patches_[t].column(id);
+  }
+
+  // The best edge that leaves `id` in a direction.
+  double largest(size_t t, int direction, int32_t id) const {
+    const Bounds& bounds = bounds_at(t);
+    double best = (direction == 0 ? bounds.out : bounds.in)[static_cast<size_t>(id)];
+    for (const Override& e : overrides(t, direction, id)) best = std::max(best, e.score);
+    return best;
+  }
+
+  // out[q]: the edge that leaves `id` for node q of column c.
+  void gather(size_t t, int direction, int32_t id, const Column& c, double* out) const {
+    const Row from = row(t, direction, id);
+    if (from.label.f || from.label.d) {
+      for (size_t q = 0; q < c.labels; ++q) out[q] = from.label[static_cast<size_t>(c.id[q]) * from.stride];
+    } else {
+      const size_t a = static_cast<size_t>(id);
+      for (size_t q = 0; q < c.labels; ++q) {
+        const size_t b = static_cast<size_t>(c.id[q]);
+        out[q] = direction == 0 ? lattice_.edges.base(t, a, b) : lattice_.edges.base(t, b, a);
+      }
+    }
+    for (size_t q = c.labels; q < c.size; ++q)
+      out[q] = from.block[(static_cast<size_t>(c.id[q]) - lattice_.L) * from.block_stride];
+    for (const Override& e : overrides(t, direction, id)) {
+      const int32_t other = direction == 0 ? e.j : e.i;
+      const int32_t* found = std::find(c.id, c.id + c.size, other);
+      if (found != c.id + c.size) out[found - c.id] = e.score;
+    }
+  }
+
+  // bound[q] = max(bound[q], score + edge from `id` to q); the least of them comes back.
+  double raise(size_t t, double score, int32_t id, const Column& c, double* bound) {
+    const Row from = row(t, direction_, id);
+    if ((!from.label.f && !from.label.d) || !overrides(t, direction_, id).empty()) {
+      scratch_.resize(c.size);
+      gather(t, direction_, id, c, scratch_.data());
+      double least = kUnknown;
+      for (size_t q = 0; q < c.size; ++q) least = std::min(least, bound[q] = std::max(bound[q], score + scratch_[q]));
+      return least;
+    }
+    double least = from.label.f ? kernels().raise_f(score, from.label.f, from.stride, c.id, c.labels, bound)
+                                : kernels().raise_d(score, from.label.d, from.stride, c.id, c.labels, bound);
+    for (size_t q = c.labels; q < c.size; ++q) {
+      const double edge = from.block[(static_cast<size_t>(c.id[q]) - lattice_.L) * from.block_stride];
+      least = std::min(least, bound[q] = std::max(bound[q], score + edge));
+    }
+    return least;
+  }
+
+  // One step of a pass: the bounds of position s from those of position s - 1.
+  void step(size_t s, double floor, Work& work) {
+    const Column& p = at(s - 1);
+    Column& c = at(s);
+    const size_t t = step_of(s);
+    reached_.resize(p.size);
+    size_t best = 0;
+    for (size_t u = 0; u < p.size; ++u) {
+      reached_[u] = {p.bound[direction_][u] + p.n[u], p.id[u]};
+      if (reached_[u].first > reached_[best].first) best = u;
+    }
+    // First by the largest edge into each node, which needs no look at the edges themselves.
+    const std::vector<double>& into =
+        direction_ == 0 ? bounds_at(t).in : bounds_at(t).out;
+    double corrected = kNever;
+    if (!patches_.empty())
+      for (const Override& e : patches_[t].by_row) corrected = std::max(corrected, e.score);
+    for (size_t q = 0; q < c.size; ++q) {
+      const double limit = reached_[best].first + std::max(into[static_cast<size_t>(c.id[q])], corrected);
+      if (limit < c.bound[direction_][q]) c.bound[direction_][q] = limit;
+    }
+    drop(c, floor);
+    // Then by the edges: the best nodes first, since they spare the others.
+    constexpr size_t kSorted = 16;
+    const auto sorted = reached_.begin() + static_cast<ptrdiff_t>(std::min(kSorted, reached_.size()));
+    std::partial_sort(reached_.begin(), sorted, reached_.end(), std::greater<>());
+    double* bound = c.bound[direction_];
+    std::fill(bound, bound + c.size, kNever);
+    double least = kNever;
+    for (const auto& [score, id] : reached_) {
+      if (score + largest(t, direction_, id) <= least) continue;
+      least = raise(t, score, id, c, bound);
+      work.edges += c.size;
+    }
+  }
+
+  // Drops nodes whose bound is below `least` or that no path can pass (unknown minus unknown compares false).
+  static void drop(Column& c, double least) {
+    size_t kept = 0, labels = 0;
+    for (size_t q = 0; q < c.size; ++q) {
+      const double bound = c.bound[0][q] + c.n[q] + c.bound[1][q];
+      if (!(bound >= least && bound > kNever)) continue;
+      labels += q < c.labels;
+      c.id[kept] = c.id[q];
+      c.n[kept] = c.n[q];
+      c.bound[0][kept] = c.bound[0][q];
+      c.bound[1][kept] = c.bound[1][q];
+      ++kept;
+    }
+    c.size = kept;
+    c.labels = labels;
+  }
+
+  // out[u]: what node q of position s reaches back to: score of the best path to u of position s - 1, plus the edge.
+  void reach_back(size_t s, size_t q, double* out) {
+    const Column& p = at(s - 1);
+    gather(step_of(s), 1 - direction_, at(s).id[q], p, out);
+    for (size_t u = 0; u < p.size; ++u) out[u] += p.bound[direction_][u] + p.n[u];
+  }
+
+  size_t before(size_t s, size_t q, Work& work) {
+    Column& c = at(s);
+    if (!c.before) {
+      c.before = arena_.array<int32_t>(c.size);
+      std::fill(c.before, c.before + c.size, -1);
+    }
+    if (c.before[q] < 0) {
+      scratch_.resize(at(s - 1).size);
+      reach_back(s, q, scratch_.data());
+      work.edges += scratch_.size();
+      c.before[q] = static_cast<int32_t>(kernels().argmax_d(scratch_.data(), scratch_.size()));
+    }
+    return static_cast<size_t>(c.before[q]);
+  }
+
+  const Lattice& lattice_;
+  const Hierarchy& hierarchy_;
+  Arena& arena_;
+  std::vector<Column> columns_;  // [t]
+  double* block_node_;           // [t][block]
+  std::vector<const Bounds*> bounds_;  // [t], or one for all steps
+  std::vector<Patch> patches_;   // [t]
+  int direction_ = 0;            // of the last pass
+  std::vector<std::pair<double, int32_t>> reached_;
+  std::vector<double> scratch_;
+  std::vector<int32_t> found_;
+};
+
+// The k-th best of scores of distinct paths already reached, or what was known before.
+double raised(double floor, std::vector<double>& scores, size_t k) {
+  if (scores.size() < k) return floor;
+  const auto kth = scores.begin() + static_cast<ptrdiff_t>(k - 1);
+  std::nth_element(scores.begin(), kth, scores.end(), std::greater<>());
+  return std::max(floor, *kth);
+}
+
+bool all_labels(const Coarse& coarse, const GraphPath& path) {
+  for (size_t t = 0; t < coarse.T(); ++t)
+    if (static_cast<size_t>(path.at[t]) >= coarse.column(t).labels) return false;
+  return true;
+}
+
+// A search returns up to k coarse paths, best first, and raises the floor by paths of labels that it comes across.
+// It may stop short of k while the best still holds a block. Nothing comes back where there is no path.
+using Search = std::vector<GraphPath> (*)(Coarse& coarse, size_t round, const Options&, double& floor, Work&);
+
+// One pass, forward and backward by turns, and its best path (Huang, Algorithm 1, lines 4 to 14).
+std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Options& options, double& floor, Work& work) {
+  if (!coarse.pass(static_cast<int>(round % 2), floor, work)) return {};
+  size_t best = 0;
+  for (size_t q = 1; q < coarse.end_size(); ++q)
+    if (coarse.end_score(q) > coarse.end_score(best)) best = q;
+  std::vector<GraphPath> found = {coarse.trace(best, work)};
+  if (all_labels(coarse, found[0]) && options.k == 1) return found;
+  std::vector<double> reached;
+  for (size_t q = 0; q < coarse.end_size(); ++q)
+    if (coarse.end_score(q) > floor && coarse.all_labels(q, work)) reached.push_back(coarse.end_score(q));
+  floor = raised(floor, reached, options.k);
+  return found;
+}
+
+// A* with equation 9 on the coarse lattice; no bounds, so nothing is dropped (Huang, section 4.2).
+std::vector<GraphPath> search_coarse_astar(Coarse& coarse, size_t, const Options&, double&, Work& work) {
+  std::vector<double> ahead;
+  return search_astar(coarse.forward(ahead), 1, work);
+}
+
+// A pass, and once its best path holds labels only, Viterbi A* for k' paths (Huang, Algorithm 4).
+std::vector<GraphPath> search_viterbi_astar(Coarse& coarse, size_t round, const Options& options, double& floor,
+                                            Work& work) {
+  std::vector<GraphPath> found = search_viterbi(coarse, round, options, floor, work);
+  if (found.empty() || !all_labels(coarse, found[0])) return found;
+  const size_t wanted = options.k > SIZE_MAX / options.extra ? options.k : options.k * options.extra;
+  found = search_astar(coarse.against_pass(), wanted, work);
+  std::vector<double> reached;
+  for (GraphPath& path : found) {
+    if (round % 2 == 0) std::reverse(path.at.begin(), path.at.end());
+    if (all_labels(coarse, path)) reached.push_back(path.score);
+  }
+  floor = raised(floor, reached, options.k);
+  if (found.size() > options.k) found.resize(options.k);
+  return found;
+}
+
+Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search, const Options& options, Arena& arena) {
+  Options narrow = options;
+  narrow.width = options.k;
+  Answer answer = beam(lattice, narrow, arena);
+  answer.work.rounds = 0;
+  double floor = answer.paths.size() < options.k ? kNever : answer.paths.back().score;
+  answer.paths.clear();
+
+  Coarse coarse(lattice, hierarchy, arena);
+  for (size_t round = 0;; ++round) {
+    ++answer.work.rounds;
+    const std::vector<GraphPath> found = search(coarse, round, options, floor, answer.work);
+    if (found.empty()) return answer;
+    // The blocks to split, once each: [t], -1 for none. The chain has one block a column.
+    std::vector<int32_t> block(coarse.T(), -1);
+    bool done = true;
+    for (const GraphPath& path : found) {
+      for (size_t t = 0; t < coarse.T(); ++t) {
+        if (static_cast<size_t>(path.at[t]) < coarse.column(t).labels) continue;
+        block[t] = path.at[t];
+        done = false;
+      }
+    }
+    if (done) {
+      for (const GraphPath& path : found) {
+        Path labels{std::vector<int32_t>(coarse.T()), 0};
+        for (size_t t = 0; t < coarse.T(); ++t) labels.labels[t] = coarse.column(t).id[path.at[t]];
+        labels.score = path_score(lattice, labels.labels);
+        answer.paths.push_back(std::move(labels));
+      }
+      return answer;
+    }
+    for (size_t t = 0; t < coarse.T(); ++t) {
+      if (options.expand_all && coarse.column(t).labels < coarse.column(t).size)
+        block[t] = static_cast<int32_t>(coarse.column(t).labels);
+      if (block[t] >= 0) coarse.split(t, static_cast<size_t>(block[t]), floor);
+    }
+  }
+}
+
+}  // namespace
+
+Answer staggered(const Lattice& lattice, const Options& options, Arena& arena) {
+  return refine(lattice, lattice.edges.chain(), search_viterbi, options, arena);
+}
+
+Answer iterative_astar(const Lattice& lattice, const Options& options, Arena& arena) {
+  return refine(lattice, lattice.edges.chain(), search_coarse_astar, options, arena);
+}
+
+Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
+  return refine(lattice, lattice.edges.chain(), search_viterbi_astar, options, arena);
+}
+
+double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work) {
+  const Hierarchy& chain = lattice.edges.chain();
+  Coarse coarse(lattice, chain, arena);
+  // The labels ranked before 2^level and the block of the rest.
+  const size_t L = lattice.L;
+  level = std::min(level, chain.blocks.size());
+  const size_t labels = level == chain.blocks.size() ? L : chain.blocks[level].first;
+  std::vector<int32_t> ids(chain.order.begin(), chain.order.begin() + static_cast<ptrdiff_t>(labels));
+  if (labels < L) ids.push_back(static_cast<int32_t>(L + level));
+  coarse.start_from(ids);
+  double* ahead = arena.array<double>(lattice.T * L);
+  std::fill(ahead, ahead + lattice.T * L, kNever);
+  if (!coarse.pass(1, kNever, work)) return ahead;
+  for (size_t t = 0; t < lattice.T; ++t) {
+    const Column& c = coarse.column(t);
+    if (c.labels < c.size)
+      for (size_t r = labels; r < L; ++r) ahead[t * L + static_cast<size_t>(chain.order[r])] = c.bound[1][c.labels];
+    for (size_t q = 0; q < c.labels; ++q) ahead[t * L + static_cast<size_t>(c.id[q])] = c.bound[1][q];
+  }
+  return ahead;
+}
+
+}  // namespace tagwright

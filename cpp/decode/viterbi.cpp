@@ -1,0 +1,366 @@
+// Viterbi (1967; Huang et al. 2012, section 3.1): dense over a matrix of edge scores, or over default + exceptions.
+//
+// No back-pointers: finding the predecessors of the best path again costs T*L, storing them slows the T*L*L loop.
+//
+// In double precision the recursion gives the exact maximum of left-to-right sums, because rounding is monotone.
+// float32 scores are first run in float32, which is twice as fast, with a proven limit on the rounding error of
+// each column; on the way back every predecessor within that limit is kept, and the few paths left are settled
+// in double. Where many are left (ties, or scores of very different size) the sentence is run again in double.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "algorithms.h"
+#include "kernels/kernels.h"
+
+namespace tagwright {
+namespace {
+
+constexpr double kFloatRounding = 0x1p-24;
+constexpr double kFloatRange = 1e5;  // beyond this magnitude float32 settles too little to be worth its pass
+
+// One sentence on its way through the lattice. alpha[t * L + y]: score of the best path that ends in y of column t;
+// in float32 it is counted from the best of the column before, and off by at most error[t].
+template <class A>
+struct Forward {
+  const Lattice* lattice;
+  A* alpha;
+  std::vector<double> error;  // [t]
+  Work work;
+};
+
+template <class A>
+void dense_step(const Edges& edges, size_t t, StepOf<A>* steps, size_t count) {
+  const Scores matrix = edges.matrix(t);
+  if constexpr (std::is_same_v<A, float>) {
+    kernels().dense_step_ff(matrix.f, edges.L(), steps, count);
+  } else if (matrix.f) {
+    kernels().dense_step_df(matrix.f, edges.L(), steps, count);
+  } else {
+    kernels().dense_step_dd(matrix.d, edges.L(), steps, count);
+  }
+}
+
+// Rows of step t with a corrected edge that is worse than the shared one: the shared scores must not be used there.
+std::vector<int32_t> lowered_rows(const Lattice& lattice, size_t t) {
+  std::vector<int32_t> rows;
+  for (const Override& e : lattice.patch(t).by_row) {
+    if (!rows.empty() && rows.back() == e.i) continue;
+    if (e.score < lattice.edges.base(t, static_cast<size_t>(e.i), static_cast<size_t>(e.j))) rows.push_back(e.i);
+  }
+  return rows;
+}
+
+// best[j] = max(best[j], previous[i] + e(t, i, j)) for the corrected edges and for the rows left out of `best`.
+template <class A>
+void raise_corrected(const Lattice& lattice, size_t t, const std::vector<int32_t>& left_out, const A* previous,
+                     A* best, Arena& arena, Work& work) {
+  const auto raise = [&](size_t i, size_t j, double score) {
+    const A v = previous[i] + static_cast<A>(score);
+    best[j] = v > best[j] ? v : best[j];
+  };
+  for (const Override& e : lattice.patch(t).by_row)
+    raise(static_cast<size_t>(e.i), static_cast<size_t>(e.j), e.score);
+  work.edges += lattice.patch(t).by_row.size();
+  if (left_out.empty()) return;
+  double* row = arena.array<double>(lattice.L);
+  for (const int32_t i : left_out) {
+    lattice.row(t, static_cast<size_t>(i), row);
+    for (size_t j = 0; j < lattice.L; ++j) raise(static_cast<size_t>(i), j, row[j]);
+    work.edges += lattice.L;
+  }
+}
+
+// previous, but for the rows left out.
+template <class A>
+const A* without(const A* previous, size_t L, const std::vector<int32_t>& left_out, Arena& arena) {
+  if (left_out.empty()) return previous;
+  A* copy = arena.array<A>(L);
+  std::copy(previous, previous + L, copy);
+  for (const int32_t i : left_out) copy[i] = static_cast<A>(kNever);
+  return copy;
+}
+
+// best[j] = max_i previous[i] + e(i, j) where e is default + exceptions, in O(L + exceptions) and mostly far less:
+// the best label by its default edges reaches every column but those where it has a worse exception, which fall to
+// the next best; a row whose best exception cannot beat the least of these is not looked at.
+void sparse_step(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work) {
+  const size_t L = edges.L();
+  const Exceptions& rows = edges.rows();
+  const double fallback = edges.fallback();
+  double* rest = arena.array<double>(L);
+  std::copy(previous, previous + L, rest);
+  size_t c = kernels().argmax_d(rest, L);
+  double least = rest[c] + fallback;
+  std::fill(best, best + L, least);
+
+  std::vector<int32_t> open;  // columns whose best default edge is not known yet
+  for (size_t q = rows.begin[c]; q < rows.begin[c + 1]; ++q)
+    if (rows.score[q] < fallback) open.push_back(rows.label[q]);
+  if (!open.empty()) {
+    int32_t* closed_at = arena.array<int32_t>(L);
+    std::fill(closed_at, closed_at + L, 0);
+    constexpr int32_t kTries = 16;
+    for (int32_t tries = 1; tries <= kTries && !open.empty(); ++tries) {
+      rest[c] = kNever;
+      c = kernels().argmax_d(rest, L);
+      for (size_t q = rows.begin[c]; q < rows.begin[c + 1]; ++q)
+        if (rows.score[q] < fallback) closed_at[rows.label[q]] = tries;
+      const double reached = rest[c] + fallback;
+      std::erase_if(open, [&](int32_t j) {
+        if (closed_at[j] == tries) return false;
+        best[j] = reached;
+        least = reached;
+        return true;
+      });
+      work.edges += rows.begin[c + 1] - rows.begin[c];
+    }
+    double* column = arena.array<double>(L);
+    for (const int32_t j : open) {
+      edges.column(0, static_cast<size_t>(j), column);
+      double reached = kNever;
+      for (size_t i = 0; i < L; ++i) reached = std::max(reached, previous[i] + column[i]);
+      best[j] = reached;
+      least = std::min(least, reached);
+      work.edges += L;
+    }
+  }
+
+  int32_t* worth = arena.array<int32_t>(L);
+  for (size_t i = 0; i < L; ++i) rest[i] = previous[i] + rows.largest[i];
+  const size_t n = kernels().at_least_d(rest, L, least, worth);
+  for (size_t r = 0; r < n; ++r) {
+    const size_t i = static_cast<size_t>(worth[r]);
+    const double score = previous[i];
+    for (size_t q = rows.begin[i]; q < rows.begin[i + 1]; ++q) {
+      double& to = best[rows.label[q]];
+      const double v = score + rows.score[q];
+      to = v > to ? v : to;
+    }
+    work.edges += rows.begin[i + 1] - rows.begin[i];
+  }
+  work.edges += L;
+}
+
+// Column 0 of a sentence, or column t once best[] stands in its place.
+template <class A>
+void add_nodes(Forward<A>& run, size_t t) {
+  const Lattice& lattice = *run.lattice;
+  const size_t L = lattice.L;
+  A* alpha = run.alpha + t * L;
+  const Scores nodes = lattice.nodes.from(t * L);
+  if constexpr (std::is_same_v<A, float>) {
+    const Scan before = t ? kernels().scan_f(alpha - L, L) : Scan{0, 0, true};
+    const float shift = std::isfinite(before.max) ? static_cast<float>(before.max) : 0.0f;
+    if (t == 0)
+      for (size_t y = 0; y < L; ++y) alpha[y] = static_cast<float>(lattice.edges.start(y));
+    for (size_t y = 0; y < L; ++y) alpha[y] = (alpha[y] + nodes.f[y]) - shift;
+    const double size = before.magnitude + lattice.edge_magnitude() + lattice.node_magnitude(t);
+    run.error[t] = (t ? run.error[t - 1] : 0) + 6 * kFloatRounding * size;
+  } else {
+    if (t == 0)
+      for (size_t y = 0; y < L; ++y) alpha[y] = lattice.edges.start(y);
+    if (nodes.f)
+      for (size_t y = 0; y < L; ++y) alpha[y] += static_cast<double>(nodes.f[y]);
+    else
+      for (size_t y = 0; y < L; ++y) alpha[y] += nodes.d[y];
+  }
+  run.work.nodes += L;
+}
+
+// All columns of all sentences; those still running at a step share one walk over the edges.
+template <class A>
+void run_forward(std::span<Forward<A>> runs, Arena& arena) {
+  size_t longest = 0;
+  for (Forward<A>& run : runs) {
+    run.alpha = arena.array<A>(run.lattice->T * run.lattice->L);
+    run.error.assign(run.lattice->T, 0);
+    run.work.rounds = 1;
+    if (run.lattice->T) add_nodes(run, 0);
+    longest = std::max(longest, run.lattice->T);
+  }
+  std::vector<StepOf<A>> steps;
+  std::vector<std::vector<int32_t>> left_out;
+  Arena step_arena;
+  for (size_t t = 1; t < longest; ++t) {
+    step_arena.reset();
+    steps.clear();
+    left_out.clear();
+    for (Forward<A>& run : runs) {
+      const size_t L = run.lattice->L;
+      if (run.lattice->T <= t) continue;
+      left_out.push_back(lowered_rows(*run.lattice, t - 1));
+      const A* previous = run.alpha + (t - 1) * L;
+      steps.push_back({without(previous, L, left_out.back(), step_arena), run.alpha + t * L});
+    }
+    const Edges& edges = runs[0].lattice->edges;
+    if (!edges.is_sparse()) dense_step<A>(edges, t - 1, steps.data(), steps.size());
+    size_t s = 0;
+    for (Forward<A>& run : runs) {
+      const size_t L = run.lattice->L;
+      if (run.lattice->T <= t) continue;
+      if (!edges.is_sparse()) run.work.edges += L * L;
+      if constexpr (std::is_same_v<A, double>)
+        if (edges.is_sparse()) sparse_step(edges, steps[s].previous, steps[s].best, step_arena, run.work);
+      raise_corrected(*run.lattice, t - 1, left_out[s], run.alpha + (t - 1) * L, run.alpha + t * L, step_arena,
+                      run.work);
+      add_nodes(run, t);
+      ++s;
+    }
+  }
+}
+
+// The best path, from alphas in double: each predecessor is the first of the best.
+std::optional<Path> trace(Forward<double>& run, Arena& arena) {
+  const Lattice& lattice = *run.lattice;
+  const size_t T = lattice.T, L = lattice.L;
+  double* reached = arena.array<double>(L);
+  double* column = arena.array<double>(L);
+  for (size_t y = 0; y < L; ++y) reached[y] = run.alpha[(T - 1) * L + y] + lattice.edges.stop(y);
+  Path path{std::vector<int32_t>(T), 0};
+  for (size_t t = T; t-- > 0;) {
+    const size_t y = kernels().argmax_d(reached, L);
+    if (reached[y] == kNever) return std::nullopt;
+    path.labels[t] = static_cast<int32_t>(y);
+    if (t == 0) break;
+    lattice.column(t - 1, y, column);
+    for (size_t i = 0; i < L; ++i) reached[i] = run.alpha[(t - 1) * L + i] + column[i];
+    run.work.edges += L;
+  }
+  path.score = path_score(lattice, path.labels);
+  return path;
+}
+
+// The best path, from alphas in float32: keeps every label that the rounding error leaves in question, then settles
+// them in double. Nothing comes back where too many are in question.
+std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
+  const Lattice& lattice = *run.lattice;
+  const size_t T = lattice.T, L = lattice.L;
+  std::vector<std::vector<int32_t>> question(T);  // [t], labels that may be on the best path
+  double* reached = arena.array<double>(L);
+  double* column = arena.array<double>(L);
+  char* taken = arena.array<char>(L);
+  size_t budget = 2 * T + 16;
+
+  // Labels whose value is within twice the error of the best; false where the budget runs out.
+  const auto keep = [&](size_t t) {
+    const double best = reached[kernels().argmax_d(reached, L)];
+    if (best == kNever) return true;
+    for (size_t i = 0; i < L; ++i) {
+      if (!(reached[i] >= best - 2 * run.error[t]) || taken[i]) continue;
+      taken[i] = 1;
+      question[t].push_back(static_cast<int32_t>(i));
+      if (budget-- == 0) return false;
+    }
+    return true;
+  };
+
+  std::fill(taken, taken + L, 0);
+  for (size_t y = 0; y < L; ++y)
+    reached[y] = static_cast<double>(run.alpha[(T - 1) * L + y]) + lattice.edges.stop(y);
+  if (!keep(T - 1)) return std::nullopt;
+  if (question[T - 1].empty()) return Answer{{}, run.work};
+  for (size_t t = T - 1; t > 0; --t) {
+    std::fill(taken, taken + L, 0);
+    for (const int32_t y : question[t]) {
+      lattice.column(t - 1, static_cast<size_t>(y), column);
+      for (size_t i = 0; i < L; ++i) reached[i] = static_cast<double>(run.alpha[(t - 1) * L + i]) + column[i];
+      run.work.edges += L;
+      if (!keep(t - 1)) return std::nullopt;
+    }
+  }
+
+  std::vector<std::vector<double>> alpha(T);
+  std::vector<std::vector<size_t>> back(T);
+  for (size_t t = 0; t < T; ++t) {
+    for (const int32_t label : question[t]) {
+      const size_t y = static_cast<size_t>(label);
+      double best = t ? kNever : lattice.edges.start(y);
+      size_t from = 0;
+      for (size_t q = 0; t && q < question[t - 1].size(); ++q) {
+        const double v = alpha[t - 1][q] + lattice.edge(t - 1, static_cast<size_t>(question[t - 1][q]), y);
+        if (v > best) {
+          best = v;
+          from = q;
+        }
+      }
+      alpha[t].push_back(best + lattice.node(t, y));
+      back[t].push_back(from);
+    }
+  }
+  size_t at = 0;
+  for (size_t q = 0; q < question[T - 1].size(); ++q) {
+    alpha[T - 1][q] += lattice.edges.stop(static_cast<size_t>(question[T - 1][q]));
+    if (alpha[T - 1][q] > alpha[T - 1][at]) at = q;
+  }
+  Path path{std::vector<int32_t>(T), 0};
+  for (size_t t = T; t-- > 0;) {
+    path.labels[t] = question[t][at];
+    at = back[t][at];
+  }
+  path.score = path_score(lattice, path.labels);
+  return Answer{{std::move(path)}, run.work};
+}
+
+bool fits_float(const Lattice& lattice) {
+  if (lattice.edges.is_sparse() || !lattice.nodes.f || !lattice.edges.matrix(0).f) return false;
+  double size = lattice.edge_magnitude();
+  for (size_t t = 0; t < lattice.T; ++t) size = std::max(size, lattice.node_magnitude(t));
+  return size <= kFloatRange;
+}
+
+}  // namespace
+
+double* forward_scores(const Lattice& lattice, Arena& arena, Work& work) {
+  Forward<double> run{&lattice, nullptr, {}, {}};
+  run_forward<double>({&run, 1}, arena);
+  work.nodes += run.work.nodes;
+  work.edges += run.work.edges;
+  return run.alpha;
+}
+
+Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (options.k > 1) return kbest_viterbi(lattice, options.k, arena);
+  const Lattice* one = &lattice;
+  return std::move(viterbi_together({&one, 1}, arena)[0]);
+}
+
+bool together_pays(const Edges& edges) {
+  constexpr size_t kCache = size_t{256} << 10;
+  const size_t bytes = edges.L() * edges.L() * (edges.matrix(0).f ? sizeof(float) : sizeof(double));
+  return edges.has_matrix() && !edges.is_sparse() && !edges.is_stepwise() && bytes > kCache;
+}
+
+std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, Arena& arena) {
+  std::vector<Answer> answers(lattices.size());
+  std::vector<Forward<float>> runs;
+  std::vector<size_t> whose;
+  for (size_t s = 0; s < lattices.size(); ++s) {
+    if (!fits_float(*lattices[s])) continue;
+    runs.push_back({lattices[s], nullptr, {}, {}});
+    whose.push_back(s);
+  }
+  std::vector<bool> done(lattices.size(), false);
+  if (!runs.empty()) run_forward<float>(runs, arena);
+  for (size_t r = 0; r < runs.size(); ++r) {
+    if (auto answer = settle(runs[r], arena)) {
+      answers[whose[r]] = std::move(*answer);
+      done[whose[r]] = true;
+    }
+  }
+  std::vector<Forward<double>> again;
+  whose.clear();
+  for (size_t s = 0; s < lattices.size(); ++s) {
+    if (done[s]) continue;
+    again.push_back({lattices[s], nullptr, {}, {}});
+    whose.push_back(s);
+  }
+  if (!again.empty()) run_forward<double>(again, arena);
+  for (size_t r = 0; r < again.size(); ++r) {
+    if (auto path = trace(again[r], arena)) answers[whose[r]].paths.push_back(std::move(*path));
+    answers[whose[r]].work = again[r].work;
+  }
+  return answers;
+}
+
+}  // namespace tagwright

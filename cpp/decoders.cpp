@@ -1,0 +1,36 @@
+// The table of decoders: what the Python face, the command line, the documentation, the benchmarks and the tests
+// are made from.
+#include <array>
+
+#include "algorithms.h"
+
+namespace tagwright {
+namespace {
+
+// Picks by what is known before the search: the edges' form, L and k.
+Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
+  const Edges& edges = lattice.edges;
+  constexpr size_t kFewLabels = 96;
+  // Sparse steps are nearly linear in L; one matrix a step must be read once whatever is done with it.
+  const bool forward_is_cheap = edges.is_sparse() || edges.is_stepwise() || lattice.L <= kFewLabels;
+  if (options.k == 1) return (forward_is_cheap ? viterbi : staggered)(lattice, options, arena);
+  return (forward_is_cheap ? viterbi_astar : iterative_viterbi_astar)(lattice, options, arena);
+}
+
+constexpr std::array kDecoders = {
+    Decoder{"auto", "picks one of the exact ones below", true, true, automatic},
+    Decoder{"viterbi", "Viterbi 1967; Huang 2012, 3.1 and 3.4", true, true, viterbi},
+    Decoder{"beam", "Huang 2012, Table 1", false, true, beam},
+    Decoder{"staggered", "Kaji 2010; Huang 2012, Algorithm 1", true, false, staggered},
+    Decoder{"carpediem", "Esposito & Radicioni 2009", true, false, carpediem},
+    Decoder{"astar", "Huang 2012, 4.1 and 4.3", true, true, astar},
+    Decoder{"iterative_astar", "Huang 2012, 4.2", true, false, iterative_astar},
+    Decoder{"viterbi_astar", "Huang 2012, Algorithm 3", true, true, viterbi_astar},
+    Decoder{"iterative_viterbi_astar", "Huang 2012, Algorithm 4", true, true, iterative_viterbi_astar},
+};
+
+}  // namespace
+
+std::span<const Decoder> decoders() { return kDecoders; }
+
+}  // namespace tagwright

@@ -1,0 +1,135 @@
+#include "hierarchy.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/kernels.h"
+
+namespace tagwright {
+
+Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order) {
+  Hierarchy h;
+  h.L = L;
+  h.by_number = order.empty();
+  h.order.resize(L);
+  std::iota(h.order.begin(), h.order.end(), 0);
+  if (!order.empty()) h.order.assign(order.begin(), order.end());
+  h.rank.resize(L);
+  for (size_t r = 0; r < L; ++r) h.rank[static_cast<size_t>(h.order[r])] = static_cast<int32_t>(r);
+  for (size_t first = 1; first < L; first *= 2) {
+    const size_t m = h.blocks.size(), last = std::min(2 * first, L);
+    h.blocks.push_back({first, last, m + 1, last < L ? m + 2 : m + 1});
+  }
+  if (L) h.roots.push_back(h.order[0]);
+  if (L > 1) h.roots.push_back(static_cast<int32_t>(L));
+  h.inside.resize(L);
+  for (size_t m = 0; m < h.blocks.size(); ++m)
+    for (size_t r = h.blocks[m].first; r < L; ++r)
+      h.inside[static_cast<size_t>(h.order[r])].push_back(static_cast<int32_t>(L + m));
+  return h;
+}
+
+Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& h) {
+  const size_t L = h.L, B = h.blocks.size();
+  Bounds b;
+  b.L = L;
+  b.B = B;
+  b.to.assign(L * B, kNever);
+  b.from.assign(B * L, kNever);
+  b.between.assign(B * B, kNever);
+  b.out.assign(L + B, kNever);
+  b.in.assign(L + B, kNever);
+  std::vector<double> row(L);
+  for (size_t i = 0; i < L; ++i) {
+    edges.row(t, i, row.data());
+    block_scores(h, row.data(), b.to.data() + i * B);
+    b.out[i] = *std::max_element(row.begin(), row.end());
+    for (size_t j = 0; j < L; ++j) b.in[j] = std::max(b.in[j], row[j]);
+    // A row belongs to its own labels' block first; a block takes in its children's rows below.
+    for (size_t m = 0; m < B; ++m) {
+      const size_t r = static_cast<size_t>(h.rank[i]);
+      if (r < h.blocks[m].first || r >= h.blocks[m].last) continue;
+      double* from = b.from.data() + m * L;
+      for (size_t j = 0; j < L; ++j) from[j] = std::max(from[j], row[j]);
+    }
+  }
+  for (size_t m = B; m-- > 0;) {
+    double* from = b.from.data() + m * L;
+    for (size_t c = h.blocks[m].next_first; c < h.blocks[m].next_last; ++c)
+      for (size_t j = 0; j < L; ++j) from[j] = std::max(from[j], b.from[c * L + j]);
+    block_scores(h, from, b.between.data() + m * B);
+    b.out[L + m] = *std::max_element(from, from + L);
+  }
+  block_scores(h, b.in.data(), b.in.data() + L);
+  b.largest = *std::max_element(b.out.begin(), b.out.end());
+  return b;
+}
+
+double largest_edge(const Lattice& lattice, size_t t) {
+  double largest = lattice.edges.chain_bounds(t).largest;
+  for (const Override& e : lattice.patch(t).by_row) largest = std::max(largest, e.score);
+  return largest;
+}
+
+namespace {
+
+template <class LargestOf>
+void gather_blocks(const Hierarchy& h, double* out, LargestOf&& largest_of) {
+  for (size_t m = h.blocks.size(); m-- > 0;) {
+    const Block& block = h.blocks[m];
+    double best = largest_of(block.first, block.last);
+    for (size_t c = block.next_first; c < block.next_last; ++c) best = std::max(best, out[c]);
+    out[m] = best;
+  }
+}
+
+}  // namespace
+
+void block_scores(const Hierarchy& h, const double* scores, double* out) {
+  gather_blocks(h, out, [&](size_t first, size_t last) {
+    double best = kNever;
+    for (size_t r = first; r < last; ++r) best = std::max(best, scores[h.order[r]]);
+    return best;
+  });
+}
+
+void block_scores(const Hierarchy& h, Scores scores, double* out) {
+  gather_blocks(h, out, [&](size_t first, size_t last) {
+    if (h.by_number) {
+      const Scores run = scores.from(first);
+      return run.f ? kernels().scan_f(run.f, last - first).max : kernels().scan_d(run.d, last - first).max;
+    }
+    double best = kNever;
+    for (size_t r = first; r < last; ++r) best = std::max(best, scores[static_cast<size_t>(h.order[r])]);
+    return best;
+  });
+}
+
+Patch bound_patch(const Patch& labels, const Bounds& bounds, const Hierarchy& h) {
+  const size_t L = bounds.L, B = bounds.B;
+  Patch patch;
+  for (const Override& e : labels.by_row) {
+    const size_t i = static_cast<size_t>(e.i), j = static_cast<size_t>(e.j);
+    patch.by_row.push_back(e);
+    for (const int32_t c : h.inside[j])
+      if (e.score > bounds.to[i * B + static_cast<size_t>(c) - L]) patch.by_row.push_back({e.i, c, e.score});
+    for (const int32_t b : h.inside[i]) {
+      const size_t m = static_cast<size_t>(b) - L;
+      if (e.score > bounds.from[m * L + j]) patch.by_row.push_back({b, e.j, e.score});
+      for (const int32_t c : h.inside[j])
+        if (e.score > bounds.between[m * B + static_cast<size_t>(c) - L]) patch.by_row.push_back({b, c, e.score});
+    }
+  }
+  // Several corrected edges may raise one pair of blocks: the largest counts.
+  std::sort(patch.by_row.begin(), patch.by_row.end(), [](const Override& a, const Override& b) {
+    return a.i != b.i ? a.i < b.i : a.j != b.j ? a.j < b.j : a.score > b.score;
+  });
+  const auto same = [](const Override& a, const Override& b) { return a.i == b.i && a.j == b.j; };
+  patch.by_row.erase(std::unique(patch.by_row.begin(), patch.by_row.end(), same), patch.by_row.end());
+  patch.by_column = patch.by_row;
+  std::sort(patch.by_column.begin(), patch.by_column.end(),
+            [](const Override& a, const Override& b) { return a.j != b.j ? a.j < b.j : a.i < b.i; });
+  return patch;
+}
+
+}  // namespace tagwright

@@ -1,0 +1,58 @@
+// The inner loops, as a table of functions per instruction set.
+//
+// Every loop adds and compares in the same order-free way (a maximum does not depend on the order in which it is
+// taken, and nothing is fused), so all levels give bit-equal results.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tagwright {
+
+// One sentence's share of a dense step. previous: [i], the scores reached in the column before; best: [j], filled.
+template <class A>
+struct StepOf {
+  const A* previous;
+  A* best;
+};
+
+// What one look at a run of scores tells: the largest, the largest finite magnitude, and whether every score is
+// below +inf and no NaN.
+struct Scan {
+  double max;
+  double magnitude;
+  bool valid;
+};
+
+struct Kernels {
+  const char* name;
+
+  // best[j] = max_i previous[i] + edges[i * L + j], for each of `count` sentences in one walk over the edges.
+  void (*dense_step_ff)(const float* edges, size_t L, StepOf<float>* steps, size_t count);
+  void (*dense_step_df)(const float* edges, size_t L, StepOf<double>* steps, size_t count);
+  void (*dense_step_dd)(const double* edges, size_t L, StepOf<double>* steps, size_t count);
+
+  // best[q] = max(best[q], score + row[index[q] * stride]); the least best[q] comes back (+inf where n is 0).
+  double (*raise_f)(double score, const float* row, size_t stride, const int32_t* index, size_t n, double* best);
+  double (*raise_d)(double score, const double* row, size_t stride, const int32_t* index, size_t n, double* best);
+
+  // out[j] = score + row[j] + nodes[j], in that order.
+  void (*extend_ff)(double score, const float* row, const float* nodes, size_t n, double* out);
+  void (*extend_dd)(double score, const double* row, const double* nodes, size_t n, double* out);
+
+  Scan (*scan_f)(const float* scores, size_t n);
+  Scan (*scan_d)(const double* scores, size_t n);
+
+  // The first position of the largest value; n > 0.
+  size_t (*argmax_d)(const double* values, size_t n);
+
+  // Writes every j with scores[j] >= least to `out` and returns how many there are.
+  size_t (*at_least_f)(const float* scores, size_t n, double least, int32_t* out);
+  size_t (*at_least_d)(const double* scores, size_t n, double least, int32_t* out);
+};
+
+// The level chosen at start-up: the best the CPU has, or what TAGWRIGHT_SIMD asks for. Throws std::invalid_argument
+// where that names no level of this build or one the CPU lacks.
+const Kernels& kernels();
+
+}  // namespace tagwright

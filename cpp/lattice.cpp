@@ -1,0 +1,361 @@
+#include "lattice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "hierarchy.h"
+#include "kernels/kernels.h"
+
+namespace tagwright {
+namespace {
+
+bool before(const Override& a, const Override& b) { return a.i != b.i ? a.i < b.i : a.j < b.j; }
+bool before_by_column(const Override& a, const Override& b) { return a.j != b.j ? a.j < b.j : a.i < b.i; }
+
+Scan scan(Scores scores, size_t n) { return scores.f ? kernels().scan_f(scores.f, n) : kernels().scan_d(scores.d, n); }
+
+bool good(double score) { return score <= kLargestScore && !(std::isfinite(score) && score < -kLargestScore); }
+
+// What is wrong with a score and what to do about it.
+std::string trouble(double score) {
+  if (std::isnan(score)) return " is NaN; scores must be numbers or -inf";
+  if (std::isinf(score)) return " is +inf; only -inf is allowed (it forbids)";
+  return " is " + std::to_string(score) + "; scores beyond 1e290 cannot be summed, scale them down";
+}
+
+void check_entry(size_t L, size_t at, int32_t i, int32_t j, double score, const char* what) {
+  if (i < 0 || j < 0 || static_cast<size_t>(i) >= L || static_cast<size_t>(j) >= L)
+    throw std::invalid_argument(std::string(what) + " " + std::to_string(at) + " is for edge " + std::to_string(i) +
+                                " -> " + std::to_string(j) + ", but labels go from 0 to " + std::to_string(L - 1));
+  if (!good(score))
+    throw std::invalid_argument(std::string(what) + " " + std::to_string(at) + " (edge " + std::to_string(i) + " -> " +
+                                std::to_string(j) + ")" + trouble(score));
+}
+
+}  // namespace
+
+std::span<const Override> Patch::row(int32_t i) const {
+  const auto range = std::equal_range(by_row.begin(), by_row.end(), Override{i, 0, 0},
+                                      [](const Override& a, const Override& b) { return a.i < b.i; });
+  return {range.first, range.second};
+}
+
+std::span<const Override> Patch::column(int32_t j) const {
+  const auto range = std::equal_range(by_column.begin(), by_column.end(), Override{0, j, 0},
+                                      [](const Override& a, const Override& b) { return a.j < b.j; });
+  return {range.first, range.second};
+}
+
+Edges::~Edges() = default;
+
+std::unique_ptr<Edges> Edges::dense(size_t L, Scores matrix, std::shared_ptr<void> keep) {
+  std::unique_ptr<Edges> edges(new Edges(L));
+  edges->matrix_ = matrix;
+  edges->keep_ = std::move(keep);
+  edges->check_scores();
+  return edges;
+}
+
+std::unique_ptr<Edges> Edges::stepwise(size_t L, size_t steps, Scores matrices, std::shared_ptr<void> keep) {
+  std::unique_ptr<Edges> edges(new Edges(L));
+  edges->stepwise_ = true;
+  edges->steps_ = steps;
+  edges->matrix_ = matrices;
+  edges->keep_ = std::move(keep);
+  edges->check_scores();
+  return edges;
+}
+
+void Edges::check_scores() {
+  const size_t rows = matrices() * L_;
+  for (size_t r = 0; r < rows; ++r) {
+    const Scores row = matrix_.from(r * L_);
+    const Scan seen = scan(row, L_);
+    if (seen.valid && seen.magnitude <= kLargestScore) {
+      magnitude_ = std::max(magnitude_, seen.magnitude);
+      continue;
+    }
+    size_t j = 0;
+    while (good(row[j])) ++j;
+    throw std::invalid_argument("edge score " + std::to_string(r % L_) + " -> " + std::to_string(j) +
+                                (stepwise_ ? " of step " + std::to_string(r / L_) : "") + trouble(row[j]));
+  }
+}
+
+std::unique_ptr<Edges> Edges::sparse(size_t L, double fallback, std::span<const int32_t> previous,
+                                     std::span<const int32_t> current, std::span<const double> score) {
+  std::unique_ptr<Edges> edges(new Edges(L));
+  if (!good(fallback)) throw std::invalid_argument("the default edge score" + trouble(fallback));
+  std::vector<Override> entries;
+  entries.reserve(score.size());
+  if (std::isfinite(fallback)) edges->magnitude_ = std::fabs(fallback);
+  for (size_t q = 0; q < score.size(); ++q) {
+    check_entry(L, q, previous[q], current[q], score[q], "edge triple");
+    entries.push_back({previous[q], current[q], score[q]});
+    if (std::isfinite(score[q])) edges->magnitude_ = std::max(edges->magnitude_, std::fabs(score[q]));
+  }
+  std::sort(entries.begin(), entries.end(), before);
+  for (size_t q = 1; q < entries.size(); ++q) {
+    if (entries[q].i == entries[q - 1].i && entries[q].j == entries[q - 1].j)
+      throw std::invalid_argument("edge " + std::to_string(entries[q].i) + " -> " + std::to_string(entries[q].j) +
+                                  " is given twice; give each edge once");
+  }
+  edges->fallback_ = fallback;
+  edges->fill_exceptions(entries);
+  return edges;
+}
+
+void Edges::find_exceptions(double share) {
+  if (stepwise_ || !has_matrix()) return;
+  // Boyer and Moore's vote: a value that more than half of the matrix has is the one left over.
+  const size_t n = L_ * L_;
+  double candidate = 0;
+  size_t votes = 0;
+  for (size_t q = 0; q < n; ++q) {
+    const double v = matrix_[q];
+    if (votes == 0) candidate = v;
+    votes += v == candidate ? 1 : -1;
+  }
+  std::vector<Override> entries;
+  const size_t most = static_cast<size_t>(share * static_cast<double>(n));
+  for (size_t i = 0; i < L_; ++i) {
+    for (size_t j = 0; j < L_; ++j) {
+      const double v = matrix_[i * L_ + j];
+      if (v != candidate) entries.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), v});
+    }
+    if (entries.size() > most) return;
+  }
+  fallback_ = candidate;
+  fill_exceptions(entries);
+}
+
+void Edges::fill_exceptions(const std::vector<Override>& sorted) {
+  sparse_ = true;
+  const auto fill = [&](Exceptions& to, auto&& major, auto&& minor) {
+    to.begin.assign(L_ + 1, 0);
+    to.label.resize(sorted.size());
+    to.score.resize(sorted.size());
+    for (const Override& e : sorted) ++to.begin[static_cast<size_t>(major(e)) + 1];
+    for (size_t i = 0; i < L_; ++i) to.begin[i + 1] += to.begin[i];
+    std::vector<size_t> next(to.begin.begin(), to.begin.end() - 1);
+    for (const Override& e : sorted) {
+      const size_t at = next[static_cast<size_t>(major(e))]++;
+      to.label[at] = minor(e);
+      to.score[at] = e.score;
+    }
+    to.largest.assign(L_, kNever);
+    for (size_t i = 0; i < L_; ++i) {
+      if (to.begin[i + 1] - to.begin[i] < L_) to.largest[i] = fallback_;
+      for (size_t q = to.begin[i]; q < to.begin[i + 1]; ++q) to.largest[i] = std::max(to.largest[i], to.score[q]);
+    }
+  };
+  fill(rows_, [](const Override& e) { return e.i; }, [](const Override& e) { return e.j; });
+  fill(columns_, [](const Override& e) { return e.j; }, [](const Override& e) { return e.i; });
+}
+
+void Edges::set_ends(std::vector<double>& to, std::span<const double> score, const char* what) {
+  if (score.size() != L_)
+    throw std::invalid_argument(std::string(what) + " holds " + std::to_string(score.size()) +
+                                " scores, but there are " + std::to_string(L_) + " labels");
+  for (size_t y = 0; y < L_; ++y) {
+    if (!good(score[y]))
+      throw std::invalid_argument(std::string("the ") + what + " score of label " + std::to_string(y) +
+                                  trouble(score[y]));
+    if (std::isfinite(score[y])) magnitude_ = std::max(magnitude_, std::fabs(score[y]));
+  }
+  to.assign(score.begin(), score.end());
+}
+
+void Edges::set_order(std::span<const int32_t> labels) {
+  std::vector<bool> seen(L_, false);
+  if (labels.size() != L_)
+    throw std::invalid_argument("order names " + std::to_string(labels.size()) + " labels, but there are " +
+                                std::to_string(L_));
+  bool by_number = true;
+  for (size_t r = 0; r < L_; ++r) {
+    const int32_t y = labels[r];
+    if (y < 0 || static_cast<size_t>(y) >= L_ || seen[static_cast<size_t>(y)])
+      throw std::invalid_argument("order must hold every label from 0 to " + std::to_string(L_ - 1) +
+                                  " once; position " + std::to_string(r) + " holds " + std::to_string(y));
+    seen[static_cast<size_t>(y)] = true;
+    by_number = by_number && static_cast<size_t>(y) == r;
+  }
+  order_.clear();
+  if (!by_number) order_.assign(labels.begin(), labels.end());
+}
+
+void Edges::set_corrections(size_t sets, std::span<const int32_t> set, std::span<const int32_t> previous,
+                            std::span<const int32_t> current, std::span<const double> score) {
+  std::vector<size_t> begin(sets + 1, 0);
+  for (size_t q = 0; q < score.size(); ++q) {
+    if (set[q] < 0 || static_cast<size_t>(set[q]) >= sets)
+      throw std::invalid_argument("correction " + std::to_string(q) + " belongs to set " + std::to_string(set[q]) +
+                                  ", but sets go from 0 to " + std::to_string(sets ? sets - 1 : 0));
+    check_entry(L_, q, previous[q], current[q], score[q], "correction");
+    ++begin[static_cast<size_t>(set[q]) + 1];
+  }
+  for (size_t s = 0; s < sets; ++s) begin[s + 1] += begin[s];
+  std::vector<Override> entry(score.size());
+  std::vector<size_t> next(begin.begin(), begin.end() - 1);
+  for (size_t q = 0; q < score.size(); ++q)
+    entry[next[static_cast<size_t>(set[q])]++] = {previous[q], current[q], score[q]};
+  for (size_t s = 0; s < sets; ++s) {
+    std::sort(entry.begin() + static_cast<ptrdiff_t>(begin[s]), entry.begin() + static_cast<ptrdiff_t>(begin[s + 1]),
+              before);
+    for (size_t q = begin[s] + 1; q < begin[s + 1]; ++q) {
+      if (entry[q].i == entry[q - 1].i && entry[q].j == entry[q - 1].j)
+        throw std::invalid_argument("correction set " + std::to_string(s) + " names edge " +
+                                    std::to_string(entry[q].i) + " -> " + std::to_string(entry[q].j) +
+                                    " twice; give each edge once a set");
+    }
+  }
+  corrections_ = {std::move(begin), std::move(entry)};
+}
+
+double Edges::base(size_t t, size_t i, size_t j) const {
+  if (has_matrix()) return matrix(t)[i * L_ + j];
+  const auto first = rows_.label.begin() + static_cast<ptrdiff_t>(rows_.begin[i]);
+  const auto last = rows_.label.begin() + static_cast<ptrdiff_t>(rows_.begin[i + 1]);
+  const auto at = std::lower_bound(first, last, static_cast<int32_t>(j));
+  if (at == last || *at != static_cast<int32_t>(j)) return fallback_;
+  return rows_.score[static_cast<size_t>(at - rows_.label.begin())];
+}
+
+void Edges::row(size_t t, size_t i, double* out) const {
+  if (has_matrix()) {
+    const Scores row = matrix(t).from(i * L_);
+    for (size_t j = 0; j < L_; ++j) out[j] = row[j];
+    return;
+  }
+  std::fill(out, out + L_, fallback_);
+  for (size_t q = rows_.begin[i]; q < rows_.begin[i + 1]; ++q) out[rows_.label[q]] = rows_.score[q];
+}
+
+void Edges::column(size_t t, size_t j, double* out) const {
+  if (!sparse_) {
+    const Scores column = matrix(t).from(j);
+    for (size_t i = 0; i < L_; ++i) out[i] = column[i * L_];
+    return;
+  }
+  std::fill(out, out + L_, fallback_);
+  for (size_t q = columns_.begin[j]; q < columns_.begin[j + 1]; ++q) out[columns_.label[q]] = columns_.score[q];
+}
+
+const Hierarchy& Edges::chain() const {
+  std::call_once(chain_once_, [&] {
+    auto made = std::make_unique<Hierarchy>(chain_hierarchy(L_, order_));
+    const size_t tables = stepwise_ ? steps_ : 1;
+    chain_bounds_.reserve(tables);
+    for (size_t t = 0; t < tables; ++t) chain_bounds_.push_back(edge_bounds(*this, t, *made));
+    chain_ = std::move(made);
+  });
+  return *chain_;
+}
+
+const Bounds& Edges::chain_bounds(size_t t) const {
+  chain();
+  return chain_bounds_[stepwise_ ? t : 0];
+}
+
+Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<std::vector<int32_t>>* on)
+    : T(T), L(edges.L()), edges(edges), nodes(nodes), edge_magnitude_(edges.magnitude()) {
+  if (edges.is_stepwise() && edges.matrices() + 1 != std::max<size_t>(T, 1))
+    throw std::invalid_argument("the edges hold " + std::to_string(edges.matrices()) + " steps, but " +
+                                std::to_string(T) + " tokens have " + std::to_string(T ? T - 1 : 0));
+  node_magnitude_.resize(T);
+  double sum = 0;
+  for (size_t t = 0; t < T; ++t) {
+    const Scores column = nodes.from(t * L);
+    const Scan seen = scan(column, L);
+    if (!seen.valid || seen.magnitude > kLargestScore) {
+      size_t y = 0;
+      while (good(column[y])) ++y;
+      throw std::invalid_argument("the node score of token " + std::to_string(t) + ", label " + std::to_string(y) +
+                                  trouble(column[y]));
+    }
+    node_magnitude_[t] = seen.magnitude;
+    sum += seen.magnitude;
+  }
+  if (on) switch_on(*on);
+  // A path has 2T + 1 terms; each addition errs by at most half a unit in the last place of a partial sum.
+  const double steps = static_cast<double>(T + 2);
+  slack_ = 4 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * edge_magnitude_);
+}
+
+void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {
+  const Corrections& sets = edges.corrections();
+  if (on.size() + 1 != std::max<size_t>(T, 1))
+    throw std::invalid_argument("switched_on has " + std::to_string(on.size()) + " steps, but " + std::to_string(T) +
+                                " tokens have " + std::to_string(T ? T - 1 : 0));
+  patches_.resize(on.size());
+  for (size_t t = 0; t < on.size(); ++t) {
+    std::vector<int32_t> sorted(on[t]);
+    std::sort(sorted.begin(), sorted.end());
+    if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+      throw std::invalid_argument("switched_on names set " + std::to_string(*twice) + " twice at step " +
+                                  std::to_string(t));
+    std::vector<Override>& entries = patches_[t].by_row;
+    for (const int32_t s : on[t]) {
+      if (s < 0 || static_cast<size_t>(s) >= sets.sets())
+        throw std::invalid_argument("switched_on names set " + std::to_string(s) + " at step " + std::to_string(t) +
+                                    ", but the edges have " + std::to_string(sets.sets()) + " correction sets");
+      entries.insert(entries.end(), sets.entry.begin() + static_cast<ptrdiff_t>(sets.begin[static_cast<size_t>(s)]),
+                     sets.entry.begin() + static_cast<ptrdiff_t>(sets.begin[static_cast<size_t>(s) + 1]));
+    }
+    // Stable, so that an edge's corrections are added in the order in which their sets were switched on.
+    std::stable_sort(entries.begin(), entries.end(), before);
+    size_t kept = 0;
+    for (size_t q = 0; q < entries.size(); ++q) {
+      const Override e = entries[q];
+      if (kept && entries[kept - 1].i == e.i && entries[kept - 1].j == e.j) {
+        entries[kept - 1].score += e.score;
+      } else {
+        const double base = edges.base(t, static_cast<size_t>(e.i), static_cast<size_t>(e.j));
+        entries[kept++] = {e.i, e.j, base + e.score};
+      }
+    }
+    entries.resize(kept);
+    for (const Override& e : entries)
+      if (std::isfinite(e.score)) edge_magnitude_ = std::max(edge_magnitude_, std::fabs(e.score));
+    patches_[t].by_column = entries;
+    std::sort(patches_[t].by_column.begin(), patches_[t].by_column.end(), before_by_column);
+  }
+}
+
+double Lattice::edge(size_t t, size_t i, size_t j) const {
+  if (patched() && !patches_[t].empty()) {
+    const std::vector<Override>& entries = patches_[t].by_row;
+    const Override key{static_cast<int32_t>(i), static_cast<int32_t>(j), 0};
+    const auto at = std::lower_bound(entries.begin(), entries.end(), key, before);
+    if (at != entries.end() && at->i == key.i && at->j == key.j) return at->score;
+  }
+  return edges.base(t, i, j);
+}
+
+void Lattice::row(size_t t, size_t i, double* out) const {
+  edges.row(t, i, out);
+  if (patched())
+    for (const Override& e : patches_[t].row(static_cast<int32_t>(i))) out[e.j] = e.score;
+}
+
+void Lattice::column(size_t t, size_t j, double* out) const {
+  edges.column(t, j, out);
+  if (patched())
+    for (const Override& e : patches_[t].column(static_cast<int32_t>(j))) out[e.i] = e.score;
+}
+
+double path_score(const Lattice& lattice, std::span<const int32_t> labels) {
+  double score = 0;
+  for (size_t t = 0; t < labels.size(); ++t) {
+    const size_t y = static_cast<size_t>(labels[t]);
+    if (t == 0) score += lattice.edges.start(y);
+    if (t > 0) score += lattice.edge(t - 1, static_cast<size_t>(labels[t - 1]), y);
+    score += lattice.node(t, y);
+  }
+  if (!labels.empty()) score += lattice.edges.stop(static_cast<size_t>(labels.back()));
+  return score;
+}
+
+}  // namespace tagwright

@@ -1,0 +1,567 @@
+"""Decoding any scores: `decode`, `decode_batch`, `Edges`, and the decoders with their options.
+
+Conventions: T tokens, L labels, k answers. Node scores are (T, L). Edge scores are indexed [previous, current].
+Scores are in the log domain: they are summed along a path, higher is better, -inf forbids.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core
+
+__all__ = [
+    "AStar",
+    "Auto",
+    "Beam",
+    "CarpeDiem",
+    "Decoder",
+    "DecoderRow",
+    "Decoding",
+    "Edges",
+    "IterativeAStar",
+    "IterativeViterbiAStar",
+    "Path",
+    "Staggered",
+    "Viterbi",
+    "ViterbiAStar",
+    "Work",
+    "decode",
+    "decode_batch",
+    "decoders",
+    "score",
+]
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+SwitchedOn: TypeAlias = Sequence[Sequence[int]]
+
+# Above this share of exceptions the dense kernel wins over default + exceptions; measured in docs/benchmarks.md.
+_SPARSE_SHARE = 0.3
+
+
+class Path(NamedTuple):
+    """One labelling of a sentence."""
+
+    labels: npt.NDArray[np.int32]
+    """The label of each token, (T,)."""
+    score: float
+    """start + node scores + edge scores + stop along the path, summed from left to right in double precision."""
+
+
+class Work(NamedTuple):
+    """What a decoder looked at, counted the same way in all of them."""
+
+    rounds: int
+    """Searches of a (coarse) lattice; 1 where nothing is iterated."""
+    nodes: int
+    """Labels or blocks of labels whose score was worked out, over all rounds."""
+    edges: int
+    """Edge scores or bounds that were read, over all rounds."""
+
+
+class Decoding(NamedTuple):
+    """The answer for one sentence."""
+
+    paths: list[Path]
+    """Distinct paths, best first: k of them, or all there are."""
+    exact: bool
+    """Whether these are proven to be the best; False for a beam."""
+    work: Work
+    """What it took."""
+
+
+class DecoderRow(NamedTuple):
+    """One row of the decoder table."""
+
+    name: str
+    paper: str
+    exact: bool
+    kbest: bool
+
+
+_TABLE = [DecoderRow(*row) for row in _core.decoders()]
+_NAMES = [row.name for row in _TABLE]
+
+
+def decoders() -> list[DecoderRow]:
+    """Every decoder there is: its name, its paper, whether it is exact and whether it gives k paths."""
+    return list(_TABLE)
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A decoder and its options; the subclasses below. A name such as ``"staggered"`` stands for the defaults."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+
+
+@dataclass(frozen=True)
+class Auto(Decoder):
+    """Picks an exact decoder by the edges' form, L and k."""
+
+    name: ClassVar[str] = "auto"
+
+
+@dataclass(frozen=True)
+class Viterbi(Decoder):
+    """Viterbi (1967): every edge is looked at; over default + exceptions where the edges are sparse. k-best too."""
+
+    name: ClassVar[str] = "viterbi"
+
+
+@dataclass(frozen=True)
+class Beam(Decoder):
+    """Beam search: `width` partial paths a column. Approximate, unless width >= k * L."""
+
+    name: ClassVar[str] = "beam"
+    width: int = 8
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        _at_least_one("Beam(width=...)", self.width)
+
+
+@dataclass(frozen=True)
+class Staggered(Decoder):
+    """Staggered decoding, or iterative Viterbi (Kaji et al. 2010): refines a coarse lattice. 1-best.
+
+    expand: "column" splits the blocks that the best path passes through (SD+C-EXP), "all" one in every column (SD).
+    """
+
+    name: ClassVar[str] = "staggered"
+    expand: str = "column"
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        if self.expand not in ("column", "all"):
+            raise ValueError(f"Staggered(expand={self.expand!r}): use 'column' or 'all'")
+
+
+@dataclass(frozen=True)
+class CarpeDiem(Decoder):
+    """CarpeDiem (Esposito and Radicioni 2009): opens nodes by their scores, as few as the best path allows. 1-best."""
+
+    name: ClassVar[str] = "carpediem"
+
+
+@dataclass(frozen=True)
+class AStar(Decoder):
+    """A* (Huang et al. 2012, 4.1 and 4.3), 1-best and k-best.
+
+    bound: how far ahead it sees. None: the largest node and edge scores (equation 9); m: backward scores of the
+    coarse lattice with 2^m labels and one block a column (the paper tries 0, 3, 6 and 9).
+    """
+
+    name: ClassVar[str] = "astar"
+    bound: int | None = 6
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        if self.bound is not None and (isinstance(self.bound, bool) or self.bound < 0):
+            raise ValueError(f"AStar(bound={self.bound!r}): use None or a level from 0 on")
+
+
+@dataclass(frozen=True)
+class IterativeAStar(Decoder):
+    """A* on a coarse lattice that is refined until its best path holds labels only (Huang et al. 2012, 4.2). 1-best."""
+
+    name: ClassVar[str] = "iterative_astar"
+
+
+@dataclass(frozen=True)
+class ViterbiAStar(Decoder):
+    """Viterbi forward, then A* backward for k paths (Huang et al. 2012, Algorithm 3)."""
+
+    name: ClassVar[str] = "viterbi_astar"
+
+
+@dataclass(frozen=True)
+class IterativeViterbiAStar(Decoder):
+    """Viterbi A* on a coarse lattice that is refined until its k best paths hold labels only (Huang, Algorithm 4).
+
+    extra: asks for k' = extra * k paths in each round, since the k-th that holds labels only raises the floor.
+    """
+
+    name: ClassVar[str] = "iterative_viterbi_astar"
+    extra: int = 2
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        _at_least_one("IterativeViterbiAStar(extra=...)", self.extra)
+
+
+_CLASSES: dict[str, type[Decoder]] = {cls.name: cls for cls in Decoder.__subclasses__()}
+
+
+def _at_least_one(what: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{what} must be a whole number of at least 1, not {value!r}")
+
+
+def parse_decoder(text: str) -> Decoder:
+    """Read a decoder as the command line writes it: a name, or a name and its option, as in ``beam:16``."""
+    name, colon, option = text.partition(":")
+    if name not in _CLASSES:
+        near = difflib.get_close_matches(name, _NAMES, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(_NAMES)}"
+        raise ValueError(f"no decoder named {name!r}; {hint}")
+    cls = _CLASSES[name]
+    if not colon:
+        return cls()
+    options = fields(cls)
+    if not options:
+        raise ValueError(f"decoder {name!r} has no option, but {text!r} gives it one")
+    value: Any = option
+    if options[0].name == "bound" and option in ("none", "naive"):
+        value = None
+    elif options[0].name != "expand":
+        try:
+            value = int(option)
+        except ValueError:
+            raise ValueError(f"{text!r}: {options[0].name} must be a whole number, not {option!r}") from None
+    return cls(**{options[0].name: value})
+
+
+class Edges:
+    """Edge scores, prepared once and reused for every sentence.
+
+    Args:
+        scores: (L, L), indexed [previous, current]; or (T-1, L, L), one matrix a step, for sentences of T tokens.
+            The first is copied, the second is not (do not change it while it is in use).
+        start: (L,), added for the first label.
+        stop: (L,), added for the last label.
+        order: labels, most frequent first, for the decoders that refine; by default 0, 1, 2, ...
+        sparse: whether to keep ``default + exceptions`` beside the matrix. None: where most of it is one value.
+        corrections: sparse changes in sets, as four arrays (set, previous, current, score). Each adds its score to
+            its edge at the steps where its set is switched on: ``decode(..., switched_on=[[0, 3], [], [3]])``.
+
+    Example:
+        >>> import numpy as np, tagwright as tw
+        >>> edges = tw.Edges(np.zeros((3, 3)), start=[0, 0, -np.inf])
+        >>> edges
+        Edges(L=3, sparse, 0 of 9 edges differ from 0)
+
+    """
+
+    def __init__(
+        self,
+        scores: object,
+        start: object = None,
+        stop: object = None,
+        order: object = None,
+        *,
+        sparse: bool | None = None,
+        corrections: tuple[object, object, object, object] | None = None,
+    ) -> None:
+        """Check, copy where need be, and look for a default."""
+        self._set(_matrix(scores, copy=True), start, stop, order, sparse, corrections)
+
+    def _set(
+        self,
+        scores: FloatArray,
+        start: object = None,
+        stop: object = None,
+        order: object = None,
+        sparse: bool | None = None,
+        corrections: tuple[object, object, object, object] | None = None,
+    ) -> None:
+        if scores.ndim == 3:
+            if sparse:
+                raise ValueError("sparse=True needs one (L, L) matrix, not one a step")
+            core = _core.Edges.from_steps(scores)
+        else:
+            core = _core.Edges.from_matrix(scores)
+            if sparse or sparse is None:
+                core.find_exceptions(1.0 if sparse else _SPARSE_SHARE)
+        self._finish(core, start, stop, order, corrections)
+
+    @classmethod
+    def from_exceptions(
+        cls,
+        L: int,
+        default: float,
+        previous: object,
+        current: object,
+        scores: object,
+        start: object = None,
+        stop: object = None,
+        order: object = None,
+        *,
+        corrections: tuple[object, object, object, object] | None = None,
+    ) -> Edges:
+        """Edges that are `default` but for the given (previous, current, score) triples; never holds L*L numbers."""
+        _at_least_one("L", L)
+        previous, current, values = _ints("previous", previous), _ints("current", current), _reals("scores", scores)
+        if not len(previous) == len(current) == len(values):
+            raise ValueError(
+                f"previous, current and scores must be of one length, not {len(previous)}, {len(current)}, {len(values)}"
+            )
+        made = cls.__new__(cls)
+        core = _core.Edges.from_exceptions(int(L), float(default), previous, current, values)
+        made._finish(core, start, stop, order, corrections)
+        return made
+
+    def _finish(
+        self,
+        core: _core.Edges,
+        start: object,
+        stop: object,
+        order: object,
+        corrections: tuple[object, object, object, object] | None,
+    ) -> None:
+        self._core = core
+        if start is not None:
+            core.set_start(_reals("start", start))
+        if stop is not None:
+            core.set_stop(_reals("stop", stop))
+        if order is not None:
+            core.set_order(_ints("order", order))
+        if corrections is not None:
+            if core.is_stepwise:
+                raise ValueError("corrections need one (L, L) matrix, not one a step")
+            sets, previous, current = (
+                _ints(f"corrections[{q}]", corrections[q]) for q in range(3)
+            )
+            values = _reals("corrections[3]", corrections[3])
+            if not len(sets) == len(previous) == len(current) == len(values):
+                raise ValueError("corrections must be four arrays of one length: set, previous, current, score")
+            core.set_corrections(int(sets.max(initial=-1)) + 1, sets, previous, current, values)
+
+    @property
+    def L(self) -> int:
+        """How many labels there are."""
+        return self._core.L
+
+    @property
+    def sparse(self) -> bool:
+        """Whether `default + exceptions` is kept, so that a Viterbi step costs O(L + exceptions)."""
+        return self._core.is_sparse
+
+    @property
+    def exceptions(self) -> int:
+        """How many edges differ from the default, where the edges are sparse."""
+        return self._core.exceptions
+
+    def prepare(self) -> Edges:
+        """Make the bound tables of the decoders that refine now, not at the first sentence; returns self."""
+        self._core.prepare()
+        return self
+
+    def __repr__(self) -> str:
+        """Say what form the edges have."""
+        core = self._core
+        if core.is_stepwise:
+            form = "one matrix a step"
+        elif core.is_sparse:
+            form = f"sparse, {core.exceptions} of {core.L**2} edges differ from {core.default:g}"
+        else:
+            form = "dense"
+        sets = f", {core.correction_sets} correction sets" if core.correction_sets else ""
+        return f"Edges(L={core.L}, {form}{sets})"
+
+
+def decode(
+    nodes: object,
+    edges: object,
+    k: int = 1,
+    decoder: str | Decoder = "auto",
+    *,
+    switched_on: SwitchedOn | None = None,
+) -> Decoding:
+    """Find the best path of one sentence, or the k best.
+
+    Args:
+        nodes: node scores (T, L): float32 or float64, anything NumPy or DLPack can read. T = 0 gives one empty path.
+        edges: an `Edges`, or edge scores (L, L) or (T-1, L, L).
+        k: how many paths.
+        decoder: a name of `decoders()` or a decoder with options, such as ``tw.Beam(width=16)``.
+        switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+
+    Raises:
+        ValueError: for scores that are NaN or +inf, shapes that do not fit, or no path at all.
+
+    Example:
+        >>> import tagwright as tw
+        >>> found = tw.decode([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]], k=2)
+        >>> [(path.labels.tolist(), path.score) for path in found.paths]
+        [([0, 0], 1.0), ([0, 1], 0.5)]
+
+    """
+    on = None if switched_on is None else [switched_on]
+    return _decode([nodes], edges, k, decoder, 1, on, one=True)[0]
+
+
+def decode_batch(
+    nodes: Sequence[object],
+    edges: object,
+    k: int = 1,
+    decoder: str | Decoder = "auto",
+    *,
+    threads: int = 1,
+    switched_on: Sequence[SwitchedOn | None] | None = None,
+) -> list[Decoding]:
+    """Decode many sentences: `decode` for each, in one native call with `threads` threads over the sentences.
+
+    `edges` is one for all or a list of one a sentence; so is `switched_on`. The answers do not depend on `threads`.
+    """
+    return _decode(list(nodes), edges, k, decoder, threads, switched_on, one=False)
+
+
+def score(nodes: object, edges: object, labels: object, *, switched_on: SwitchedOn | None = None) -> float:
+    """Score one path: what `Path.score` is for these labels."""
+    prepared = _edges(edges)
+    scores = _nodes(nodes, prepared.L, "nodes")
+    path = _ints("labels", labels)
+    if len(path) != len(scores):
+        raise ValueError(f"labels must name one label a token: {len(scores)} tokens, {len(path)} labels")
+    if len(path) and not (0 <= path.min() and path.max() < prepared.L):
+        raise ValueError(f"labels go from 0 to {prepared.L - 1}")
+    return _core.score(scores, prepared._core, _switches(switched_on), path)
+
+
+def _decode(
+    nodes: list[object],
+    edges: object,
+    k: int,
+    decoder: str | Decoder,
+    threads: int,
+    switched_on: Sequence[SwitchedOn | None] | None,
+    one: bool,
+) -> list[Decoding]:
+    chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
+    if not isinstance(chosen, Decoder) or chosen.name not in _NAMES:
+        raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
+    _at_least_one("k", k)
+    _at_least_one("threads", threads)
+    row = _TABLE[_NAMES.index(chosen.name)]
+    if k > 1 and not row.kbest:
+        able = ", ".join(other.name for other in _TABLE if other.kbest)
+        raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
+    if isinstance(edges, list | tuple) and edges and not one and _is_list_of_edges(edges):
+        if len(edges) != len(nodes):
+            raise ValueError(f"{len(nodes)} sentences but {len(edges)} edges; give one, or one a sentence")
+        prepared = [_edges(own, f"edges of sentence {s}: ") for s, own in enumerate(edges)]
+    else:
+        prepared = [_edges(edges)]
+    if switched_on is not None and len(switched_on) != len(nodes):
+        raise ValueError(f"{len(nodes)} sentences but switched_on for {len(switched_on)}")
+    arrays = [
+        _nodes(own, prepared[s if len(prepared) > 1 else 0].L, "nodes" if one else f"nodes of sentence {s}")
+        for s, own in enumerate(nodes)
+    ]
+    labels, scores, counts, work = _core.decode(
+        arrays,
+        [own._core for own in prepared],
+        None if switched_on is None else [_switches(own) for own in switched_on],
+        _NAMES.index(chosen.name),
+        int(k),
+        width=int(getattr(chosen, "width", 1)),
+        expand_all=getattr(chosen, "expand", "column") == "all",
+        bound=-1 if (bound := getattr(chosen, "bound", None)) is None else int(bound),
+        extra=int(getattr(chosen, "extra", 1)),
+        threads=int(threads),
+    )
+    made = []
+    at = path = 0
+    values = scores.tolist()
+    for array, count, looked_at in zip(arrays, counts.tolist(), work.tolist(), strict=True):
+        T = len(array)
+        paths = [Path(labels[at + q * T : at + (q + 1) * T], values[path + q]) for q in range(count)]
+        made.append(Decoding(paths, row.exact, Work(*looked_at)))
+        at += count * T
+        path += count
+    return made
+
+
+def _is_list_of_edges(edges: Sequence[object]) -> bool:
+    """Tell one edge a sentence from one matrix written as nested lists."""
+    return isinstance(edges[0], Edges) or np.ndim(edges[0]) != 1  # type: ignore[arg-type]
+
+
+def _switches(switched_on: SwitchedOn | None) -> list[list[int]] | None:
+    if switched_on is None:
+        return None
+    try:
+        return [[int(s) for s in step] for step in switched_on]
+    except TypeError:
+        raise ValueError("switched_on must hold, for each step, the numbers of the sets switched on") from None
+
+
+def _edges(edges: object, where: str = "") -> Edges:
+    if isinstance(edges, Edges):
+        return edges
+    made = Edges.__new__(Edges)
+    try:
+        made._set(_matrix(edges, copy=False))
+    except ValueError as error:
+        raise ValueError(f"{where}{error}") from None
+    return made
+
+
+def _array(what: str, scores: object) -> FloatArray:
+    """Read scores without a copy where their type and layout allow it."""
+    if isinstance(scores, np.ndarray):
+        array = scores
+    elif hasattr(scores, "__dlpack__") and not hasattr(scores, "__array__"):
+        array = np.from_dlpack(scores)  # type: ignore[arg-type]
+    else:
+        try:
+            array = np.asarray(scores)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise ValueError(f"{what} cannot be read as an array of numbers: {error}") from None
+    if array.dtype in (np.float32, np.float64):
+        return np.ascontiguousarray(array)
+    if array.dtype == np.float16:
+        return np.ascontiguousarray(array, dtype=np.float32)
+    if array.dtype.kind in "iub" or array.size == 0:
+        return np.ascontiguousarray(array, dtype=np.float64)
+    raise ValueError(f"{what} must hold numbers, not {array.dtype}")
+
+
+def _matrix(scores: object, copy: bool) -> FloatArray:
+    array = _array("edges", scores)
+    if array.ndim not in (2, 3) or array.shape[-1] != array.shape[-2]:
+        raise ValueError(f"edges must have shape (L, L) or (T-1, L, L), not {array.shape}")
+    if array.shape[-1] == 0:
+        raise ValueError("edges are for no label at all (L = 0); there must be at least one")
+    return array.copy() if copy and array.ndim == 2 and np.may_share_memory(array, _base(scores)) else array
+
+
+def _base(scores: object) -> npt.NDArray[Any]:
+    return scores if isinstance(scores, np.ndarray) else np.asarray(scores)
+
+
+def _nodes(nodes: object, L: int, what: str) -> FloatArray:
+    array = _array(what, nodes)
+    if array.shape == (0,):
+        array = array.reshape(0, L)
+    if array.ndim != 2:
+        raise ValueError(f"{what} must have shape (T, L), not {array.shape}")
+    if array.shape[1] != L:
+        raise ValueError(f"{what} are for {array.shape[1]} labels, but the edges are for {L}")
+    return array
+
+
+def _ints(what: str, values: object) -> npt.NDArray[np.int32]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be a sequence of whole numbers")
+    if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+        raise ValueError(f"{what} holds numbers that are no labels")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def _reals(what: str, values: object) -> npt.NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):
+        raise ValueError(f"{what} must be a sequence of numbers")
+    return np.ascontiguousarray(array, dtype=np.float64)

@@ -1,0 +1,45 @@
+"""What must hold of an answer, whoever gave it."""
+
+import numpy as np
+import pytest
+from brute_force import Case, all_paths, score, tolerance
+
+import tagwright as tw
+
+EXACT = [row for row in tw.decoders() if row.exact]
+# Every row of the table with its defaults, and the options worth a row of their own.
+DECODERS = [row.name for row in EXACT] + ["staggered:all", "astar:none", "astar:0", "astar:3"]
+
+
+def gives_k(name: str) -> bool:
+    return next(row.kbest for row in EXACT if row.name == name.partition(":")[0])
+
+
+def check_exact(case: Case, decoder: str, k: int, truth=None) -> None:
+    """Compare one decoder with every labelling of a lattice."""
+    truth = all_paths(case) if truth is None else truth
+    if not truth:
+        with pytest.raises(ValueError, match="no path"):
+            tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
+        return
+    found = tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
+    check_paths(case, found, k)
+    assert len(found.paths) == min(k, len(truth))
+    whole = all((part[np.isfinite(part)] % 1 == 0).all() for part in (case.nodes, case.steps, case.start, case.stop))
+    allowed = 0.0 if whole else tolerance(case)
+    for path, (best, _) in zip(found.paths, truth, strict=False):
+        assert abs(path.score - best) <= allowed
+
+
+def check_paths(case: Case, found: tw.Decoding, k: int) -> None:
+    """Distinct paths, best first, with the scores they have."""
+    T, L = case.nodes.shape
+    assert 1 <= len(found.paths) <= k
+    assert len({tuple(path.labels) for path in found.paths}) == len(found.paths)
+    scores = [path.score for path in found.paths]
+    assert scores == sorted(scores, reverse=True)
+    for path in found.paths:
+        assert path.labels.shape == (T,)
+        assert ((path.labels >= 0) & (path.labels < L)).all()
+        assert abs(path.score - score(case, path.labels)) <= 1e-9 * (1 + abs(path.score))
+        assert path.score > -np.inf
