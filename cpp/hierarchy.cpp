@@ -97,7 +97,7 @@ void block_scores(const Hierarchy& h, Scores scores, double* out) {
   gather_blocks(h, out, [&](size_t first, size_t last) {
     if (h.by_number) {
       const Scores run = scores.from(first);
-      return run.f ? kernels().scan_f(run.f, last - first).max : kernels().scan_d(run.d, last - first).max;
+      return run.f ? kernels().max_f(run.f, last - first) : kernels().max_d(run.d, last - first);
     }
     double best = kNever;
     for (size_t r = first; r < last; ++r) best = std::max(best, scores[static_cast<size_t>(h.order[r])]);

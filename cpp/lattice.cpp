@@ -133,26 +133,28 @@ void Edges::find_exceptions(double share) {
 
 void Edges::fill_exceptions(const std::vector<Override>& sorted) {
   sparse_ = true;
-  const auto fill = [&](Exceptions& to, auto&& major, auto&& minor) {
+  const auto fill = [&](Exceptions& to, int32_t Override::* major, int32_t Override::* minor, auto&& takes) {
     to.begin.assign(L_ + 1, 0);
-    to.label.resize(sorted.size());
-    to.score.resize(sorted.size());
-    for (const Override& e : sorted) ++to.begin[static_cast<size_t>(major(e)) + 1];
+    for (const Override& e : sorted)
+      if (takes(e)) ++to.begin[static_cast<size_t>(e.*major) + 1];
     for (size_t i = 0; i < L_; ++i) to.begin[i + 1] += to.begin[i];
+    to.label.resize(to.begin[L_]);
+    to.score.resize(to.begin[L_]);
+    to.largest.assign(L_, kNever);
     std::vector<size_t> next(to.begin.begin(), to.begin.end() - 1);
     for (const Override& e : sorted) {
-      const size_t at = next[static_cast<size_t>(major(e))]++;
-      to.label[at] = minor(e);
+      if (!takes(e)) continue;
+      const size_t i = static_cast<size_t>(e.*major), at = next[i]++;
+      to.label[at] = e.*minor;
       to.score[at] = e.score;
-    }
-    to.largest.assign(L_, kNever);
-    for (size_t i = 0; i < L_; ++i) {
-      if (to.begin[i + 1] - to.begin[i] < L_) to.largest[i] = fallback_;
-      for (size_t q = to.begin[i]; q < to.begin[i + 1]; ++q) to.largest[i] = std::max(to.largest[i], to.score[q]);
+      to.largest[i] = std::max(to.largest[i], e.score);
     }
   };
-  fill(rows_, [](const Override& e) { return e.i; }, [](const Override& e) { return e.j; });
-  fill(columns_, [](const Override& e) { return e.j; }, [](const Override& e) { return e.i; });
+  const auto all = [](const Override&) { return true; };
+  fill(rows_, &Override::i, &Override::j, all);
+  fill(columns_, &Override::j, &Override::i, all);
+  fill(better_, &Override::i, &Override::j, [&](const Override& e) { return e.score > fallback_; });
+  fill(worse_, &Override::i, &Override::j, [&](const Override& e) { return e.score < fallback_; });
 }
 
 void Edges::set_ends(std::vector<double>& to, std::span<const double> score, const char* what) {
@@ -281,7 +283,7 @@ Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<s
   if (on) switch_on(*on);
   // A path has 2T + 1 terms; each addition errs by at most half a unit in the last place of a partial sum.
   const double steps = static_cast<double>(T + 2);
-  slack_ = 4 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * edge_magnitude_);
+  slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * edge_magnitude_);
 }
 
 void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {

@@ -50,7 +50,7 @@ struct Exceptions {
   std::vector<size_t> begin;   // [i], of L + 1
   std::vector<int32_t> label;  // sorted within a row
   std::vector<double> score;
-  std::vector<double> largest;  // [i], the best of row i: an exception, or the default where one is left
+  std::vector<double> largest;  // [i], the best exception of row i
 
   size_t count() const { return label.size(); }
 };
@@ -94,6 +94,8 @@ class Edges {
   double fallback() const { return fallback_; }
   const Exceptions& rows() const { return rows_; }        // by previous label
   const Exceptions& columns() const { return columns_; }  // by current label
+  const Exceptions& better() const { return better_; }    // by previous label, those above the default
+  const Exceptions& worse() const { return worse_; }      // by previous label, those below it
   const Corrections& corrections() const { return corrections_; }
   std::span<const int32_t> order() const { return order_; }  // labels, most frequent first; empty: by number
   double start(size_t y) const { return start_.empty() ? 0.0 : start_[y]; }
@@ -126,7 +128,7 @@ class Edges {
   std::shared_ptr<void> keep_;
   bool sparse_ = false;
   double fallback_ = 0;
-  Exceptions rows_, columns_;
+  Exceptions rows_, columns_, better_, worse_;
   Corrections corrections_;
   std::vector<double> start_, stop_;
   std::vector<int32_t> order_;

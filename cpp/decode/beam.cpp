@@ -49,6 +49,19 @@ double reached_by(const double* values, size_t count, size_t n) {
   return *nth;
 }
 
+// The best label to extend a single partial path with, by the sum of edge and node score in their own precision;
+// false where that cannot be read off the matrix.
+bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& to) {
+  const size_t L = lattice.L, i = static_cast<size_t>(from.label);
+  const Scores nodes = lattice.nodes.from(t * L);
+  if (!lattice.edges.has_matrix() || lattice.patched()) return false;
+  const Scores edges = lattice.edges.matrix(t - 1).from(i * L);
+  if (!edges.f != !nodes.f) return false;
+  const size_t y = edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);
+  to = {(from.score + edges[y]) + nodes[y], static_cast<int32_t>(y), 0};
+  return true;
+}
+
 }  // namespace
 
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
@@ -64,7 +77,10 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
   const Partial nothing{0, -1, -1};
   for (size_t t = 0; t < T; ++t) {
     const std::span<const Partial> before = t ? std::span<const Partial>(kept[t - 1]) : std::span(&nothing, 1);
-    if (before.size() == 1 && width == 1) {
+    Partial next;
+    if (t && width == 1 && extend_one(lattice, t, before[0], next)) {
+      if (next.score != kNever) kept[t].push_back(next);
+    } else if (width == 1) {
       extend(lattice, t, t ? &before[0] : nullptr, row, scores);
       const size_t y = kernels().argmax_d(scores, L);
       if (scores[y] != kNever) kept[t].push_back({scores[y], static_cast<int32_t>(y), 0});

@@ -10,6 +10,7 @@
 // And all comparisons with the floor leave room for rounding.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "algorithms.h"
 #include "kernels/kernels.h"
@@ -41,6 +42,7 @@ class Coarse {
  public:
   Coarse(const Lattice& lattice, const Hierarchy& hierarchy, Arena& arena)
       : lattice_(lattice), hierarchy_(hierarchy), arena_(arena), columns_(lattice.T) {
+    for (int direction : {0, 1}) reach_[direction].assign(lattice.T, kUnknown);
     for (size_t t = 0; t + 1 < lattice.T && (t == 0 || lattice.edges.is_stepwise()); ++t)
       bounds_.push_back(&lattice.edges.chain_bounds(t));
     const size_t L = lattice.L, B = hierarchy.blocks.size();
@@ -78,14 +80,13 @@ class Coarse {
     const double least = floor - lattice_.slack();
     for (size_t s = 0; s < T(); ++s) {
       Column& c = at(s);
+      c.before = nullptr;
       if (s == 0) {
-        std::fill(c.bound[direction], c.bound[direction] + c.size, 0.0);
+        start(c, least);
       } else {
         step(s, least, work);
       }
-      drop(c, least);
       if (c.size == 0) return false;
-      c.before = nullptr;
       work.nodes += c.size;
     }
     return true;
@@ -108,13 +109,33 @@ class Coarse {
     return path;
   }
 
-  // Whether that path holds labels only; stops at the first block.
-  bool all_labels(size_t q, Work& work) {
-    for (size_t s = T(); s-- > 0;) {
-      if (q >= at(s).labels) return false;
-      if (s > 0) q = before(s, q, work);
+  // Score of a path of labels that ends in label q of the last column: back along the best way, and where that
+  // passes through a block, through the best label instead. -inf where a column has no label to take.
+  double dive(size_t q, Work& work) {
+    double score = at(T() - 1).n[q];
+    for (size_t s = T() - 1; s > 0; --s) {
+      const Column& p = at(s - 1);
+      if (p.labels == 0) return kNever;
+      scratch_.resize(p.size);
+      reach_back(s, q, scratch_.data());
+      work.edges += p.size;
+      q = kernels().argmax_d(scratch_.data(), p.labels);
+      // reach_back counts what lies before q too; only the edge and the node belong to this step.
+      score += scratch_[q] - p.bound[direction_][q];
     }
-    return true;
+    return score;
+  }
+
+  // The n best labels of the last column, by the bound of the paths to them.
+  std::vector<size_t> best_ends(size_t n) const {
+    std::vector<size_t> ends(at(T() - 1).labels);
+    std::iota(ends.begin(), ends.end(), size_t{0});
+    n = std::min(n, ends.size());
+    std::partial_sort(ends.begin(), ends.begin() + static_cast<ptrdiff_t>(n), ends.end(), [&](size_t a, size_t b) {
+      return end_score(a) != end_score(b) ? end_score(a) > end_score(b) : a < b;
+    });
+    ends.resize(n);
+    return ends;
   }
 
   // The coarse lattice for A*, walked against the last pass, whose scores are what is ahead.
@@ -165,41 +186,46 @@ class Coarse {
   void split(size_t t, size_t q, double floor) {
     const Column old = columns_[t];
     const size_t L = lattice_.L;
-    const size_t m = static_cast<size_t>(old.id[q]) - L;
-    const Block& block = hierarchy_.blocks[m];
-    const double in = old.bound[0][q], out = old.bound[1][q];
-    const double least = (floor - lattice_.slack()) - (in + out);
+    const Block& block = hierarchy_.blocks[static_cast<size_t>(old.id[q]) - L];
+    const double in = old.bound[0][q], out = old.bound[1][q], least = floor - lattice_.slack();
 
     Column c;
-    const size_t room = old.size + (block.last - block.first) + (block.next_last - block.next_first);
-    reserve(c, room);
+    reserve(c, old.size + (block.last - block.first) + (block.next_last - block.next_first));
     const auto copy = [&](size_t from, size_t to) {
       for (size_t p = from; p < to; ++p)
         if (p != q) add(c, old.id[p], old.n[p], old.bound[0][p], old.bound[1][p]);
     };
+    // A new node takes over its block's bounds, or the limits of its own best edges where these are tighter.
+    const double* into = t > 0 ? bounds_at(t - 1).in.data() : nullptr;
+    const double* out_of = t + 1 < T() ? bounds_at(t).out.data() : nullptr;
+    const double before = t > 0 ? reach_[0][t - 1] : 0, after = t + 1 < T() ? reach_[1][t + 1] : 0;
+    const double in_corrected = t > 0 ? corrected(t - 1) : kNever, out_corrected = out_of ? corrected(t) : kNever;
+    const auto inherit = [&](int32_t id, double n) {
+      const double own_in = into ? std::min(in, before + std::max(into[id], in_corrected)) : in;
+      const double own_out = out_of ? std::min(out, after + std::max(out_of[id], out_corrected)) : out;
+      add(c, id, n, own_in, own_out);
+      c.size -= !(own_in + n + own_out >= least);
+    };
+
     copy(0, old.labels);
     if (hierarchy_.by_number && t > 0 && t + 1 < T()) {
       const Scores run = lattice_.nodes.from(t * L + block.first);
       found_.resize(block.last - block.first);
-      const size_t n = run.f ? kernels().at_least_f(run.f, found_.size(), least, found_.data())
-                             : kernels().at_least_d(run.d, found_.size(), least, found_.data());
+      const size_t n = run.f ? kernels().at_least_f(run.f, found_.size(), least - (in + out), found_.data())
+                             : kernels().at_least_d(run.d, found_.size(), least - (in + out), found_.data());
       for (size_t p = 0; p < n; ++p) {
         const size_t r = static_cast<size_t>(found_[p]);
-        add(c, static_cast<int32_t>(block.first + r), run[r], in, out);
+        inherit(static_cast<int32_t>(block.first + r), run[r]);
       }
     } else {
       for (size_t r = block.first; r < block.last; ++r) {
         const int32_t y = hierarchy_.order[r];
-        const double n = lattice_.end_node(t, static_cast<size_t>(y));
-        if (n >= least) add(c, y, n, in, out);
+        inherit(y, lattice_.end_node(t, static_cast<size_t>(y)));
       }
     }
     c.labels = c.size;
     copy(old.labels, old.size);
-    for (size_t b = block.next_first; b < block.next_last; ++b) {
-      const double n = block_node(t, b);
-      if (n >= least) add(c, static_cast<int32_t>(L + b), n, in, out);
-    }
+    for (size_t b = block.next_first; b < block.next_last; ++b) inherit(static_cast<int32_t>(L + b), block_node(t, b));
     columns_[t] = c;
   }
 
@@ -261,6 +287,14 @@ class Coarse {
     return direction == 0 ? patches_[t].row(id) : patches_[t].column(id);
   }
 
+  // The best corrected edge of step t.
+  double corrected(size_t t) const {
+    double best = kNever;
+    if (!patches_.empty())
+      for (const Override& e : patches_[t].by_row) best = std::max(best, e.score);
+    return best;
+  }
+
   // The best edge that leaves `id` in a direction.
   double largest(size_t t, int direction, int32_t id) const {
     const Bounds& bounds = bounds_at(t);
@@ -309,54 +343,98 @@ class Coarse {
     return least;
   }
 
-  // One step of a pass: the bounds of position s from those of position s - 1.
+  // Keeps the nodes of a column that may still reach `least`, given what each can be reached with in the direction
+  // of this pass; works out what is needed of the others to stay. No branches: which nodes go is anybody's guess.
+  template <class ReachedWith>
+  void keep(Column& c, double least, ReachedWith&& reached_with) {
+    needed_.resize(c.size);
+    double* other = c.bound[1 - direction_];
+    size_t kept = 0, labels = 0;
+    for (size_t q = 0; q < c.size; ++q) {
+      const int32_t id = c.id[q];
+      const double n = c.n[q], beyond = other[q];
+      // Unknown plus -inf is not a number and compares false: the node goes.
+      const double needed = least - (n + beyond);
+      const size_t stays = static_cast<size_t>(reached_with(id) > needed) & static_cast<size_t>(n > kNever);
+      c.id[kept] = id;
+      c.n[kept] = n;
+      other[kept] = beyond;
+      needed_[kept] = needed;
+      kept += stays;
+      labels += stays & static_cast<size_t>(q < c.labels);
+    }
+    c.size = kept;
+    c.labels = labels;
+  }
+
+  void start(Column& c, double least) {
+    keep(c, least, [](int32_t) { return 0.0; });
+    std::fill(c.bound[direction_], c.bound[direction_] + c.size, 0.0);
+  }
+
+  // One step of a pass: the bounds of position s from those of position s - 1, without the nodes that these leave
+  // below the floor.
   void step(size_t s, double floor, Work& work) {
     const Column& p = at(s - 1);
     Column& c = at(s);
     const size_t t = step_of(s);
+    const Bounds& bounds = bounds_at(t);
     reached_.resize(p.size);
-    size_t best = 0;
+    most_.resize(p.size);
+    double* reached = reached_.data();  // [u]: score of the best path to node u of position s - 1
+    double* most = most_.data();        // [u]: the same with the largest edge out of u
+    const double* out_of = (direction_ == 0 ? bounds.out : bounds.in).data();
     for (size_t u = 0; u < p.size; ++u) {
-      reached_[u] = {p.bound[direction_][u] + p.n[u], p.id[u]};
-      if (reached_[u].first > reached_[best].first) best = u;
+      reached[u] = p.bound[direction_][u] + p.n[u];
+      most[u] = reached[u] + out_of[p.id[u]];
     }
+    const double best_corrected = corrected(t);
+    if (best_corrected > kNever)
+      for (size_t u = 0; u < p.size; ++u) most[u] = std::max(most[u], reached[u] + best_corrected);
+    size_t u = kernels().argmax_d(reached, p.size);
+    reach_[direction_][column_of(s - 1)] = reached[u];
+
     // First by the largest edge into each node, which needs no look at the edges themselves.
-    const std::vector<double>& into =
-        direction_ == 0 ? bounds_at(t).in : bounds_at(t).out;
-    double corrected = kNever;
-    if (!patches_.empty())
-      for (const Override& e : patches_[t].by_row) corrected = std::max(corrected, e.score);
-    for (size_t q = 0; q < c.size; ++q) {
-      const double limit = reached_[best].first + std::max(into[static_cast<size_t>(c.id[q])], corrected);
-      if (limit < c.bound[direction_][q]) c.bound[direction_][q] = limit;
-    }
-    drop(c, floor);
-    // Then by the edges: the best nodes first, since they spare the others.
-    constexpr size_t kSorted = 16;
-    const auto sorted = reached_.begin() + static_cast<ptrdiff_t>(std::min(kSorted, reached_.size()));
-    std::partial_sort(reached_.begin(), sorted, reached_.end(), std::greater<>());
+    const double* into = (direction_ == 0 ? bounds.in : bounds.out).data();
+    keep(c, floor, [&](int32_t id) { return reached[u] + std::max(into[id], best_corrected); });
+    // Then by the edges, the best nodes first, since they spare the others.
     double* bound = c.bound[direction_];
-    std::fill(bound, bound + c.size, kNever);
-    double least = kNever;
-    for (const auto& [score, id] : reached_) {
-      if (score + largest(t, direction_, id) <= least) continue;
-      least = raise(t, score, id, c, bound);
-      work.edges += c.size;
+    double least = kUnknown;
+    for (size_t q = 0; q < c.size; ++q) {
+      bound[q] = needed_[q];
+      least = needed_[q] < least ? needed_[q] : least;
     }
+    const auto take = [&](size_t u) {
+      if (most[u] > least) {
+        least = raise(t, reached[u], p.id[u], c, bound);
+        work.edges += c.size;
+      }
+      most[u] = kNever;
+    };
+    constexpr size_t kBest = 3;
+    for (size_t n = 0; n < kBest; ++n) {
+      take(u);
+      reached[u] = kNever;
+      u = kernels().argmax_d(reached, p.size);
+    }
+    for (u = 0; u < p.size; ++u) take(u);
+
+    size_t lost = 0;
+    for (size_t q = 0; q < c.size; ++q) lost += bound[q] <= needed_[q];
+    if (lost) drop_unraised(c, bound);
   }
 
-  // Drops nodes whose bound is below `least` or that no path can pass (unknown minus unknown compares false).
-  static void drop(Column& c, double least) {
+  void drop_unraised(Column& c, double* bound) {
+    double* other = c.bound[1 - direction_];
     size_t kept = 0, labels = 0;
     for (size_t q = 0; q < c.size; ++q) {
-      const double bound = c.bound[0][q] + c.n[q] + c.bound[1][q];
-      if (!(bound >= least && bound > kNever)) continue;
-      labels += q < c.labels;
+      const size_t stays = bound[q] > needed_[q];
       c.id[kept] = c.id[q];
       c.n[kept] = c.n[q];
-      c.bound[0][kept] = c.bound[0][q];
-      c.bound[1][kept] = c.bound[1][q];
-      ++kept;
+      bound[kept] = bound[q];
+      other[kept] = other[q];
+      kept += stays;
+      labels += stays & static_cast<size_t>(q < c.labels);
     }
     c.size = kept;
     c.labels = labels;
@@ -392,7 +470,8 @@ class Coarse {
   std::vector<const Bounds*> bounds_;  // [t], or one for all steps
   std::vector<Patch> patches_;   // [t]
   int direction_ = 0;            // of the last pass
-  std::vector<std::pair<double, int32_t>> reached_;
+  std::vector<double> reach_[2];  // [direction][t]: best score of a path to column t in the last pass that way
+  std::vector<double> reached_, most_, needed_;
   std::vector<double> scratch_;
   std::vector<int32_t> found_;
 };
@@ -424,8 +503,8 @@ std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Option
   std::vector<GraphPath> found = {coarse.trace(best, work)};
   if (all_labels(coarse, found[0]) && options.k == 1) return found;
   std::vector<double> reached;
-  for (size_t q = 0; q < coarse.end_size(); ++q)
-    if (coarse.end_score(q) > floor && coarse.all_labels(q, work)) reached.push_back(coarse.end_score(q));
+  for (const size_t q : coarse.best_ends(options.k))
+    if (coarse.end_score(q) > floor) reached.push_back(coarse.dive(q, work));
   floor = raised(floor, reached, options.k);
   return found;
 }

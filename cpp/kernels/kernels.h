@@ -36,6 +36,9 @@ struct Kernels {
   double (*raise_f)(double score, const float* row, size_t stride, const int32_t* index, size_t n, double* best);
   double (*raise_d)(double score, const double* row, size_t stride, const int32_t* index, size_t n, double* best);
 
+  // best[label[q]] = max(best[label[q]], score + edge[q]); labels differ.
+  void (*scatter_d)(double score, const int32_t* label, const double* edge, size_t n, double* best);
+
   // out[j] = score + row[j] + nodes[j], in that order.
   void (*extend_ff)(double score, const float* row, const float* nodes, size_t n, double* out);
   void (*extend_dd)(double score, const double* row, const double* nodes, size_t n, double* out);
@@ -43,8 +46,14 @@ struct Kernels {
   Scan (*scan_f)(const float* scores, size_t n);
   Scan (*scan_d)(const double* scores, size_t n);
 
+  double (*max_f)(const float* scores, size_t n);
+  double (*max_d)(const double* scores, size_t n);
+
   // The first position of the largest value; n > 0.
   size_t (*argmax_d)(const double* values, size_t n);
+  // The same for row[j] + nodes[j], added in their own precision.
+  size_t (*argmax_sum_ff)(const float* row, const float* nodes, size_t n);
+  size_t (*argmax_sum_dd)(const double* row, const double* nodes, size_t n);
 
   // Writes every j with scores[j] >= least to `out` and returns how many there are.
   size_t (*at_least_f)(const float* scores, size_t n, double least, int32_t* out);

@@ -1,9 +1,12 @@
 // The source of every kernel level: included once per instruction set, inside an anonymous namespace, so that no
 // two levels share a function; nothing here may call a library function that is not inlined, for the same reason.
-// Plain loops that the compiler vectorises for the flags of the including file.
+// The step over a dense matrix is a plain loop that the compiler vectorises; a running maximum or minimum it leaves
+// scalar, since it may not reorder them, so those are written with vectors of 32 bytes (two registers of SSE2).
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "kernels.h"
 
@@ -57,25 +60,56 @@ void dense_step(const E* edges, size_t L, StepOf<A>* steps, size_t count) {
 }
 
 template <class E>
+struct Lanes {
+  static constexpr size_t kCount = 32 / sizeof(E);
+  typedef E Vector __attribute__((vector_size(32)));
+
+  static Vector load(const E* from) {
+    Vector v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+  }
+  static void store(E* to, Vector v) { std::memcpy(to, &v, sizeof v); }
+  static Vector all(E value) { return Vector{} + value; }
+};
+
+template <class Mask>
+bool any(Mask mask) {
+  long long word[4];
+  static_assert(sizeof word == sizeof mask);
+  std::memcpy(word, &mask, sizeof word);
+  return (word[0] | word[1] | word[2] | word[3]) != 0;
+}
+
+template <class E>
 double raise(double score, const E* __restrict row, size_t stride, const int32_t* __restrict index, size_t n,
              double* __restrict best) {
-  double least = std::numeric_limits<double>::infinity();
-  if (stride == 1) {
-    for (size_t q = 0; q < n; ++q) {
-      const double v = score + static_cast<double>(row[index[q]]);
-      const double m = v > best[q] ? v : best[q];
-      best[q] = m;
-      least = m < least ? m : least;
-    }
-  } else {
-    for (size_t q = 0; q < n; ++q) {
-      const double v = score + static_cast<double>(row[static_cast<size_t>(index[q]) * stride]);
-      const double m = v > best[q] ? v : best[q];
-      best[q] = m;
-      least = m < least ? m : least;
-    }
+  using D = Lanes<double>;
+  D::Vector lowest = D::all(std::numeric_limits<double>::infinity());
+  const auto edge = [&](size_t q) { return static_cast<double>(row[static_cast<size_t>(index[q]) * stride]); };
+  size_t q = 0;
+  for (; q + 4 <= n; q += 4) {
+    const D::Vector v = score + D::Vector{edge(q), edge(q + 1), edge(q + 2), edge(q + 3)};
+    D::Vector m = D::load(best + q);
+    m = v > m ? v : m;
+    D::store(best + q, m);
+    lowest = m < lowest ? m : lowest;
+  }
+  double least = std::min(std::min(lowest[0], lowest[1]), std::min(lowest[2], lowest[3]));
+  for (; q < n; ++q) {
+    const double v = score + edge(q), m = v > best[q] ? v : best[q];
+    best[q] = m;
+    least = m < least ? m : least;
   }
   return least;
+}
+
+void scatter(double score, const int32_t* __restrict label, const double* __restrict edge, size_t n,
+             double* __restrict best) {
+  for (size_t q = 0; q < n; ++q) {
+    const double v = score + edge[q], m = best[label[q]];
+    best[label[q]] = v > m ? v : m;
+  }
 }
 
 template <class E>
@@ -83,34 +117,26 @@ void extend(double score, const E* __restrict row, const E* __restrict nodes, si
   for (size_t j = 0; j < n; ++j) out[j] = (score + static_cast<double>(row[j])) + static_cast<double>(nodes[j]);
 }
 
-// Independent lanes: a single running maximum would be a chain of dependent instructions.
 template <class E>
 Scan scan(const E* __restrict scores, size_t n) {
-  constexpr size_t kLanes = 32;
+  using V = Lanes<E>;
   constexpr E kLargest = std::numeric_limits<E>::max();
-  E most[kLanes], least[kLanes];
-  int bad[kLanes];
-  for (size_t r = 0; r < kLanes; ++r) {
-    most[r] = -std::numeric_limits<E>::infinity();
-    least[r] = 0;
-    bad[r] = 0;
-  }
+  constexpr E kNothing = -std::numeric_limits<E>::infinity();
+  typename V::Vector most = V::all(kNothing), least = V::all(0);
+  auto bad = most > most;
   size_t j = 0;
-  for (; j + kLanes <= n; j += kLanes) {
-    for (size_t r = 0; r < kLanes; ++r) {
-      const E v = scores[j + r];
-      bad[r] |= !(v <= kLargest);
-      most[r] = v > most[r] ? v : most[r];
-      const E finite = v >= -kLargest ? v : E(0);
-      least[r] = finite < least[r] ? finite : least[r];
-    }
+  for (; j + V::kCount <= n; j += V::kCount) {
+    const typename V::Vector v = V::load(scores + j);
+    bad |= ~(v <= kLargest);
+    most = v > most ? v : most;
+    const typename V::Vector finite = v >= -kLargest ? v : V::all(0);
+    least = finite < least ? finite : least;
   }
-  E top = -std::numeric_limits<E>::infinity(), bottom = 0;
-  bool valid = true;
-  for (size_t r = 0; r < kLanes; ++r) {
-    top = std::max(top, most[r]);
-    bottom = std::min(bottom, least[r]);
-    valid = valid && !bad[r];
+  E top = kNothing, bottom = 0;
+  bool valid = !any(bad);
+  for (size_t r = 0; r < V::kCount; ++r) {
+    top = std::max<E>(top, most[r]);
+    bottom = std::min<E>(bottom, least[r]);
   }
   for (; j < n; ++j) {
     const E v = scores[j];
@@ -122,46 +148,116 @@ Scan scan(const E* __restrict scores, size_t n) {
   return {static_cast<double>(top), magnitude, valid};
 }
 
-size_t argmax(const double* __restrict values, size_t n) {
-  constexpr size_t kLanes = 16;
-  double lane[kLanes];
-  for (size_t r = 0; r < kLanes; ++r) lane[r] = -std::numeric_limits<double>::infinity();
+template <class E>
+double largest(const E* __restrict scores, size_t n) {
+  using V = Lanes<E>;
+  constexpr E kNothing = -std::numeric_limits<E>::infinity();
+  typename V::Vector most = V::all(kNothing);
   size_t j = 0;
-  for (; j + kLanes <= n; j += kLanes)
-    for (size_t r = 0; r < kLanes; ++r) lane[r] = values[j + r] > lane[r] ? values[j + r] : lane[r];
-  double m = lane[0];
-  for (size_t r = 1; r < kLanes; ++r) m = std::max(m, lane[r]);
-  for (; j < n; ++j) m = std::max(m, values[j]);
-  j = 0;
-  while (j + 1 < n && values[j] != m) ++j;
-  return j;
+  for (; j + V::kCount <= n; j += V::kCount) {
+    const typename V::Vector v = V::load(scores + j);
+    most = v > most ? v : most;
+  }
+  E top = kNothing;
+  for (size_t r = 0; r < V::kCount; ++r) top = std::max<E>(top, most[r]);
+  for (; j < n; ++j) top = scores[j] > top ? scores[j] : top;
+  return static_cast<double>(top);
 }
 
-template <class E>
-size_t at_least(const E* __restrict scores, size_t n, double least, int32_t* __restrict out) {
-  constexpr size_t kLanes = 32;
-  size_t count = 0, j = 0;
-  for (; j + kLanes <= n; j += kLanes) {
-    // Most runs hold none: the maximum of a run is vectorised, the writing of positions is not.
-    E m = scores[j];
-    for (size_t r = 1; r < kLanes; ++r) m = scores[j + r] > m ? scores[j + r] : m;
-    if (!(static_cast<double>(m) >= least)) continue;
-    for (size_t r = 0; r < kLanes; ++r) {
-      out[count] = static_cast<int32_t>(j + r);
-      count += static_cast<double>(scores[j + r]) >= least;
+// Each lane keeps the first place of its own maximum; the first of the best lanes wins.
+template <class E, class Lane, class One>
+size_t first_best(size_t n, Lane&& lane, One&& one) {
+  using V = Lanes<E>;
+  typedef typename std::conditional<sizeof(E) == 4, int, long long>::type Place;
+  typedef Place Places __attribute__((vector_size(32)));
+  E best = -std::numeric_limits<E>::infinity();
+  size_t at = 0, j = 0;
+  if (n >= 2 * V::kCount) {
+    typename V::Vector most = lane(0);
+    Places place;
+    for (size_t r = 0; r < V::kCount; ++r) place[r] = static_cast<Place>(r);
+    Places here = place;
+    for (j = V::kCount; j + V::kCount <= n; j += V::kCount) {
+      here += static_cast<Place>(V::kCount);
+      const typename V::Vector v = lane(j);
+      const auto more = v > most;
+      most = more ? v : most;
+      place = more ? here : place;
+    }
+    best = most[0];
+    at = static_cast<size_t>(place[0]);
+    for (size_t r = 1; r < V::kCount; ++r) {
+      const size_t where = static_cast<size_t>(place[r]);
+      const bool more = most[r] > best || (most[r] == best && where < at);
+      best = more ? most[r] : best;
+      at = more ? where : at;
     }
   }
   for (; j < n; ++j) {
-    if (static_cast<double>(scores[j]) >= least) out[count++] = static_cast<int32_t>(j);
+    const E v = one(j);
+    at = v > best ? j : at;
+    best = v > best ? v : best;
+  }
+  return at;
+}
+
+size_t argmax(const double* __restrict values, size_t n) {
+  return first_best<double>(
+      n, [&](size_t j) { return Lanes<double>::load(values + j); }, [&](size_t j) { return values[j]; });
+}
+
+template <class E>
+size_t argmax_sum(const E* __restrict row, const E* __restrict nodes, size_t n) {
+  return first_best<E>(
+      n, [&](size_t j) { return Lanes<E>::load(row + j) + Lanes<E>::load(nodes + j); },
+      [&](size_t j) { return row[j] + nodes[j]; });
+}
+
+template <class E>
+size_t at_least(const E* __restrict scores, size_t n, double bound, int32_t* __restrict out) {
+  using V = Lanes<E>;
+  E least = static_cast<E>(bound);
+  if (static_cast<double>(least) < bound) least = std::nextafter(least, std::numeric_limits<E>::infinity());
+  constexpr size_t kRun = 4 * V::kCount;
+  size_t count = 0, j = 0;
+  for (; j + kRun <= n; j += kRun) {
+    // Most runs hold none.
+    auto some = V::load(scores + j) >= least;
+    for (size_t r = V::kCount; r < kRun; r += V::kCount) some |= V::load(scores + j + r) >= least;
+    if (!any(some)) continue;
+    for (size_t r = 0; r < kRun; ++r) {
+      out[count] = static_cast<int32_t>(j + r);
+      count += scores[j + r] >= least;
+    }
+  }
+  for (; j < n; ++j) {
+    out[count] = static_cast<int32_t>(j);
+    count += scores[j] >= least;
   }
   return count;
 }
 
 constexpr Kernels table(const char* name) {
-  return {name,          dense_step<float, float>, dense_step<double, float>, dense_step<double, double>,
-          raise<float>,  raise<double>,            extend<float>,             extend<double>,
-          scan<float>,   scan<double>,             argmax,                    at_least<float>,
-          at_least<double>};
+  return {
+      .name = name,
+      .dense_step_ff = dense_step<float, float>,
+      .dense_step_df = dense_step<double, float>,
+      .dense_step_dd = dense_step<double, double>,
+      .raise_f = raise<float>,
+      .raise_d = raise<double>,
+      .scatter_d = scatter,
+      .extend_ff = extend<float>,
+      .extend_dd = extend<double>,
+      .scan_f = scan<float>,
+      .scan_d = scan<double>,
+      .max_f = largest<float>,
+      .max_d = largest<double>,
+      .argmax_d = argmax,
+      .argmax_sum_ff = argmax_sum<float>,
+      .argmax_sum_dd = argmax_sum<double>,
+      .at_least_f = at_least<float>,
+      .at_least_d = at_least<double>,
+  };
 }
 
 }  // namespace
