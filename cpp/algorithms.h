@@ -45,27 +45,32 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena);
 // --- decode/carpediem.cpp ---
 Answer carpediem(const Lattice& lattice, const Options& options, Arena& arena);
 
-// --- decode/astar.cpp ---
-Answer astar(const Lattice& lattice, const Options& options, Arena& arena);
-Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena);
-
-// A lattice as A* sees it: columns 0 .. T-1 in the order in which they are searched.
+// A lattice, coarse or not, as A* sees it: columns 0 .. T-1 in the order in which they are searched.
 struct Graph {
   size_t T;
   std::function<size_t(size_t t)> size;
-  // out[q]: node score of q in the first column, plus ahead.
+  // out[q]: score of starting in q of the first column, with what is ahead of it.
   std::function<void(double* out)> first;
-  // out[q]: edge score from node p of column t to q of column t + 1, plus q's node score, plus ahead of q.
+  // out[q]: score of going on from node p of column t to q of column t + 1, with what is ahead of q.
   std::function<void(size_t t, size_t p, double* out)> next;
-  // What A* believes is still to come behind node q of column t; never less than the truth.
+  // What is believed to come behind node q of column t; never less than the truth.
   std::function<double(size_t t, size_t q)> ahead;
 };
-// Up to k best paths as positions in their columns, best first, with their scores.
+// A path as positions in its columns, with its score.
 struct GraphPath {
   std::vector<int32_t> at;  // [t]
   double score;
 };
+
+// --- decode/astar.cpp ---
+Answer astar(const Lattice& lattice, const Options& options, Arena& arena);
+// Up to k best paths, best first, where `ahead` is a bound.
 std::vector<GraphPath> search_astar(const Graph& graph, size_t k, Work& work);
+
+// --- decode/viterbi_astar.cpp ---
+Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena);
+// Up to k best paths, best first, where `ahead` is the truth.
+std::vector<GraphPath> enumerate_paths(const Graph& graph, size_t k, Work& work);
 
 // --- decode/refine.cpp ---
 Answer staggered(const Lattice& lattice, const Options& options, Arena& arena);

@@ -152,9 +152,12 @@ NB_MODULE(_core, m) {
       .def_static("from_steps", &edges_from_steps, "scores"_a)
       .def_static("from_exceptions", &edges_from_exceptions, "L"_a, "default"_a, "previous"_a, "current"_a, "scores"_a)
       .def("find_exceptions", &Edges::find_exceptions, "share"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("set_start", [](Edges& e, RealArray scores) { e.set_start(span_of(scores)); }, "scores"_a)
-      .def("set_stop", [](Edges& e, RealArray scores) { e.set_stop(span_of(scores)); }, "scores"_a)
-      .def("set_order", [](Edges& e, IntArray labels) { e.set_order(span_of(labels)); }, "labels"_a)
+      .def(
+          "set_start", [](Edges& e, RealArray scores) { e.set_start(span_of(scores)); }, "scores"_a)
+      .def(
+          "set_stop", [](Edges& e, RealArray scores) { e.set_stop(span_of(scores)); }, "scores"_a)
+      .def(
+          "set_order", [](Edges& e, IntArray labels) { e.set_order(span_of(labels)); }, "labels"_a)
       .def(
           "set_corrections",
           [](Edges& e, size_t sets, IntArray set, IntArray previous, IntArray current, RealArray scores) {
@@ -164,7 +167,8 @@ NB_MODULE(_core, m) {
             e.set_corrections(sets, span_of(set), span_of(previous), span_of(current), span_of(scores));
           },
           "sets"_a, "set"_a, "previous"_a, "current"_a, "scores"_a)
-      .def("prepare", [](const Edges& e) { e.chain(); }, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "prepare", [](const Edges& e) { e.chain(); }, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("L", &Edges::L)
       .def_prop_ro("is_sparse", &Edges::is_sparse)
       .def_prop_ro("is_stepwise", &Edges::is_stepwise)

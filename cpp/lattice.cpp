@@ -216,8 +216,7 @@ void Edges::set_corrections(size_t sets, std::span<const int32_t> set, std::span
   corrections_ = {std::move(begin), std::move(entry)};
 }
 
-double Edges::base(size_t t, size_t i, size_t j) const {
-  if (has_matrix()) return matrix(t)[i * L_ + j];
+double Edges::exception(size_t i, size_t j) const {
   const auto first = rows_.label.begin() + static_cast<ptrdiff_t>(rows_.begin[i]);
   const auto last = rows_.label.begin() + static_cast<ptrdiff_t>(rows_.begin[i + 1]);
   const auto at = std::lower_bound(first, last, static_cast<int32_t>(j));
@@ -283,7 +282,8 @@ Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<s
   if (on) switch_on(*on);
   // A path has 2T + 1 terms; each addition errs by at most half a unit in the last place of a partial sum.
   const double steps = static_cast<double>(T + 2);
-  slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * edge_magnitude_);
+  // Never nothing: decoders drop what is not above the floor less the slack.
+  slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * edge_magnitude_) + 1e-300;
 }
 
 void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {
@@ -326,14 +326,11 @@ void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {
   }
 }
 
-double Lattice::edge(size_t t, size_t i, size_t j) const {
-  if (patched() && !patches_[t].empty()) {
-    const std::vector<Override>& entries = patches_[t].by_row;
-    const Override key{static_cast<int32_t>(i), static_cast<int32_t>(j), 0};
-    const auto at = std::lower_bound(entries.begin(), entries.end(), key, before);
-    if (at != entries.end() && at->i == key.i && at->j == key.j) return at->score;
-  }
-  return edges.base(t, i, j);
+double Lattice::corrected_edge(size_t t, size_t i, size_t j) const {
+  const std::vector<Override>& entries = patches_[t].by_row;
+  const Override key{static_cast<int32_t>(i), static_cast<int32_t>(j), 0};
+  const auto at = std::lower_bound(entries.begin(), entries.end(), key, before);
+  return at != entries.end() && at->i == key.i && at->j == key.j ? at->score : edges.base(t, i, j);
 }
 
 void Lattice::row(size_t t, size_t i, double* out) const {

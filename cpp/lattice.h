@@ -105,7 +105,7 @@ class Edges {
 
   Scores matrix(size_t t) const { return matrix_.from(stepwise_ ? t * L_ * L_ : 0); }  // [i * L + j]
   // The score of an edge before corrections.
-  double base(size_t t, size_t i, size_t j) const;
+  double base(size_t t, size_t i, size_t j) const { return has_matrix() ? matrix(t)[i * L_ + j] : exception(i, j); }
   void row(size_t t, size_t i, double* out) const;     // out: [j]
   void column(size_t t, size_t j, double* out) const;  // out: [i]
 
@@ -119,6 +119,7 @@ class Edges {
  private:
   explicit Edges(size_t L) : L_(L) {}
   void check_scores();
+  double exception(size_t i, size_t j) const;
   void set_ends(std::vector<double>& to, std::span<const double> score, const char* what);
   void fill_exceptions(const std::vector<Override>& sorted);
 
@@ -157,7 +158,7 @@ class Lattice {
     return score;
   }
   // The one place that scores an edge: from label i of column t to label j of column t + 1.
-  double edge(size_t t, size_t i, size_t j) const;
+  double edge(size_t t, size_t i, size_t j) const { return patched() ? corrected_edge(t, i, j) : edges.base(t, i, j); }
   // The scores of all edges out of label i of column t; out: [j].
   void row(size_t t, size_t i, double* out) const;
   // The scores of all edges into label j of column t + 1; out: [i].
@@ -173,6 +174,7 @@ class Lattice {
   double slack() const { return slack_; }
 
  private:
+  double corrected_edge(size_t t, size_t i, size_t j) const;
   void switch_on(const std::vector<std::vector<int32_t>>& on);
 
   std::vector<Patch> patches_;  // [t], empty where nothing is switched on anywhere

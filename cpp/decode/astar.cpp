@@ -1,13 +1,9 @@
-// A* (Huang et al. 2012, sections 4.1 and 4.3) and Viterbi A* (section 3.5, Algorithm 3).
+// A* (Huang et al. 2012, sections 4.1 and 4.3): the most promising partial path is extended first.
 //
-// One search serves both: A* walks forward and looks ahead by a bound; Viterbi A* walks backward and looks ahead by
-// the forward scores themselves, so that it never leaves the paths it returns.
-//
-// Differs from the paper in how the agenda is filled: not with all L successors of a node but with the best one,
-// and with the next best when that one leaves the agenda. A node's successors are ranked once, in ever longer
-// stretches, for all the partial paths that reach it.
+// Differs from the paper in what the agenda holds: not every successor of every extended node, but the best waiting
+// partial path of each column. The successors of a node join the waiting ones of the next column in one sweep, where
+// each label keeps its k best; so a partial path that cannot be among them never waits at all.
 #include <algorithm>
-#include <cmath>
 #include <queue>
 
 #include "algorithms.h"
@@ -16,150 +12,128 @@
 namespace tagwright {
 namespace {
 
-struct Ranked {
-  double score;  // edge and node score plus ahead
-  int32_t q;
+// A partial path: a node, the partial path it extends, its score and the score it is believed to end with.
+struct Partial {
+  double score, promise;
+  int32_t q, before;  // before: index of an extended partial path, -1 for none
 };
 
-bool better(const Ranked& a, const Ranked& b) { return a.score != b.score ? a.score > b.score : a.q < b.q; }
-
-// The successors of one node, best first, as far as anybody has asked.
-struct Ranking {
-  std::vector<Ranked> best;
-  size_t wanted = 0;
+struct Waiting {
+  double promise;
+  int32_t before;
 };
 
-// A partial path: a node and the partial path it extends.
-struct Item {
-  double score;     // of the path so far
-  double priority;  // plus ahead
-  int32_t t, q;
-  int32_t before;    // index of an item, -1 for none
-  uint32_t sibling;  // place among the successors of `before`
+struct Column {
+  size_t size = 0, room = 0;
+  std::vector<double> best;            // [q]: promise of the best that waits, -inf for none
+  std::vector<double> worst;           // [q]: what a newcomer must beat
+  std::vector<Waiting> waiting;        // [q * room + r], best first; the first taken[q] have left
+  std::vector<uint32_t> count, taken;  // [q]
+  size_t top = 0;                      // the best of best
+
+  double promise() const { return best[top]; }
 };
 
 class Search {
  public:
-  Search(const Graph& graph, size_t k, Work& work) : graph_(graph), k_(k), work_(work) {
-    begin_.resize(graph.T + 1);
-    for (size_t t = 0; t < graph.T; ++t) begin_[t + 1] = begin_[t] + graph.size(t);
-    ranking_of_.assign(begin_[graph.T], -1);
-    popped_.assign(begin_[graph.T], 0);
-  }
+  Search(const Graph& graph, size_t k, Work& work) : graph_(graph), k_(k), work_(work), columns_(graph.T) {}
 
   std::vector<GraphPath> run() {
     std::vector<GraphPath> found;
-    rankings_.emplace_back();
-    push(-1, 0);
+    extend(-1);
     while (!agenda_.empty() && found.size() < k_) {
-      const int32_t top = agenda_.top().second;
+      const auto [promise, t] = agenda_.top();
       agenda_.pop();
-      const Item item = items_[static_cast<size_t>(top)];
-      push(item.before, item.sibling + 1);
-      // A node's k best partial paths leave the agenda first; no later one can be part of an answer.
-      uint32_t& times = popped_[begin_[static_cast<size_t>(item.t)] + static_cast<size_t>(item.q)];
-      if (times == k_) continue;
-      ++times;
+      if (columns_[t].best.empty() || promise != columns_[t].promise()) continue;  // was raised or taken since
+      const int32_t partial = take(t);
       ++work_.nodes;
-      if (static_cast<size_t>(item.t) + 1 == graph_.T) {
-        found.push_back(path_to(top));
+      if (t + 1 == graph_.T) {
+        found.push_back(path_to(partial));
       } else {
-        push(top, 0);
+        extend(partial);
       }
     }
     return found;
   }
 
  private:
-  // Deeper partial paths first among equals: ties would otherwise be searched in breadth.
-  struct Later {
-    const std::vector<Item>* items;
-    bool operator()(const std::pair<double, int32_t>& a, const std::pair<double, int32_t>& b) const {
-      if (a.first != b.first) return a.first < b.first;
-      const int32_t deep_a = (*items)[static_cast<size_t>(a.second)].t;
-      const int32_t deep_b = (*items)[static_cast<size_t>(b.second)].t;
-      return deep_a != deep_b ? deep_a < deep_b : a.second > b.second;
-    }
-  };
-
-  // Puts the sibling-th best extension of an item on the agenda, where there is one.
-  void push(int32_t before, uint32_t sibling) {
-    const Item* from = before < 0 ? nullptr : &items_[static_cast<size_t>(before)];
-    const size_t t = from ? static_cast<size_t>(from->t) + 1 : 0;
-    size_t index = 0;
-    if (from) {
-      int32_t& of = ranking_of_[begin_[t - 1] + static_cast<size_t>(from->q)];
-      if (of < 0) {
-        of = static_cast<int32_t>(rankings_.size());
-        rankings_.emplace_back();
-      }
-      index = static_cast<size_t>(of);
-    }
-    const Ranking& ranking = rank(index, t, from ? static_cast<size_t>(from->q) : 0, sibling + 1);
-    if (sibling >= ranking.best.size()) return;
-    const Ranked next = ranking.best[sibling];
-    const double so_far = from ? from->score : 0;
-    const double score = so_far + (next.score - graph_.ahead(t, static_cast<size_t>(next.q)));
-    items_.push_back({score, so_far + next.score, static_cast<int32_t>(t), next.q, before, sibling});
-    agenda_.push({so_far + next.score, static_cast<int32_t>(items_.size() - 1)});
+  // The best waiting partial path of column t leaves.
+  int32_t take(size_t t) {
+    Column& c = columns_[t];
+    const size_t q = c.top;
+    const Waiting& best = c.waiting[q * c.room + c.taken[q]++];
+    partials_.push_back({best.promise - graph_.ahead(t, q), best.promise, static_cast<int32_t>(q), best.before});
+    depth_.push_back(t);
+    c.best[q] = c.taken[q] < c.count[q] ? c.waiting[q * c.room + c.taken[q]].promise : kNever;
+    promise_again(t);
+    return static_cast<int32_t>(partials_.size() - 1);
   }
 
-  // The ranking with at least n places, or all there are. Ranks a stretch at a time, twice as long each time.
-  const Ranking& rank(size_t index, size_t t, size_t p, size_t n) {
-    Ranking& ranking = rankings_[index];
-    const size_t size = graph_.size(t);
-    if (ranking.best.size() >= n || (ranking.wanted && ranking.best.size() < ranking.wanted)) return ranking;
-    ranking.wanted = std::max<size_t>(n, ranking.wanted ? 2 * ranking.wanted : 2);
-    scratch_.resize(size);
-    if (t == 0) {
+  // The successors of a partial path (-1: the first column) join those waiting in the next column.
+  void extend(int32_t partial) {
+    const size_t t = partial < 0 ? 0 : depth_[static_cast<size_t>(partial)] + 1;
+    const double score = partial < 0 ? 0 : partials_[static_cast<size_t>(partial)].score;
+    Column& c = columns_[t];
+    if (c.best.empty()) open(t);
+    scratch_.resize(c.size);
+    if (partial < 0) {
       graph_.first(scratch_.data());
     } else {
-      graph_.next(t - 1, p, scratch_.data());
-      work_.edges += size;
+      graph_.next(t - 1, static_cast<size_t>(partials_[static_cast<size_t>(partial)].q), scratch_.data());
+      work_.edges += c.size;
     }
-    ranking.best.clear();
-    if (ranking.wanted == 2) {
-      best_two(ranking.best);
-      return ranking;
+    for (size_t q = 0; q < c.size; ++q) {
+      const double promise = score + scratch_[q];
+      if (!(promise > c.worst[q])) continue;
+      Waiting* list = c.waiting.data() + q * c.room;
+      // One that has left stays before all newcomers, whatever rounding says.
+      if (c.count[q] == c.room && c.taken[q] == c.room) continue;
+      size_t at = c.count[q] < c.room ? c.count[q]++ : c.room - 1;
+      for (; at > c.taken[q] && list[at - 1].promise < promise; --at) list[at] = list[at - 1];
+      list[at] = {promise, partial};
+      c.best[q] = list[c.taken[q]].promise;
+      if (c.count[q] == c.room) c.worst[q] = list[c.room - 1].promise;
     }
-    for (size_t q = 0; q < size; ++q)
-      if (scratch_[q] != kNever) ranking.best.push_back({scratch_[q], static_cast<int32_t>(q)});
-    const size_t keep = std::min(ranking.wanted, ranking.best.size());
-    const auto end = ranking.best.begin() + static_cast<ptrdiff_t>(keep);
-    std::partial_sort(ranking.best.begin(), end, ranking.best.end(), better);
-    ranking.best.erase(end, ranking.best.end());
-    return ranking;
+    promise_again(t);
   }
 
-  void best_two(std::vector<Ranked>& best) {
-    for (int n = 0; n < 2 && !scratch_.empty(); ++n) {
-      const size_t q = kernels().argmax_d(scratch_.data(), scratch_.size());
-      if (scratch_[q] == kNever) return;
-      best.push_back({scratch_[q], static_cast<int32_t>(q)});
-      scratch_[q] = kNever;
-    }
+  void open(size_t t) {
+    Column& c = columns_[t];
+    c.size = graph_.size(t);
+    // No more partial paths can end in a node than there are.
+    c.room = t == 0 ? 1
+             : columns_[t - 1].room >= (k_ + columns_[t - 1].size - 1) / columns_[t - 1].size
+                 ? k_
+                 : columns_[t - 1].room * columns_[t - 1].size;
+    c.best.assign(c.size, kNever);
+    c.worst.assign(c.size, kNever);
+    c.waiting.resize(c.size * c.room);
+    c.count.assign(c.size, 0);
+    c.taken.assign(c.size, 0);
   }
 
-  GraphPath path_to(int32_t item) const {
-    GraphPath path{std::vector<int32_t>(graph_.T), items_[static_cast<size_t>(item)].priority};
-    for (; item >= 0; item = items_[static_cast<size_t>(item)].before) {
-      const Item& at = items_[static_cast<size_t>(item)];
-      path.at[static_cast<size_t>(at.t)] = at.q;
-    }
+  void promise_again(size_t t) {
+    Column& c = columns_[t];
+    c.top = kernels().argmax_d(c.best.data(), c.size);
+    if (c.promise() > kNever) agenda_.push({c.promise(), t});
+  }
+
+  GraphPath path_to(int32_t partial) const {
+    GraphPath path{std::vector<int32_t>(graph_.T), partials_[static_cast<size_t>(partial)].promise};
+    for (; partial >= 0; partial = partials_[static_cast<size_t>(partial)].before)
+      path.at[depth_[static_cast<size_t>(partial)]] = partials_[static_cast<size_t>(partial)].q;
     return path;
   }
 
   const Graph& graph_;
   const size_t k_;
   Work& work_;
-  std::vector<size_t> begin_;        // [t]: where column t's nodes start in the arrays below
-  std::vector<int32_t> ranking_of_;  // [node]: index into rankings_, -1: not ranked yet
-  std::vector<uint32_t> popped_;     // [node]: partial paths that left the agenda
-  std::vector<Ranking> rankings_;    // 0: of the first column
-  std::vector<Item> items_;
+  std::vector<Column> columns_;    // [t]
+  std::vector<Partial> partials_;  // those that have left the agenda
+  std::vector<size_t> depth_;      // [partial]: the column it ends in
   std::vector<double> scratch_;
-  std::priority_queue<std::pair<double, int32_t>, std::vector<std::pair<double, int32_t>>, Later> agenda_{
-      Later{&items_}};
+  // Promise and column; among equals the deepest, or ties would be searched in breadth.
+  std::priority_queue<std::pair<double, size_t>> agenda_;
 };
 
 // Huang's equation 9: the best node of every later column and the best edge into it. ahead: [t].
@@ -173,37 +147,25 @@ std::vector<double> naive_ahead(const Lattice& lattice) {
   return ahead;
 }
 
-Answer as_answer(const Lattice& lattice, std::vector<GraphPath> found, bool reversed, Work work) {
-  Answer answer;
-  answer.work = work;
-  answer.work.rounds = 1;
-  for (GraphPath& path : found) {
-    if (reversed) std::reverse(path.at.begin(), path.at.end());
-    const double score = path_score(lattice, path.at);
-    answer.paths.push_back({std::move(path.at), score});
-  }
-  return answer;
-}
-
 }  // namespace
 
 std::vector<GraphPath> search_astar(const Graph& graph, size_t k, Work& work) { return Search(graph, k, work).run(); }
 
 Answer astar(const Lattice& lattice, const Options& options, Arena& arena) {
   const size_t T = lattice.T, L = lattice.L;
-  Work work;
+  Answer answer;
+  answer.work.rounds = 1;
   std::vector<double> naive;
   double* coarse = nullptr;  // [t * L + y]
   if (options.bound < 0) {
     naive = naive_ahead(lattice);
   } else {
-    coarse = coarse_ahead(lattice, static_cast<size_t>(options.bound), arena, work);
+    coarse = coarse_ahead(lattice, static_cast<size_t>(options.bound), arena, answer.work);
   }
   // What is worth knowing of a column once: its node scores plus what lies ahead of them.
   double* beyond = arena.array<double>(T * L);
   for (size_t t = 0; t < T; ++t)
-    for (size_t y = 0; y < L; ++y)
-      beyond[t * L + y] = lattice.end_node(t, y) + (coarse ? coarse[t * L + y] : naive[t]);
+    for (size_t y = 0; y < L; ++y) beyond[t * L + y] = lattice.end_node(t, y) + (coarse ? coarse[t * L + y] : naive[t]);
   Graph graph;
   graph.T = T;
   graph.size = [&](size_t) { return L; };
@@ -213,29 +175,11 @@ Answer astar(const Lattice& lattice, const Options& options, Arena& arena) {
     for (size_t y = 0; y < L; ++y) out[y] += beyond[(t + 1) * L + y];
   };
   graph.ahead = [&](size_t t, size_t q) { return coarse ? coarse[t * L + q] : naive[t]; };
-  return as_answer(lattice, search_astar(graph, options.k, work), false, work);
-}
-
-Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  const size_t T = lattice.T, L = lattice.L;
-  Work work;
-  const double* alpha = forward_scores(lattice, arena, work);
-  // Searched from the last column to the first: position s is column T - 1 - s. What is ahead of a label is its
-  // alpha, which holds its own node score already; that score joins the path when the path moves on.
-  Graph graph;
-  graph.T = T;
-  graph.size = [&](size_t) { return L; };
-  graph.first = [&](double* out) {
-    for (size_t y = 0; y < L; ++y) out[y] = alpha[(T - 1) * L + y] + lattice.edges.stop(y);
-  };
-  graph.next = [&](size_t s, size_t p, double* out) {
-    const size_t t = T - 1 - s;
-    const double node = lattice.node(t, p);
-    lattice.column(t - 1, p, out);
-    for (size_t y = 0; y < L; ++y) out[y] = (alpha[(t - 1) * L + y] + out[y]) + node;
-  };
-  graph.ahead = [&](size_t s, size_t q) { return alpha[(T - 1 - s) * L + q]; };
-  return as_answer(lattice, search_astar(graph, options.k, work), true, work);
+  for (GraphPath& path : search_astar(graph, options.k, answer.work)) {
+    const double score = path_score(lattice, path.at);
+    answer.paths.push_back({std::move(path.at), score});
+  }
+  return answer;
 }
 
 }  // namespace tagwright

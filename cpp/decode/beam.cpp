@@ -43,7 +43,7 @@ double reached_by(const double* values, size_t count, size_t n) {
   const size_t runs = count / kRun;
   if (runs < n) return kNever;
   std::vector<double> best(runs);
-  for (size_t r = 0; r < runs; ++r) best[r] = *std::max_element(values + r * kRun, values + (r + 1) * kRun);
+  for (size_t r = 0; r < runs; ++r) best[r] = kernels().max_d(values + r * kRun, kRun);
   const auto nth = best.begin() + static_cast<ptrdiff_t>(n - 1);
   std::nth_element(best.begin(), nth, best.end(), std::greater<>());
   return *nth;
@@ -57,7 +57,8 @@ bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& 
   if (!lattice.edges.has_matrix() || lattice.patched()) return false;
   const Scores edges = lattice.edges.matrix(t - 1).from(i * L);
   if (!edges.f != !nodes.f) return false;
-  const size_t y = edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);
+  const size_t y =
+      edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);
   to = {(from.score + edges[y]) + nodes[y], static_cast<int32_t>(y), 0};
   return true;
 }
@@ -73,6 +74,9 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
   double* scores = arena.array<double>(L);
   double* best = arena.array<double>(L);  // [j], over all partial paths
   int32_t* found = arena.array<int32_t>(L);
+  constexpr size_t kRows = size_t{1} << 18;
+  double* rows = nullptr;
+  size_t rows_kept = 0;
   std::vector<Partial> candidates;
   const Partial nothing{0, -1, -1};
   for (size_t t = 0; t < T; ++t) {
@@ -85,18 +89,29 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
       const size_t y = kernels().argmax_d(scores, L);
       if (scores[y] != kNever) kept[t].push_back({scores[y], static_cast<int32_t>(y), 0});
     } else {
-      std::fill(best, best + L, kNever);
+      // All extensions side by side, unless that takes much memory: then they are worked out twice.
+      const bool keep_rows = before.size() * L <= kRows;
+      if (keep_rows && before.size() > rows_kept) {
+        rows_kept = before.size();
+        rows = arena.array<double>(rows_kept * L);
+      }
+      const auto extended = [&](size_t p, bool again) {
+        double* out = keep_rows ? rows + p * L : scores;
+        if (!again || !keep_rows) extend(lattice, t, t ? &before[p] : nullptr, row, out);
+        return out;
+      };
       for (size_t p = 0; p < before.size(); ++p) {
-        extend(lattice, t, t ? &before[p] : nullptr, row, scores);
-        for (size_t j = 0; j < L; ++j) best[j] = scores[j] > best[j] ? scores[j] : best[j];
+        const double* out = extended(p, false);
+        if (p == 0) std::copy(out, out + L, best);
+        for (size_t j = 0; p && j < L; ++j) best[j] = out[j] > best[j] ? out[j] : best[j];
       }
       const double least = reached_by(best, L, width);
       candidates.clear();
       for (size_t p = 0; p < before.size(); ++p) {
-        extend(lattice, t, t ? &before[p] : nullptr, row, scores);
-        const size_t n = kernels().at_least_d(scores, L, least, found);
+        const double* out = extended(p, true);
+        const size_t n = kernels().at_least_d(out, L, least, found);
         for (size_t q = 0; q < n; ++q) {
-          const double score = scores[found[q]];
+          const double score = out[found[q]];
           if (score != kNever) candidates.push_back({score, found[q], static_cast<int32_t>(p)});
         }
       }

@@ -92,8 +92,8 @@ class CarpeDiem {
   }
 
   void consider(Opening& opening, const Open& o) {
-    const double v = o.reached + lattice_.edge(opening.t - 1, static_cast<size_t>(o.label),
-                                               static_cast<size_t>(opening.label));
+    const double v =
+        o.reached + lattice_.edge(opening.t - 1, static_cast<size_t>(o.label), static_cast<size_t>(opening.label));
     ++work_.edges;
     if (v > opening.best) {
       opening.best = v;

@@ -23,9 +23,9 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena) {
   Answer answer;
   answer.work.rounds = 1;
 
-  std::vector<size_t> room(T);      // [t]: partial paths a node of column t can have, at most k
-  std::vector<Partial*> kept(T);    // [t][y * room + r], best first
-  std::vector<size_t*> counts(T);   // [t][y]
+  std::vector<size_t> room(T);     // [t]: partial paths a node of column t can have, at most k
+  std::vector<Partial*> kept(T);   // [t][y * room + r], best first
+  std::vector<size_t*> counts(T);  // [t][y]
   double* row = arena.array<double>(L);
   double* worst = arena.array<double>(L);  // [j]: what a newcomer must beat
   for (size_t t = 0; t < T; ++t) {
@@ -80,12 +80,10 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena) {
       ends.push_back({kept[T - 1][y * room[T - 1] + r].score + stop, static_cast<int32_t>(y), static_cast<int32_t>(r)});
   }
   const size_t found = std::min(k, ends.size());
-  std::partial_sort(ends.begin(), ends.begin() + static_cast<ptrdiff_t>(found), ends.end(),
-                    [](const Partial& a, const Partial& b) {
-                      return a.score != b.score ? a.score > b.score
-                             : a.label != b.label ? a.label < b.label
-                                                  : a.which < b.which;
-                    });
+  std::partial_sort(
+      ends.begin(), ends.begin() + static_cast<ptrdiff_t>(found), ends.end(), [](const Partial& a, const Partial& b) {
+        return a.score != b.score ? a.score > b.score : a.label != b.label ? a.label < b.label : a.which < b.which;
+      });
   for (size_t e = 0; e < found; ++e) {
     Path path{std::vector<int32_t>(T), 0};
     Partial at = ends[e];

@@ -24,9 +24,9 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 struct Column {
   size_t size = 0, labels = 0;
   int32_t* id = nullptr;
-  double* n = nullptr;           // node score, with start and stop
-  double* bound[2] = {};         // [0]: best way into the node, [1]: best way on from it; without the node itself
-  int32_t* before = nullptr;     // position of the best node one step back in the last pass; -1: not asked yet
+  double* n = nullptr;        // node score, with start and stop
+  double* bound[2] = {};      // [0]: best way into the node, [1]: best way on from it; without the node itself
+  int32_t* before = nullptr;  // position of the best node one step back in the last pass; -1: not asked yet
 };
 
 // Edge scores or bounds from one node to all nodes of the neighbouring column.
@@ -49,8 +49,8 @@ class Coarse {
     block_node_ = arena.array<double>(lattice.T * B);
     double* ends = nullptr;
     for (size_t t = 0; t < lattice.T; ++t) {
-      const bool end = (t == 0 && !lattice.edges.start().empty()) ||
-                       (t + 1 == lattice.T && !lattice.edges.stop().empty());
+      const bool end =
+          (t == 0 && !lattice.edges.start().empty()) || (t + 1 == lattice.T && !lattice.edges.stop().empty());
       if (end) {
         if (!ends) ends = arena.array<double>(L);
         for (size_t y = 0; y < L; ++y) ends[y] = lattice.end_node(t, y);
@@ -465,12 +465,12 @@ class Coarse {
   const Lattice& lattice_;
   const Hierarchy& hierarchy_;
   Arena& arena_;
-  std::vector<Column> columns_;  // [t]
-  double* block_node_;           // [t][block]
+  std::vector<Column> columns_;        // [t]
+  double* block_node_;                 // [t][block]
   std::vector<const Bounds*> bounds_;  // [t], or one for all steps
-  std::vector<Patch> patches_;   // [t]
-  int direction_ = 0;            // of the last pass
-  std::vector<double> reach_[2];  // [direction][t]: best score of a path to column t in the last pass that way
+  std::vector<Patch> patches_;         // [t]
+  int direction_ = 0;                  // of the last pass
+  std::vector<double> reach_[2];       // [direction][t]: best score of a path to column t in the last pass that way
   std::vector<double> reached_, most_, needed_;
   std::vector<double> scratch_;
   std::vector<int32_t> found_;
@@ -521,7 +521,7 @@ std::vector<GraphPath> search_viterbi_astar(Coarse& coarse, size_t round, const 
   std::vector<GraphPath> found = search_viterbi(coarse, round, options, floor, work);
   if (found.empty() || !all_labels(coarse, found[0])) return found;
   const size_t wanted = options.k > SIZE_MAX / options.extra ? options.k : options.k * options.extra;
-  found = search_astar(coarse.against_pass(), wanted, work);
+  found = enumerate_paths(coarse.against_pass(), wanted, work);
   std::vector<double> reached;
   for (GraphPath& path : found) {
     if (round % 2 == 0) std::reverse(path.at.begin(), path.at.end());

@@ -54,14 +54,13 @@ std::vector<int32_t> lowered_rows(const Lattice& lattice, size_t t) {
 
 // best[j] = max(best[j], previous[i] + e(t, i, j)) for the corrected edges and for the rows left out of `best`.
 template <class A>
-void raise_corrected(const Lattice& lattice, size_t t, const std::vector<int32_t>& left_out, const A* previous,
-                     A* best, Arena& arena, Work& work) {
+void raise_corrected(const Lattice& lattice, size_t t, const std::vector<int32_t>& left_out, const A* previous, A* best,
+                     Arena& arena, Work& work) {
   const auto raise = [&](size_t i, size_t j, double score) {
     const A v = previous[i] + static_cast<A>(score);
     best[j] = v > best[j] ? v : best[j];
   };
-  for (const Override& e : lattice.patch(t).by_row)
-    raise(static_cast<size_t>(e.i), static_cast<size_t>(e.j), e.score);
+  for (const Override& e : lattice.patch(t).by_row) raise(static_cast<size_t>(e.i), static_cast<size_t>(e.j), e.score);
   work.edges += lattice.patch(t).by_row.size();
   if (left_out.empty()) return;
   double* row = arena.array<double>(lattice.L);
@@ -317,8 +316,7 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   };
 
   std::fill(taken, taken + L, 0);
-  for (size_t y = 0; y < L; ++y)
-    reached[y] = static_cast<double>(run.alpha[(T - 1) * L + y]) + lattice.edges.stop(y);
+  for (size_t y = 0; y < L; ++y) reached[y] = static_cast<double>(run.alpha[(T - 1) * L + y]) + lattice.edges.stop(y);
   if (!keep(T - 1)) return std::nullopt;
   if (question[T - 1].empty()) return Answer{{}, run.work};
   for (size_t t = T - 1; t > 0; --t) {

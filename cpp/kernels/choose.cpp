@@ -25,8 +25,7 @@ const Kernels& choose() {
   if (level == "avx2") throw std::invalid_argument("TAGWRIGHT_SIMD=avx2, but this CPU has no AVX2; use base");
 #else
   if (level.empty()) return kBaseKernels;
-  if (level == "avx2")
-    throw std::invalid_argument("TAGWRIGHT_SIMD=avx2, but this build has no AVX2 kernels; use base");
+  if (level == "avx2") throw std::invalid_argument("TAGWRIGHT_SIMD=avx2, but this build has no AVX2 kernels; use base");
 #endif
   throw std::invalid_argument("TAGWRIGHT_SIMD=" + level + " is not a level; use base or avx2, or unset it");
 }
