@@ -1,8 +1,10 @@
 """Every exact decoder against every labelling: a seeded sweep over all forms of lattices, and hypothesis."""
 
+import os
+
 import numpy as np
 import pytest
-from brute_force import all_paths
+from brute_force import Case, all_paths
 from checks import DECODERS, check_exact, gives_k
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +12,8 @@ from lattices import FORMS, PATTERNS, SCORES, draw_case, draw_shape
 
 import tagwright as tw
 
-EACH = 200  # lattices of each form, kind of score and pattern: 108 * 200 = 21,600
+# Lattices of each form, kind of score and pattern: 108 * 200 = 21,600. A sanitizer build asks for fewer.
+EACH = int(os.environ.get("TAGWRIGHT_LATTICES", "200"))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -35,8 +38,6 @@ def test_hypothesis(data):
     small = st.one_of(st.integers(-2, 2).map(float), st.just(-np.inf))
     matrix = np.array(data.draw(st.lists(small, min_size=L * L, max_size=L * L), "edges")).reshape(L, L)
     nodes = np.array(data.draw(st.lists(small, min_size=T * L, max_size=T * L), "nodes")).reshape(T, L)
-    from brute_force import Case
-
     steps = np.broadcast_to(matrix, (max(T - 1, 0), L, L))
     case = Case(nodes, tw.Edges(matrix), None, steps, np.zeros(L), np.zeros(L))
     k = data.draw(st.integers(1, 12), "k")

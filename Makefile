@@ -1,0 +1,72 @@
+# Everything is set up in .venv; only python3 (3.11 or newer), make, git and a C++20 compiler are needed.
+.DELETE_ON_ERROR:
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+SOURCES := CMakeLists.txt pyproject.toml $(wildcard cpp/*.h cpp/*.cpp cpp/*/*.h cpp/*/*.cpp) $(wildcard src/tagwright/*)
+CPP := $(wildcard cpp/*.h cpp/*.cpp cpp/*/*.h cpp/*/*.cpp)
+
+.PHONY: demo test lint format docs bench bench-quick asan clean help
+help:            ## this list
+	@grep -hE '^[a-z-]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
+
+demo: $(VENV)/.installed   ## 5-best of a lattice of 3,000 labels, dense and iterative
+	@$(BIN)/tagwright demo
+
+test: $(VENV)/.installed $(VENV)/.test   ## the test-suite
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed $(VENV)/.test $(VENV)/.lint   ## ruff, mypy --strict, clang-format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
+
+format: $(VENV)/.lint   ## rewrite the sources in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+docs: $(VENV)/.installed $(VENV)/.docs   ## the documentation, in docs/_build/html
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(VENV)/.installed   ## every decoder on every lattice: tables and CSV
+	$(BIN)/python benchmarks/decoders.py
+
+bench-quick: $(VENV)/.installed   ## the same on a few sentences
+	$(BIN)/python benchmarks/decoders.py --quick
+
+# The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.
+asan: $(VENV)/.test   ## the test-suite against an AddressSanitizer + UBSan build
+	$(PYTHON) -m venv .venv-asan
+	.venv-asan/bin/python -m pip --disable-pip-version-check -q install \
+	  -C cmake.define.TAGWRIGHT_SANITIZE=ON -C cmake.define.TAGWRIGHT_STUBS=OFF \
+	  -C build-dir=build/asan -C install.strip=false '.[test]'
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TAGWRIGHT_LATTICES=100 \
+	  .venv-asan/bin/python -m pytest -q
+
+clean:           ## remove what was built
+	rm -rf build dist $(VENV) .venv-asan docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
+	@echo "building tagwright in $(VENV) (once)"
+	$(PIP) install -C cmake.define.TAGWRIGHT_WERROR=$(if $(CI),ON,OFF) .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install 'pytest>=8' 'hypothesis>=6.100'
+	@touch $@
+
+$(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install 'ruff>=0.8' 'mypy>=1.13' 'clang-format==20.*'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install 'sphinx>=7.4' 'myst-parser>=3' 'furo>=2024.1'
+	@touch $@

@@ -1,0 +1,102 @@
+"""A lattice that looks like a real model's, and two exact decoders on it: what `tagwright demo` shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright.decoding import Decoding, Edges, IterativeViterbiAStar, ViterbiAStar, decode
+
+__all__ = ["model_like", "run", "table"]
+
+SHOWN = 20  # labels of a path that are printed
+
+
+def model_like(
+    T: int, L: int, seed: int = 0, edges_per_label: int = 30
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Make node scores (T, L) and edge scores (L, L) such as a trained perceptron has.
+
+    Labels are numbered by a Zipf frequency; an edge has a score only if the pair would have been met in training
+    (about `edges_per_label` a label, most of them between frequent labels); each token favours a few labels.
+    """
+    rng = np.random.default_rng(seed)
+    frequency = 1.0 / np.arange(1, L + 1)
+    frequency /= frequency.sum()
+    edges = np.zeros((L, L), dtype=np.float32)
+    met = edges_per_label * L
+    previous, current = rng.choice(L, size=(2, met), p=frequency)
+    edges[previous, current] = rng.normal(-0.3, 1.6, size=met)
+    nodes = rng.normal(1.0, 2.5, size=(T, L))
+    for column in nodes:
+        likely = rng.choice(L, size=min(L, int(rng.integers(2, 6))), replace=False, p=frequency)
+        column[likely] += rng.uniform(8.0, 20.0, size=len(likely))
+        column[likely[0]] += rng.normal(18.0, 8.0)
+    return nodes.astype(np.float32), edges
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Align columns: the first to the left, the others to the right."""
+    widths = [max(len(row[c]) for row in [header, *rows]) for c in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([line(header), line(["-" * w for w in widths]), *map(line, rows)])
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An answer and the best of several times it took, in seconds."""
+
+    found: Decoding
+    seconds: float
+
+
+def timed(decoding: Callable[[], Decoding], repeats: int) -> Timed:
+    """Run a decoding a few times; the best time counts, since other work on the machine only ever adds."""
+    best = float("inf")
+    for _ in range(repeats):
+        began = time.perf_counter()
+        found = decoding()
+        best = min(best, time.perf_counter() - began)
+    return Timed(found, best)
+
+
+def run(L: int = 3000, T: int = 20, k: int = 5, seed: int = 0, echo: Callable[[str], None] = print) -> bool:
+    """Decode one lattice by the dense and by the iterative decoder and print what they found; True if they agree."""
+    nodes, scores = model_like(T, L, seed)
+    echo(f"A lattice of {T} tokens and {L:,} labels: {L * L * (T - 1):,} edges, {float(L) ** T:.0e} paths.")
+    edges = Edges(scores, sparse=False).prepare()
+    dense = timed(lambda: decode(nodes, edges, k=k, decoder=ViterbiAStar()), 3)
+    iterative = timed(lambda: decode(nodes, edges, k=k, decoder=IterativeViterbiAStar()), 5)
+
+    more = " ..." if T > SHOWN else ""
+    echo(f"\nThe {k} best paths, exactly (labels by number, most frequent first):\n")
+    width = len(str(L - 1))
+    paths = [
+        [str(r + 1), f"{path.score:.4f}", " ".join(f"{y:{width}}" for y in path.labels[:SHOWN]) + more]
+        for r, path in enumerate(iterative.found.paths)
+    ]
+    echo(table(["rank", "score", "labels"], paths))
+    same = [a.score == b.score and (a.labels == b.labels).all() for a, b in zip(dense.found.paths, iterative.found.paths, strict=True)]
+    echo(f"\nThe same from both decoders: {'yes, all' if all(same) else 'NO, only'} {sum(same)} of {len(same)}.\n")
+
+    rows = [
+        [
+            name,
+            f"{result.seconds * 1e3:.2f}",
+            f"{dense.seconds / result.seconds:.1f}",
+            f"{result.found.work.rounds}",
+            f"{result.found.work.nodes / T:,.0f}",
+            f"{result.found.work.edges / T:,.0f}",
+        ]
+        for name, result in [("viterbi_astar (dense)", dense), ("iterative_viterbi_astar", iterative)]
+    ]
+    echo(table(["decoder", "ms", "speed-up", "rounds", "nodes/token", "edges/token"], rows))
+    return all(same)

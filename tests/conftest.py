@@ -1,0 +1,27 @@
+"""Where the corpora and lattices are, if they are here at all."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SETS = ["chunk_conll2000", "slots_hwu64", "morph_lv_lvtb", "supertag_erg"]
+
+
+def lattice_file(name: str) -> Path:
+    data = Path(os.environ.get("TAGWRIGHT_DATA", ROOT.parent / "shared" / "data"))
+    return data.parent / "lattices" / f"{name}.npz"
+
+
+@pytest.fixture(params=SETS)
+def real_lattices(request):
+    """Edge scores of a real model and the node scores of its first sentences."""
+    path = lattice_file(request.param)
+    if not path.exists():
+        pytest.skip(f"{path.name} is not beside the project (../shared/lattices)")
+    with np.load(path) as stored:
+        edges, lengths = stored["edges"], stored["lengths"][:12]
+        nodes = np.split(stored["nodes"][: lengths.sum()], np.cumsum(lengths)[:-1])
+    return edges, nodes

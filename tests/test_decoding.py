@@ -1,0 +1,312 @@
+"""The Python face: what comes in, what comes out, and what is refused."""
+
+import itertools
+
+import numpy as np
+import pytest
+from checks import DECODERS, gives_k
+
+import tagwright as tw
+
+NODES = np.array([[3.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0]])
+EDGES = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 0.0], [0.0, -2.0, 1.0]])
+
+
+def best(nodes, edges, **options):
+    return tw.decode(nodes, edges, **options).paths[0]
+
+
+def test_result():
+    found = tw.decode(NODES, EDGES, k=3)
+    assert found.exact
+    assert [path.labels.tolist() for path in found.paths[:1]] == [[0, 1, 0]]
+    assert found.paths[0].score == 3 + 1 + 2 + 2 + 1
+    assert found.paths[0].labels.dtype == np.int32
+    assert found.work.rounds >= 1
+    assert found.work.nodes > 0
+    assert found.work.edges > 0
+
+
+def test_decoder_table():
+    rows = tw.decoders()
+    assert [row.name for row in rows] == (
+        "auto viterbi beam staggered carpediem astar iterative_astar viterbi_astar iterative_viterbi_astar".split()
+    )
+    assert [row.name for row in rows if not row.exact] == ["beam"]
+    assert [row.name for row in rows if not row.kbest] == ["staggered", "carpediem", "iterative_astar"]
+
+
+def test_names_and_options_mean_the_same():
+    for name, decoder in [
+        ("beam:2", tw.Beam(width=2)),
+        ("staggered:all", tw.Staggered(expand="all")),
+        ("astar:0", tw.AStar(bound=0)),
+        ("astar:none", tw.AStar(bound=None)),
+        ("iterative_viterbi_astar:3", tw.IterativeViterbiAStar(extra=3)),
+        ("viterbi", tw.Viterbi()),
+    ]:
+        by_name, by_object = tw.decode(NODES, EDGES, decoder=name), tw.decode(NODES, EDGES, decoder=decoder)
+        assert by_name.work == by_object.work
+        assert by_name.paths[0].score == by_object.paths[0].score
+
+
+def test_a_beam_says_that_it_is_not_exact():
+    found = tw.decode([[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [9.0, 9.0]], decoder=tw.Beam(width=1))
+    assert not found.exact
+    assert found.paths[0].score == 1.0
+    assert best([[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [9.0, 9.0]]).score == 9.0
+
+
+@pytest.mark.parametrize("decoder", [*DECODERS, "beam"])
+@pytest.mark.parametrize("L", [1, 2, 3, 64])
+def test_short_sentences(decoder, L):
+    edges = np.zeros((L, L))
+    empty = tw.decode(np.zeros((0, L)), edges, decoder=decoder)
+    assert [(path.labels.tolist(), path.score) for path in empty.paths] == [([], 0.0)]
+    one = tw.decode(np.arange(L)[None, :], edges, decoder=decoder)
+    assert (one.paths[0].labels.tolist(), one.paths[0].score) == ([L - 1], L - 1)
+
+
+@pytest.mark.parametrize("form", ["list", "float32", "float64", "int", "fortran", "strided", "dlpack", "array"])
+def test_what_counts_as_scores(form):
+    class Dlpack:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    class Array:
+        def __init__(self, array):
+            self.array = array
+
+        def __array__(self, dtype=None, copy=None):
+            return self.array
+
+    make = {
+        "list": lambda a: a.tolist(),
+        "float32": lambda a: a.astype("f4"),
+        "float64": lambda a: a,
+        "int": lambda a: a.astype(int),
+        "fortran": np.asfortranarray,
+        "strided": lambda a: np.repeat(a, 2, axis=0)[::2],
+        "dlpack": Dlpack,
+        "array": Array,
+    }[form]
+    assert best(make(NODES), make(EDGES)).labels.tolist() == [0, 1, 0]
+    assert best(NODES, tw.Edges(make(EDGES))).labels.tolist() == [0, 1, 0]
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    assert best(torch.tensor(NODES), torch.tensor(EDGES)).labels.tolist() == [0, 1, 0]
+
+
+def test_edges_are_copied_so_that_later_changes_do_no_harm():
+    scores = EDGES.copy()
+    edges = tw.Edges(scores)
+    scores[:] = 0
+    assert best(NODES, edges).score == 9.0
+
+
+def test_start_stop_and_order():
+    edges = tw.Edges(EDGES, start=[-9, 0, 0], stop=[0, 0, 5], order=[2, 1, 0])
+    truth = max(
+        (
+            edges_start + sum(NODES[t, y] for t, y in enumerate(path)) + EDGES[path[0], path[1]] + EDGES[path[1], path[2]]
+            + [0, 0, 5][path[2]]
+        )
+        for path in itertools.product(range(3), repeat=3)
+        for edges_start in [[-9, 0, 0][path[0]]]
+    )
+    for decoder in DECODERS:
+        assert best(NODES, edges, decoder=decoder).score == truth
+
+
+def test_one_matrix_a_step():
+    steps = np.stack([EDGES, EDGES.T])
+    for decoder in DECODERS:
+        found = best(NODES, steps, decoder=decoder)
+        path = found.labels
+        assert found.score == sum(NODES[t, y] for t, y in enumerate(path)) + EDGES[path[0], path[1]] + EDGES[path[2], path[1]]
+        assert found.score == best(NODES, steps).score
+
+
+def test_corrections_switched_on():
+    edges = tw.Edges(EDGES, corrections=([0, 1, 1], [0, 0, 1], [2, 2, 0], [4.0, 1.0, -5.0]))
+    assert "2 correction sets" in repr(edges)
+    assert best(NODES, edges).score == 9.0
+    assert best(NODES, edges, switched_on=[[], []]).score == 9.0
+    for decoder in DECODERS:
+        # Set 0 makes 0 -> 2 worth 3, both sets 4; set 1 makes 1 -> 0 worth -3.
+        assert best(NODES, edges, decoder=decoder, switched_on=[[0, 1], []]).score == 3 + 4 + 1 + 1 + 2
+        assert best(NODES, edges, decoder=decoder, switched_on=[[], [1]]).score == 3 + 1 + 2 + 0 + 2
+
+
+def test_forms_of_edges():
+    assert repr(tw.Edges(EDGES)) == "Edges(L=3, dense)"
+    assert repr(tw.Edges(np.eye(4))) == "Edges(L=4, sparse, 4 of 16 edges differ from 0)"
+    assert repr(tw.Edges(np.zeros((2, 4, 4)))) == "Edges(L=4, one matrix a step)"
+    assert repr(tw.Edges.from_exceptions(9, -np.inf, [0], [1], [2.0])).endswith("1 of 81 edges differ from -inf)")
+    assert not tw.Edges(np.eye(4), sparse=False).sparse
+    assert tw.Edges(EDGES, sparse=True).exceptions == 5
+
+
+def test_batches_and_threads_change_nothing():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(300, 300)).astype("f4")
+    nodes = [rng.normal(size=(T, 300)).astype("f4") for T in (0, 1, 2, 5, 9, 3, 17, 4, 4, 30)]
+    for name in ["viterbi", "beam:3", "staggered", "viterbi_astar", "iterative_viterbi_astar", "astar", "auto"]:
+        k = 4 if name not in ("viterbi", "staggered") else 1
+        edges = tw.Edges(scores)
+        one_by_one = [tw.decode(own, edges, k, name) for own in nodes]
+        for threads in (1, 2, 5):
+            batch = tw.decode_batch(nodes, edges, k, name, threads=threads)
+            for a, b in zip(one_by_one, batch, strict=True):
+                assert a.work == b.work
+                assert [p.score for p in a.paths] == [p.score for p in b.paths]
+                assert all((p.labels == q.labels).all() for p, q in zip(a.paths, b.paths, strict=True))
+
+
+def test_one_edges_a_sentence():
+    rng = np.random.default_rng(1)
+    nodes = [rng.normal(size=(T, 5)) for T in (1, 3, 4)]
+    steps = [rng.normal(size=(len(own) - 1, 5, 5)) for own in nodes]
+    batch = tw.decode_batch(nodes, steps, 2)
+    for own, edges, found in zip(nodes, steps, batch, strict=True):
+        assert [p.score for p in found.paths] == [p.score for p in tw.decode(own, edges, 2).paths]
+    edges = tw.Edges(rng.normal(size=(5, 5)), corrections=([0], [1], [1], [50.0]))
+    on = [[], [[], [0]], None]
+    batch = tw.decode_batch(nodes, edges, switched_on=on)
+    for own, switched_on, found in zip(nodes, on, batch, strict=True):
+        assert found.paths[0].score == best(own, edges, switched_on=switched_on).score
+
+
+def test_empty_batch():
+    assert tw.decode_batch([], EDGES) == []
+
+
+def bad(array, where, value):
+    array = np.array(array, dtype=float)
+    array[where] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "options", "message"),
+    [
+        (bad(NODES, (1, 2), np.nan), EDGES, {}, "token 1, label 2 is NaN"),
+        (bad(NODES, (2, 0), np.inf), EDGES, {}, r"token 2, label 0 is \+inf"),
+        (bad(NODES, (2, 0), 1e300), EDGES, {}, "beyond 1e290"),
+        (bad(NODES, (2, 0), -1e300), EDGES, {}, "beyond 1e290"),
+        (NODES, bad(EDGES, (1, 0), np.nan), {}, "edge score 1 -> 0 is NaN"),
+        (NODES, np.stack([EDGES, bad(EDGES, (2, 1), np.inf)]), {}, r"2 -> 1 of step 1 is \+inf"),
+        (NODES[:, :2], EDGES, {}, "for 2 labels, but the edges are for 3"),
+        (NODES[0], EDGES, {}, r"nodes must have shape \(T, L\), not \(3,\)"),
+        (NODES, EDGES[:2], {}, r"shape \(L, L\) or \(T-1, L, L\), not \(2, 3\)"),
+        (NODES, np.zeros((0, 0)), {}, "L = 0"),
+        (NODES, np.stack([EDGES]), {}, "hold 1 steps, but 3 tokens have 2"),
+        (NODES, EDGES, {"k": 0}, "k must be a whole number of at least 1, not 0"),
+        (NODES, EDGES, {"k": 1.5}, "k must be a whole number"),
+        (NODES, EDGES, {"decoder": "stagered"}, "did you mean staggered"),
+        (NODES, EDGES, {"decoder": "qqq"}, "no decoder named 'qqq'; there are auto, viterbi"),
+        (NODES, EDGES, {"decoder": "beam:x"}, "width must be a whole number, not 'x'"),
+        (NODES, EDGES, {"decoder": "beam:0"}, "must be a whole number of at least 1"),
+        (NODES, EDGES, {"decoder": "viterbi:3"}, "has no option"),
+        (NODES, EDGES, {"decoder": "staggered:some"}, "use 'column' or 'all'"),
+        (NODES, EDGES, {"decoder": "astar:-1"}, "a level from 0 on"),
+        (NODES, EDGES, {"decoder": 7}, "must be a name or a decoder"),
+        (NODES, EDGES, {"decoder": "staggered", "k": 2}, "these give k: auto, viterbi, beam"),
+        (NODES, EDGES, {"switched_on": [[0], []]}, "names set 0 at step 0, but the edges have 0"),
+        (NODES, EDGES, {"switched_on": [[]]}, "has 1 steps, but 3 tokens have 2"),
+        (NODES, EDGES, {"switched_on": [3, 4]}, "for each step"),
+        (NODES, np.full((3, 3), -np.inf), {}, "no path: .* token 1 is the first"),
+        (NODES, np.full((3, 3), -np.inf), {"decoder": "beam"}, "no path: .* token 1 is the first"),
+        ([["a", "b"]], EDGES, {}, "must hold numbers"),
+        ([[1.0], [1.0, 2.0]], EDGES, {}, "cannot be read as an array"),
+        (NODES.astype(complex), EDGES, {}, "must hold numbers, not complex128"),
+    ],
+)
+def test_bad_input(nodes, edges, options, message):
+    with pytest.raises(ValueError, match=message):
+        tw.decode(nodes, edges, **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tw.Edges(EDGES, start=[0, 0]), "start holds 2 scores, but there are 3 labels"),
+        (lambda: tw.Edges(EDGES, stop=[0, 0, np.nan]), "stop score of label 2 is NaN"),
+        (lambda: tw.Edges(EDGES, order=[0, 1]), "order names 2 labels, but there are 3"),
+        (lambda: tw.Edges(EDGES, order=[0, 1, 1]), "position 2 holds 1"),
+        (lambda: tw.Edges(EDGES, order=[0, 1, 7]), "position 2 holds 7"),
+        (lambda: tw.Edges(EDGES, order=[0.5, 1, 2]), "order must be a sequence of whole numbers"),
+        (lambda: tw.Edges(np.zeros((2, 3, 3)), sparse=True), "sparse=True needs one"),
+        (lambda: tw.Edges(np.zeros((2, 3, 3)), corrections=([], [], [], [])), "corrections need one"),
+        (lambda: tw.Edges(EDGES, corrections=([0], [0], [3], [1.0])), "0 -> 3, but labels go from 0 to 2"),
+        (lambda: tw.Edges(EDGES, corrections=([-1], [0], [0], [1.0])), "belongs to set -1"),
+        (lambda: tw.Edges(EDGES, corrections=([0, 0], [1, 1], [2, 2], [1.0, 2.0])), "names edge 1 -> 2 twice"),
+        (lambda: tw.Edges(EDGES, corrections=([0], [0], [0], [np.inf])), r"correction 0 .* is \+inf"),
+        (lambda: tw.Edges(EDGES, corrections=([0], [0], [0], [])), "four arrays of one length"),
+        (lambda: tw.Edges.from_exceptions(0, 0.0, [], [], []), "L must be"),
+        (lambda: tw.Edges.from_exceptions(3, np.nan, [], [], []), "default edge score is NaN"),
+        (lambda: tw.Edges.from_exceptions(3, 0.0, [0], [1], []), "of one length"),
+        (lambda: tw.Edges.from_exceptions(3, 0.0, [0], [5], [1.0]), "0 -> 5, but labels go from 0 to 2"),
+        (lambda: tw.Edges.from_exceptions(3, 0.0, [0, 0], [1, 1], [1.0, 2.0]), "0 -> 1 is given twice"),
+        (lambda: tw.Beam(width=0), "at least 1"),
+        (lambda: tw.score(NODES, EDGES, [0, 1]), "3 tokens, 2 labels"),
+        (lambda: tw.score(NODES, EDGES, [0, 1, 3]), "labels go from 0 to 2"),
+        (lambda: tw.decode_batch([NODES], EDGES, threads=0), "threads must be"),
+        (lambda: tw.decode_batch([NODES, NODES[:, :2]], EDGES), "nodes of sentence 1 are for 2 labels"),
+        (lambda: tw.decode_batch([NODES, bad(NODES, (0, 1), np.nan)], EDGES), "sentence 1: .* token 0, label 1"),
+        (lambda: tw.decode_batch([NODES], [EDGES, EDGES]), "1 sentences but 2 edges"),
+        (lambda: tw.decode_batch([NODES], EDGES, switched_on=[]), "switched_on for 0"),
+    ],
+)
+def test_bad_preparation(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_stop_scores_that_forbid_everything():
+    with pytest.raises(ValueError, match="stop score of -inf"):
+        tw.decode(NODES, tw.Edges(EDGES, stop=[-np.inf] * 3))
+
+
+def test_a_beam_that_loses_its_way_says_so():
+    edges = [[-np.inf, -np.inf], [0.0, 0.0]]
+    with pytest.raises(ValueError, match="beam of width 1 lost every path .* widen it"):
+        tw.decode([[1.0, 0.0], [0.0, 0.0]], edges, decoder="beam:1")
+    assert best([[1.0, 0.0], [0.0, 0.0]], edges, decoder="beam:2").score == 0.0
+
+
+def test_work_is_counted_the_same_way():
+    """Viterbi looks at every edge; no decoder that prunes looks at more on a lattice that is easy."""
+    T, L = 6, 40
+    nodes = np.zeros((T, L))
+    nodes[:, 0] = 100
+    edges = tw.Edges(np.random.default_rng(0).normal(size=(L, L)))
+    dense = tw.decode(nodes, edges, decoder="viterbi").work
+    # The way back looks again at one column of edges a token.
+    assert (dense.rounds, dense.nodes, dense.edges) == (1, T * L, (T - 1) * (L * L + L))
+    for decoder in ("staggered", "astar", "carpediem", "iterative_astar"):
+        assert tw.decode(nodes, edges, decoder=decoder).work.edges < dense.edges / 4
+    assert tw.decode(nodes, edges, decoder="staggered").work.rounds == 1
+
+
+@pytest.mark.parametrize("decoder", [name for name in DECODERS if gives_k(name)])
+def test_many_paths(decoder):
+    rng = np.random.default_rng(2)
+    nodes, edges = rng.normal(size=(5, 6)), rng.normal(size=(6, 6))
+    scores = sorted(
+        (
+            sum(nodes[t, y] for t, y in enumerate(path)) + sum(edges[i, j] for i, j in itertools.pairwise(path))
+            for path in itertools.product(range(6), repeat=5)
+        ),
+        reverse=True,
+    )
+    found = tw.decode(nodes, edges, 1000, decoder)
+    assert [path.score for path in found.paths] == pytest.approx(scores[:1000], abs=1e-9)

@@ -1,0 +1,48 @@
+"""The code in README, docs and docstrings runs, and the pages say what the table of decoders says."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import tagwright as tw
+from tagwright import decoding
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+PAGES = [page for page in PAGES if "_build" not in page.parts]
+
+
+def python_blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    for block in python_blocks(page):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_docstrings_run():
+    failed, tried = doctest.testmod(decoding)
+    assert tried > 0
+    assert failed == 0
+
+
+def test_every_decoder_has_a_page():
+    for row in tw.decoders():
+        page = (ROOT / "docs" / "decoders" / f"{row.name}.md").read_text(encoding="utf-8")
+        for part in ("Idea", "Paper", "Exactness", "Cost", "When to use it"):
+            assert part in page, f"{row.name}: {part}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/decoders/index.md"])
+def test_decoder_tables_are_up_to_date(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for row in tw.decoders():
+        line = next((line for line in text.splitlines() if re.match(rf"\|[^|]*\b{row.name}\b", line)), "")
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells[1:] == [row.paper, "yes" if row.exact else "no", "yes" if row.kbest else "no"], row.name
