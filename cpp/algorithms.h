@@ -36,8 +36,14 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena);
 std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, Arena& arena);
 // Whether walking the matrix once for several sentences pays: it is dense, shared and larger than the cache.
 bool together_pays(const Edges& edges);
-// alpha[t * L + y]: score of the best path that ends in label y of column t, summed from left to right.
-double* forward_scores(const Lattice& lattice, Arena& arena, Work& work);
+// [t][y]: score of the best path that ends in label y of column t, summed from left to right.
+struct ForwardScores {
+  const double* alphas;
+  size_t stride;
+
+  const double* operator[](size_t t) const { return alphas + t * stride; }
+};
+ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work);
 
 // --- decode/beam.cpp ---
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena);

@@ -20,7 +20,8 @@ class Arena {
       used_ = 0;
     }
     if (chunk_ == chunks_.size()) {
-      const size_t size = bytes > kChunk ? bytes : kChunk;
+      const size_t size = bytes > next_ ? bytes : next_;
+      next_ = next_ < kLargest ? 2 * next_ : next_;
       chunks_.push_back({std::unique_ptr<std::byte[]>(new std::byte[size + kAlign]), size});
       used_ = 0;
     }
@@ -33,14 +34,25 @@ class Arena {
 
   void reset() { chunk_ = used_ = 0; }
 
+  // Gives memory back until at most `bytes` are held.
+  void trim(size_t bytes) {
+    reset();
+    size_t held = 0;
+    for (const Chunk& chunk : chunks_) held += chunk.size;
+    while (held > bytes) {
+      held -= chunks_.back().size;
+      chunks_.pop_back();
+    }
+  }
+
  private:
-  static constexpr size_t kAlign = 64, kChunk = size_t{1} << 20;
+  static constexpr size_t kAlign = 64, kLargest = size_t{4} << 20;
   struct Chunk {
     std::unique_ptr<std::byte[]> bytes;
     size_t size;
   };
   std::vector<Chunk> chunks_;
-  size_t chunk_ = 0, used_ = 0;
+  size_t chunk_ = 0, used_ = 0, next_ = size_t{64} << 10;
 };
 
 }  // namespace tagwright

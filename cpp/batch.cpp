@@ -14,14 +14,14 @@ namespace {
 // Why there is no answer, found by looking again.
 std::string no_path(const Lattice& lattice, const Options& options, Arena& arena) {
   Work work;
-  const double* alpha = forward_scores(lattice, arena, work);
+  const ForwardScores alpha = forward_scores(lattice, arena, work);
   for (size_t t = 0; t < lattice.T; ++t) {
-    const double* column = alpha + t * lattice.L;
+    const double* column = alpha[t];
     if (std::all_of(column, column + lattice.L, [](double score) { return score == kNever; }))
       return "no path: -inf scores forbid every labelling; token " + std::to_string(t) +
              " is the first that none reaches";
   }
-  const double* last = alpha + (lattice.T - 1) * lattice.L;
+  const double* last = alpha[lattice.T - 1];
   bool any = false;
   for (size_t y = 0; y < lattice.L; ++y) any = any || last[y] + lattice.edges.stop(y) > kNever;
   if (!any) return "no path: every labelling that reaches the last token has a stop score of -inf";
@@ -100,8 +100,7 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
   };
 
   std::atomic<size_t> next{0};
-  const auto worker = [&] {
-    Arena arena;
+  const auto worker = [&](Arena& arena) {
     for (size_t u = next++; u < work.size(); u = next++) {
       try {
         decode_unit(work[u], arena);
@@ -117,8 +116,15 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
   };
   std::vector<std::thread> crew;
   const size_t useful = std::min(threads, work.size());
-  for (size_t n = 1; n < useful; ++n) crew.emplace_back(worker);
-  worker();
+  for (size_t n = 1; n < useful; ++n)
+    crew.emplace_back([&] {
+      Arena arena;
+      worker(arena);
+    });
+  // The calling thread keeps some memory for its next call: one sentence at a time is a common way to call.
+  thread_local Arena arena;
+  worker(arena);
+  arena.trim(size_t{16} << 20);
   for (std::thread& thread : crew) thread.join();
 
   for (size_t s = 0; s < sentences.size(); ++s) {

@@ -60,9 +60,8 @@ std::unique_ptr<Edges> edges_from_matrix(AnyArray scores) {
        "edge scores must have shape (L, L) with L > 0");
   const size_t L = scores.shape(0);
   const Scores view = scores_of(scores);
-  std::shared_ptr<void> keep = keeper(std::move(scores));
   nb::gil_scoped_release release;
-  return Edges::dense(L, view, std::move(keep));
+  return Edges::dense(L, view);
 }
 
 std::unique_ptr<Edges> edges_from_steps(AnyArray scores) {
@@ -85,7 +84,7 @@ std::unique_ptr<Edges> edges_from_exceptions(size_t L, double fallback, IntArray
 
 nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
                  const std::optional<std::vector<std::optional<std::vector<std::vector<int32_t>>>>>& switched_on,
-                 size_t decoder, size_t k, size_t width, bool expand_all, int bound, size_t extra, size_t threads) {
+                 size_t decoder, size_t width, bool expand_all, int bound, size_t extra, size_t k, size_t threads) {
   need(decoder < decoders().size(), "no such decoder");
   need(k >= 1 && width >= 1 && extra >= 1 && threads >= 1, "k, width, extra and threads must be at least 1");
   need(k == 1 || decoders()[decoder].kbest, "this decoder gives one path only");
@@ -176,8 +175,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("exceptions", [](const Edges& e) { return e.rows().count(); })
       .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().sets(); });
 
-  m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "decoder"_a, "k"_a, "width"_a, "expand_all"_a,
-        "bound"_a, "extra"_a, "threads"_a,
+  m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "decoder"_a, "width"_a, "expand_all"_a,
+        "bound"_a, "extra"_a, "k"_a, "threads"_a,
         "Labels of all paths one behind the other, their scores, paths a sentence, and rounds, nodes, edges a "
         "sentence.");
   m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -50,10 +51,36 @@ std::span<const Override> Patch::column(int32_t j) const {
 
 Edges::~Edges() = default;
 
-std::unique_ptr<Edges> Edges::dense(size_t L, Scores matrix, std::shared_ptr<void> keep) {
+namespace {
+
+template <class E>
+std::shared_ptr<E> padded(const E* matrix, size_t L, size_t stride) {
+  constexpr std::align_val_t kLine{64};
+  std::shared_ptr<E> copy(static_cast<E*>(::operator new(L* stride * sizeof(E), kLine)),
+                          [](E* p) { ::operator delete(p, kLine); });
+  for (size_t i = 0; i < L; ++i) {
+    std::copy(matrix + i * L, matrix + (i + 1) * L, copy.get() + i * stride);
+    std::fill(copy.get() + i * stride + L, copy.get() + (i + 1) * stride, -std::numeric_limits<E>::infinity());
+  }
+  return copy;
+}
+
+}  // namespace
+
+std::unique_ptr<Edges> Edges::dense(size_t L, Scores matrix) {
   std::unique_ptr<Edges> edges(new Edges(L));
-  edges->matrix_ = matrix;
-  edges->keep_ = std::move(keep);
+  constexpr size_t kLine = 16, kPage = 128;
+  edges->stride_ = (L + kLine - 1) / kLine * kLine;
+  if (edges->stride_ % kPage == 0) edges->stride_ += kLine;
+  if (matrix.f) {
+    auto copy = padded(matrix.f, L, edges->stride_);
+    edges->matrix_.f = copy.get();
+    edges->keep_ = std::move(copy);
+  } else {
+    auto copy = padded(matrix.d, L, edges->stride_);
+    edges->matrix_.d = copy.get();
+    edges->keep_ = std::move(copy);
+  }
   edges->check_scores();
   return edges;
 }
@@ -71,7 +98,7 @@ std::unique_ptr<Edges> Edges::stepwise(size_t L, size_t steps, Scores matrices, 
 void Edges::check_scores() {
   const size_t rows = matrices() * L_;
   for (size_t r = 0; r < rows; ++r) {
-    const Scores row = matrix_.from(r * L_);
+    const Scores row = matrix_.from(r * stride_);
     const Scan seen = scan(row, L_);
     if (seen.valid && seen.magnitude <= kLargestScore) {
       magnitude_ = std::max(magnitude_, seen.magnitude);
@@ -110,19 +137,20 @@ std::unique_ptr<Edges> Edges::sparse(size_t L, double fallback, std::span<const 
 void Edges::find_exceptions(double share) {
   if (stepwise_ || !has_matrix()) return;
   // Boyer and Moore's vote: a value that more than half of the matrix has is the one left over.
-  const size_t n = L_ * L_;
   double candidate = 0;
   size_t votes = 0;
-  for (size_t q = 0; q < n; ++q) {
-    const double v = matrix_[q];
-    if (votes == 0) candidate = v;
-    votes += v == candidate ? 1 : -1;
-  }
-  std::vector<Override> entries;
-  const size_t most = static_cast<size_t>(share * static_cast<double>(n));
   for (size_t i = 0; i < L_; ++i) {
     for (size_t j = 0; j < L_; ++j) {
-      const double v = matrix_[i * L_ + j];
+      const double v = matrix_[i * stride_ + j];
+      if (votes == 0) candidate = v;
+      votes += v == candidate ? 1 : -1;
+    }
+  }
+  std::vector<Override> entries;
+  const size_t most = static_cast<size_t>(share * static_cast<double>(L_ * L_));
+  for (size_t i = 0; i < L_; ++i) {
+    for (size_t j = 0; j < L_; ++j) {
+      const double v = matrix_[i * stride_ + j];
       if (v != candidate) entries.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), v});
     }
     if (entries.size() > most) return;
@@ -226,7 +254,7 @@ double Edges::exception(size_t i, size_t j) const {
 
 void Edges::row(size_t t, size_t i, double* out) const {
   if (has_matrix()) {
-    const Scores row = matrix(t).from(i * L_);
+    const Scores row = matrix(t).from(i * stride_);
     for (size_t j = 0; j < L_; ++j) out[j] = row[j];
     return;
   }
@@ -237,7 +265,7 @@ void Edges::row(size_t t, size_t i, double* out) const {
 void Edges::column(size_t t, size_t j, double* out) const {
   if (!sparse_) {
     const Scores column = matrix(t).from(j);
-    for (size_t i = 0; i < L_; ++i) out[i] = column[i * L_];
+    for (size_t i = 0; i < L_; ++i) out[i] = column[i * stride_];
     return;
   }
   std::fill(out, out + L_, fallback_);

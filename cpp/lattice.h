@@ -69,9 +69,9 @@ struct Bounds;
 // Edge scores [previous][current] of L labels, prepared once and shared by every sentence.
 class Edges {
  public:
-  // One matrix for every step. The numbers are borrowed: `keep` holds them alive.
-  static std::unique_ptr<Edges> dense(size_t L, Scores matrix, std::shared_ptr<void> keep);
-  // One matrix a step: [t][i][j], for sentences of steps + 1 tokens.
+  // One matrix for every step, [i * L + j]; copied.
+  static std::unique_ptr<Edges> dense(size_t L, Scores matrix);
+  // One matrix a step, [t][i][j], for sentences of steps + 1 tokens. The numbers are borrowed: `keep` holds them.
   static std::unique_ptr<Edges> stepwise(size_t L, size_t steps, Scores matrices, std::shared_ptr<void> keep);
   // One value everywhere but at the given edges.
   static std::unique_ptr<Edges> sparse(size_t L, double fallback, std::span<const int32_t> previous,
@@ -103,9 +103,12 @@ class Edges {
   std::span<const double> start() const { return start_; }
   std::span<const double> stop() const { return stop_; }
 
-  Scores matrix(size_t t) const { return matrix_.from(stepwise_ ? t * L_ * L_ : 0); }  // [i * L + j]
+  // [i * stride + j]. Rows of our own copy start on cache lines and do not all fall into the same set of the cache;
+  // what they have beyond L is -inf.
+  Scores matrix(size_t t) const { return matrix_.from(stepwise_ ? t * L_ * L_ : 0); }
+  size_t stride() const { return stride_; }
   // The score of an edge before corrections.
-  double base(size_t t, size_t i, size_t j) const { return has_matrix() ? matrix(t)[i * L_ + j] : exception(i, j); }
+  double base(size_t t, size_t i, size_t j) const { return has_matrix() ? matrix(t)[i * stride_ + j] : exception(i, j); }
   void row(size_t t, size_t i, double* out) const;     // out: [j]
   void column(size_t t, size_t j, double* out) const;  // out: [i]
 
@@ -117,13 +120,13 @@ class Edges {
   const Bounds& chain_bounds(size_t t) const;
 
  private:
-  explicit Edges(size_t L) : L_(L) {}
+  explicit Edges(size_t L) : L_(L), stride_(L) {}
   void check_scores();
   double exception(size_t i, size_t j) const;
   void set_ends(std::vector<double>& to, std::span<const double> score, const char* what);
   void fill_exceptions(const std::vector<Override>& sorted);
 
-  size_t L_ = 0, steps_ = 0;
+  size_t L_ = 0, stride_ = 0, steps_ = 0;
   bool stepwise_ = false;
   Scores matrix_;
   std::shared_ptr<void> keep_;

@@ -29,7 +29,7 @@ void extend(const Lattice& lattice, size_t t, const Partial* from, double* row, 
   }
   const size_t i = static_cast<size_t>(from->label);
   if (lattice.edges.has_matrix() && !lattice.patched()) {
-    const Scores edges = lattice.edges.matrix(t - 1).from(i * L);
+    const Scores edges = lattice.edges.matrix(t - 1).from(i * lattice.edges.stride());
     if (edges.f && nodes.f) return kernels().extend_ff(from->score, edges.f, nodes.f, L, scores);
     if (edges.d && nodes.d) return kernels().extend_dd(from->score, edges.d, nodes.d, L, scores);
   }
@@ -55,7 +55,7 @@ bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& 
   const size_t L = lattice.L, i = static_cast<size_t>(from.label);
   const Scores nodes = lattice.nodes.from(t * L);
   if (!lattice.edges.has_matrix() || lattice.patched()) return false;
-  const Scores edges = lattice.edges.matrix(t - 1).from(i * L);
+  const Scores edges = lattice.edges.matrix(t - 1).from(i * lattice.edges.stride());
   if (!edges.f != !nodes.f) return false;
   const size_t y =
       edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);

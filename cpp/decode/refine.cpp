@@ -274,8 +274,13 @@ class Coarse {
     const size_t L = bounds.L, B = bounds.B, a = static_cast<size_t>(id);
     if (a < L) {
       const Scores matrix = lattice_.edges.has_matrix() ? lattice_.edges.matrix(t) : Scores{};
-      if (direction == 0) return {matrix.f || matrix.d ? matrix.from(a * L) : matrix, 1, bounds.to.data() + a * B, 1};
-      return {matrix.f || matrix.d ? matrix.from(a) : matrix, L, bounds.from.data() + a, L};
+      const size_t stride = lattice_.edges.stride();
+      if (!matrix.f && !matrix.d) {
+        if (direction == 0) return {matrix, 1, bounds.to.data() + a * B, 1};
+        return {matrix, 1, bounds.from.data() + a, L};
+      }
+      if (direction == 0) return {matrix.from(a * stride), 1, bounds.to.data() + a * B, 1};
+      return {matrix.from(a), stride, bounds.from.data() + a, L};
     }
     const size_t m = a - L;
     if (direction == 0) return {{nullptr, bounds.from.data() + m * L}, 1, bounds.between.data() + m * B, 1};

@@ -20,25 +20,27 @@ namespace {
 constexpr double kFloatRounding = 0x1p-24;
 constexpr double kFloatRange = 1e5;  // beyond this magnitude float32 settles too little to be worth its pass
 
-// One sentence on its way through the lattice. alpha[t * L + y]: score of the best path that ends in y of column t;
+// One sentence on its way through the lattice. alpha(t)[y]: score of the best path that ends in y of column t;
 // in float32 it is counted from the best of the column before, and off by at most error[t].
 template <class A>
 struct Forward {
   const Lattice* lattice;
-  A* alpha;
-  std::vector<double> error;  // [t]
-  Work work;
+  A* alphas = nullptr;
+  std::vector<double> error = {};  // [t]
+  Work work = {};
+
+  A* alpha(size_t t) const { return alphas + t * lattice->edges.stride(); }
 };
 
 template <class A>
 void dense_step(const Edges& edges, size_t t, StepOf<A>* steps, size_t count) {
   const Scores matrix = edges.matrix(t);
   if constexpr (std::is_same_v<A, float>) {
-    kernels().dense_step_ff(matrix.f, edges.L(), steps, count);
+    kernels().dense_step_ff(matrix.f, edges.L(), edges.stride(), steps, count);
   } else if (matrix.f) {
-    kernels().dense_step_df(matrix.f, edges.L(), steps, count);
+    kernels().dense_step_df(matrix.f, edges.L(), edges.stride(), steps, count);
   } else {
-    kernels().dense_step_dd(matrix.d, edges.L(), steps, count);
+    kernels().dense_step_dd(matrix.d, edges.L(), edges.stride(), steps, count);
   }
 }
 
@@ -207,10 +209,10 @@ template <class A>
 void add_nodes(Forward<A>& run, size_t t) {
   const Lattice& lattice = *run.lattice;
   const size_t L = lattice.L;
-  A* alpha = run.alpha + t * L;
+  A* alpha = run.alpha(t);
   const Scores nodes = lattice.nodes.from(t * L);
   if constexpr (std::is_same_v<A, float>) {
-    const Scan before = t ? kernels().scan_f(alpha - L, L) : Scan{0, 0, true};
+    const Scan before = t ? kernels().scan_f(run.alpha(t - 1), L) : Scan{0, 0, true};
     const float shift = std::isfinite(before.max) ? static_cast<float>(before.max) : 0.0f;
     if (t == 0)
       for (size_t y = 0; y < L; ++y) alpha[y] = static_cast<float>(lattice.edges.start(y));
@@ -233,7 +235,7 @@ template <class A>
 void run_forward(std::span<Forward<A>> runs, Arena& arena) {
   size_t longest = 0;
   for (Forward<A>& run : runs) {
-    run.alpha = arena.array<A>(run.lattice->T * run.lattice->L);
+    run.alphas = arena.array<A>(run.lattice->T * run.lattice->edges.stride());
     run.error.assign(run.lattice->T, 0);
     run.work.rounds = 1;
     if (run.lattice->T) add_nodes(run, 0);
@@ -250,8 +252,7 @@ void run_forward(std::span<Forward<A>> runs, Arena& arena) {
       const size_t L = run.lattice->L;
       if (run.lattice->T <= t) continue;
       left_out.push_back(lowered_rows(*run.lattice, t - 1));
-      const A* previous = run.alpha + (t - 1) * L;
-      steps.push_back({without(previous, L, left_out.back(), step_arena), run.alpha + t * L});
+      steps.push_back({without(run.alpha(t - 1), L, left_out.back(), step_arena), run.alpha(t)});
     }
     const Edges& edges = runs[0].lattice->edges;
     if (!edges.is_sparse()) dense_step<A>(edges, t - 1, steps.data(), steps.size());
@@ -262,7 +263,7 @@ void run_forward(std::span<Forward<A>> runs, Arena& arena) {
       if (!edges.is_sparse()) run.work.edges += L * L;
       if constexpr (std::is_same_v<A, double>)
         if (edges.is_sparse()) SparseStep(edges, steps[s].previous, steps[s].best, step_arena, run.work).run();
-      raise_corrected(*run.lattice, t - 1, left_out[s], run.alpha + (t - 1) * L, run.alpha + t * L, step_arena,
+      raise_corrected(*run.lattice, t - 1, left_out[s], run.alpha(t - 1), run.alpha(t), step_arena,
                       run.work);
       add_nodes(run, t);
       ++s;
@@ -276,7 +277,7 @@ std::optional<Path> trace(Forward<double>& run, Arena& arena) {
   const size_t T = lattice.T, L = lattice.L;
   double* reached = arena.array<double>(L);
   double* column = arena.array<double>(L);
-  for (size_t y = 0; y < L; ++y) reached[y] = run.alpha[(T - 1) * L + y] + lattice.edges.stop(y);
+  for (size_t y = 0; y < L; ++y) reached[y] = run.alpha(T - 1)[y] + lattice.edges.stop(y);
   Path path{std::vector<int32_t>(T), 0};
   for (size_t t = T; t-- > 0;) {
     const size_t y = kernels().argmax_d(reached, L);
@@ -284,7 +285,7 @@ std::optional<Path> trace(Forward<double>& run, Arena& arena) {
     path.labels[t] = static_cast<int32_t>(y);
     if (t == 0) break;
     lattice.column(t - 1, y, column);
-    for (size_t i = 0; i < L; ++i) reached[i] = run.alpha[(t - 1) * L + i] + column[i];
+    for (size_t i = 0; i < L; ++i) reached[i] = run.alpha(t - 1)[i] + column[i];
     run.work.edges += L;
   }
   path.score = path_score(lattice, path.labels);
@@ -316,14 +317,14 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   };
 
   std::fill(taken, taken + L, 0);
-  for (size_t y = 0; y < L; ++y) reached[y] = static_cast<double>(run.alpha[(T - 1) * L + y]) + lattice.edges.stop(y);
+  for (size_t y = 0; y < L; ++y) reached[y] = static_cast<double>(run.alpha(T - 1)[y]) + lattice.edges.stop(y);
   if (!keep(T - 1)) return std::nullopt;
   if (question[T - 1].empty()) return Answer{{}, run.work};
   for (size_t t = T - 1; t > 0; --t) {
     std::fill(taken, taken + L, 0);
     for (const int32_t y : question[t]) {
       lattice.column(t - 1, static_cast<size_t>(y), column);
-      for (size_t i = 0; i < L; ++i) reached[i] = static_cast<double>(run.alpha[(t - 1) * L + i]) + column[i];
+      for (size_t i = 0; i < L; ++i) reached[i] = static_cast<double>(run.alpha(t - 1)[i]) + column[i];
       run.work.edges += L;
       if (!keep(t - 1)) return std::nullopt;
     }
@@ -370,12 +371,12 @@ bool fits_float(const Lattice& lattice) {
 
 }  // namespace
 
-double* forward_scores(const Lattice& lattice, Arena& arena, Work& work) {
-  Forward<double> run{&lattice, nullptr, {}, {}};
+ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work) {
+  Forward<double> run{&lattice};
   run_forward<double>({&run, 1}, arena);
   work.nodes += run.work.nodes;
   work.edges += run.work.edges;
-  return run.alpha;
+  return {run.alphas, lattice.edges.stride()};
 }
 
 Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
@@ -396,7 +397,7 @@ std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, A
   std::vector<size_t> whose;
   for (size_t s = 0; s < lattices.size(); ++s) {
     if (!fits_float(*lattices[s])) continue;
-    runs.push_back({lattices[s], nullptr, {}, {}});
+    runs.push_back({lattices[s]});
     whose.push_back(s);
   }
   std::vector<bool> done(lattices.size(), false);
@@ -411,7 +412,7 @@ std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, A
   whose.clear();
   for (size_t s = 0; s < lattices.size(); ++s) {
     if (done[s]) continue;
-    again.push_back({lattices[s], nullptr, {}, {}});
+    again.push_back({lattices[s]});
     whose.push_back(s);
   }
   if (!again.empty()) run_forward<double>(again, arena);

@@ -157,22 +157,22 @@ Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& aren
   const size_t T = lattice.T, L = lattice.L;
   Answer answer;
   answer.work.rounds = 1;
-  const double* alpha = forward_scores(lattice, arena, answer.work);
+  const ForwardScores alpha = forward_scores(lattice, arena, answer.work);
   // Walked from the last column to the first: position s is column T - 1 - s. What is ahead of a label is its
   // alpha, which holds its own node score already; that score joins the path when the path moves on.
   Graph graph;
   graph.T = T;
   graph.size = [&](size_t) { return L; };
   graph.first = [&](double* out) {
-    for (size_t y = 0; y < L; ++y) out[y] = alpha[(T - 1) * L + y] + lattice.edges.stop(y);
+    for (size_t y = 0; y < L; ++y) out[y] = alpha[T - 1][y] + lattice.edges.stop(y);
   };
   graph.next = [&](size_t s, size_t p, double* out) {
     const size_t t = T - 1 - s;
     const double node = lattice.node(t, p);
     lattice.column(t - 1, p, out);
-    for (size_t y = 0; y < L; ++y) out[y] = (alpha[(t - 1) * L + y] + out[y]) + node;
+    for (size_t y = 0; y < L; ++y) out[y] = (alpha[t - 1][y] + out[y]) + node;
   };
-  graph.ahead = [&](size_t s, size_t q) { return alpha[(T - 1 - s) * L + q]; };
+  graph.ahead = [&](size_t s, size_t q) { return alpha[T - 1 - s][q]; };
   for (GraphPath& path : enumerate_paths(graph, options.k, answer.work)) {
     std::reverse(path.at.begin(), path.at.end());
     const double score = path_score(lattice, path.at);

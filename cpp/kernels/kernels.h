@@ -27,10 +27,11 @@ struct Scan {
 struct Kernels {
   const char* name;
 
-  // best[j] = max_i previous[i] + edges[i * L + j], for each of `count` sentences in one walk over the edges.
-  void (*dense_step_ff)(const float* edges, size_t L, StepOf<float>* steps, size_t count);
-  void (*dense_step_df)(const float* edges, size_t L, StepOf<double>* steps, size_t count);
-  void (*dense_step_dd)(const double* edges, size_t L, StepOf<double>* steps, size_t count);
+  // best[j] = max_i previous[i] + edges[i * stride + j] for i < L and j < stride, for each of `count` sentences in
+  // one walk over the edges.
+  void (*dense_step_ff)(const float* edges, size_t L, size_t stride, StepOf<float>* steps, size_t count);
+  void (*dense_step_df)(const float* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
+  void (*dense_step_dd)(const double* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
 
   // best[q] = max(best[q], score + row[index[q] * stride]); the least best[q] comes back (+inf where n is 0).
   double (*raise_f)(double score, const float* row, size_t stride, const int32_t* index, size_t n, double* best);

@@ -18,7 +18,7 @@ constexpr size_t kTileMany = 512;  // columns at a time for several sentences: e
 constexpr size_t kTileOne = 4096;
 
 template <class A, class E>
-void dense_rows(const E* __restrict edges, size_t L, size_t rows, size_t n, const A* __restrict previous,
+void dense_rows(const E* __restrict edges, size_t stride, size_t rows, size_t n, const A* __restrict previous,
                 A* __restrict best) {
   if (rows == kRows) {
     A score[kRows];
@@ -27,7 +27,7 @@ void dense_rows(const E* __restrict edges, size_t L, size_t rows, size_t n, cons
       A m = best[j];
 #pragma GCC unroll 8
       for (size_t r = 0; r < kRows; ++r) {
-        const A v = score[r] + static_cast<A>(edges[r * L + j]);
+        const A v = score[r] + static_cast<A>(edges[r * stride + j]);
         m = v > m ? v : m;
       }
       best[j] = m;
@@ -36,7 +36,7 @@ void dense_rows(const E* __restrict edges, size_t L, size_t rows, size_t n, cons
   }
   for (size_t r = 0; r < rows; ++r) {
     const A score = previous[r];
-    const E* __restrict row = edges + r * L;
+    const E* __restrict row = edges + r * stride;
     for (size_t j = 0; j < n; ++j) {
       const A v = score + static_cast<A>(row[j]);
       best[j] = v > best[j] ? v : best[j];
@@ -45,16 +45,16 @@ void dense_rows(const E* __restrict edges, size_t L, size_t rows, size_t n, cons
 }
 
 template <class A, class E>
-void dense_step(const E* edges, size_t L, StepOf<A>* steps, size_t count) {
+void dense_step(const E* edges, size_t L, size_t stride, StepOf<A>* steps, size_t count) {
   const size_t tile = count > 1 ? kTileMany : kTileOne;
   for (size_t s = 0; s < count; ++s)
-    for (size_t j = 0; j < L; ++j) steps[s].best[j] = -std::numeric_limits<A>::infinity();
-  for (size_t j = 0; j < L; j += tile) {
-    const size_t n = std::min(tile, L - j);
+    for (size_t j = 0; j < stride; ++j) steps[s].best[j] = -std::numeric_limits<A>::infinity();
+  for (size_t j = 0; j < stride; j += tile) {
+    const size_t n = std::min(tile, stride - j);
     for (size_t i = 0; i < L; i += kRows) {
       const size_t rows = std::min(kRows, L - i);
       for (size_t s = 0; s < count; ++s)
-        dense_rows<A, E>(edges + i * L + j, L, rows, n, steps[s].previous + i, steps[s].best + j);
+        dense_rows<A, E>(edges + i * stride + j, stride, rows, n, steps[s].previous + i, steps[s].best + j);
     }
   }
 }

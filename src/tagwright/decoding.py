@@ -7,6 +7,7 @@ Scores are in the log domain: they are summed along a path, higher is better, -i
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -263,7 +264,7 @@ class Edges:
         corrections: tuple[object, object, object, object] | None = None,
     ) -> None:
         """Check, copy where need be, and look for a default."""
-        self._set(_matrix(scores, copy=True), start, stop, order, sparse, corrections)
+        self._set(_matrix(scores), start, stop, order, sparse, corrections)
 
     def _set(
         self,
@@ -428,6 +429,33 @@ def score(nodes: object, edges: object, labels: object, *, switched_on: Switched
     return _core.score(scores, prepared._core, _switches(switched_on), path)
 
 
+class _Plan(NamedTuple):
+    """A decoder as the core takes it."""
+
+    row: DecoderRow
+    arguments: tuple[int, int, bool, int, int]
+    """Its place in the table, then width, expand_all, bound and extra; each decoder reads its own."""
+
+
+@functools.lru_cache(maxsize=64)
+def _plan(decoder: str | Decoder) -> _Plan:
+    chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
+    if not isinstance(chosen, Decoder) or chosen.name not in _NAMES:
+        raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
+    at = _NAMES.index(chosen.name)
+    bound = getattr(chosen, "bound", None)
+    return _Plan(
+        _TABLE[at],
+        (
+            at,
+            int(getattr(chosen, "width", 1)),
+            getattr(chosen, "expand", "column") == "all",
+            -1 if bound is None else int(bound),
+            int(getattr(chosen, "extra", 1)),
+        ),
+    )
+
+
 def _decode(
     nodes: list[object],
     edges: object,
@@ -437,12 +465,9 @@ def _decode(
     switched_on: Sequence[SwitchedOn | None] | None,
     one: bool,
 ) -> list[Decoding]:
-    chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
-    if not isinstance(chosen, Decoder) or chosen.name not in _NAMES:
-        raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
+    row, arguments = _plan(decoder)
     _at_least_one("k", k)
     _at_least_one("threads", threads)
-    row = _TABLE[_NAMES.index(chosen.name)]
     if k > 1 and not row.kbest:
         able = ", ".join(other.name for other in _TABLE if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
@@ -462,13 +487,9 @@ def _decode(
         arrays,
         [own._core for own in prepared],
         None if switched_on is None else [_switches(own) for own in switched_on],
-        _NAMES.index(chosen.name),
+        *arguments,
         int(k),
-        width=int(getattr(chosen, "width", 1)),
-        expand_all=getattr(chosen, "expand", "column") == "all",
-        bound=-1 if (bound := getattr(chosen, "bound", None)) is None else int(bound),
-        extra=int(getattr(chosen, "extra", 1)),
-        threads=int(threads),
+        int(threads),
     )
     made = []
     at = path = 0
@@ -501,7 +522,7 @@ def _edges(edges: object, where: str = "") -> Edges:
         return edges
     made = Edges.__new__(Edges)
     try:
-        made._set(_matrix(edges, copy=False))
+        made._set(_matrix(edges))
     except ValueError as error:
         raise ValueError(f"{where}{error}") from None
     return made
@@ -527,17 +548,13 @@ def _array(what: str, scores: object) -> FloatArray:
     raise ValueError(f"{what} must hold numbers, not {array.dtype}")
 
 
-def _matrix(scores: object, copy: bool) -> FloatArray:
+def _matrix(scores: object) -> FloatArray:
     array = _array("edges", scores)
     if array.ndim not in (2, 3) or array.shape[-1] != array.shape[-2]:
         raise ValueError(f"edges must have shape (L, L) or (T-1, L, L), not {array.shape}")
     if array.shape[-1] == 0:
         raise ValueError("edges are for no label at all (L = 0); there must be at least one")
-    return array.copy() if copy and array.ndim == 2 and np.may_share_memory(array, _base(scores)) else array
-
-
-def _base(scores: object) -> npt.NDArray[Any]:
-    return scores if isinstance(scores, np.ndarray) else np.asarray(scores)
+    return array
 
 
 def _nodes(nodes: object, L: int, what: str) -> FloatArray:
