@@ -17,7 +17,7 @@ demo: $(VENV)/.installed   ## 5-best of a lattice of 3,000 labels, dense and ite
 test: $(VENV)/.installed $(VENV)/.test   ## the test-suite
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/.installed $(VENV)/.test $(VENV)/.lint   ## ruff, mypy --strict, clang-format
+lint: $(VENV)/.installed $(VENV)/.lint   ## ruff, mypy --strict, clang-format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -56,7 +56,7 @@ namespace {
 template <class E>
 std::shared_ptr<E> padded(const E* matrix, size_t L, size_t stride) {
   constexpr std::align_val_t kLine{64};
-  std::shared_ptr<E> copy(static_cast<E*>(::operator new(L* stride * sizeof(E), kLine)),
+  std::shared_ptr<E> copy(static_cast<E*>(::operator new(L * stride * sizeof(E), kLine)),
                           [](E* p) { ::operator delete(p, kLine); });
   for (size_t i = 0; i < L; ++i) {
     std::copy(matrix + i * L, matrix + (i + 1) * L, copy.get() + i * stride);

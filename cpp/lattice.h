@@ -108,7 +108,9 @@ class Edges {
   Scores matrix(size_t t) const { return matrix_.from(stepwise_ ? t * L_ * L_ : 0); }
   size_t stride() const { return stride_; }
   // The score of an edge before corrections.
-  double base(size_t t, size_t i, size_t j) const { return has_matrix() ? matrix(t)[i * stride_ + j] : exception(i, j); }
+  double base(size_t t, size_t i, size_t j) const {
+    return has_matrix() ? matrix(t)[i * stride_ + j] : exception(i, j);
+  }
   void row(size_t t, size_t i, double* out) const;     // out: [j]
   void column(size_t t, size_t j, double* out) const;  // out: [i]
 

@@ -49,7 +49,7 @@ def draw_case(rng, form, kind, pattern, T, L):
     nodes = draw_scores(rng, kind, (T, L))
     matrix = draw_scores(rng, kind, (L, L))
     steps = np.zeros((max(T - 1, 0), L, L))
-    start, stop, order, switched_on = np.zeros(L), np.zeros(L), None, None
+    start, stop, switched_on = np.zeros(L), np.zeros(L), None
     options = {}
     if rng.random() < 0.4:
         options["start"] = start = draw_scores(rng, kind, L).astype(float)
@@ -59,7 +59,7 @@ def draw_case(rng, form, kind, pattern, T, L):
         if pattern == "hard":
             stop[rng.random(L) < 0.3] = -np.inf
     if rng.random() < 0.5:
-        options["order"] = order = rng.permutation(L)
+        options["order"] = rng.permutation(L)
     if form == "steps":
         given = draw_scores(rng, kind, steps.shape)
         forbid(rng, pattern, given, nodes)

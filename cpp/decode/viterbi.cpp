@@ -263,8 +263,7 @@ void run_forward(std::span<Forward<A>> runs, Arena& arena) {
       if (!edges.is_sparse()) run.work.edges += L * L;
       if constexpr (std::is_same_v<A, double>)
         if (edges.is_sparse()) SparseStep(edges, steps[s].previous, steps[s].best, step_arena, run.work).run();
-      raise_corrected(*run.lattice, t - 1, left_out[s], run.alpha(t - 1), run.alpha(t), step_arena,
-                      run.work);
+      raise_corrected(*run.lattice, t - 1, left_out[s], run.alpha(t - 1), run.alpha(t), step_arena, run.work);
       add_nodes(run, t);
       ++s;
     }

@@ -21,7 +21,9 @@ def decoders() -> None:
     """List every decoder: its paper, whether it is exact, whether it gives k paths."""
     rows = [[row.name, "yes" if row.exact else "no", "yes" if row.kbest else "no", row.paper] for row in decoder_rows()]
     width = max(len(row[3]) for row in rows)
-    click.echo(demo.table(["decoder", "exact", "k-best", "paper".ljust(width)], [[*r[:3], r[3].ljust(width)] for r in rows]))
+    click.echo(
+        demo.table(["decoder", "exact", "k-best", "paper".ljust(width)], [[*r[:3], r[3].ljust(width)] for r in rows])
+    )
 
 
 @main.command("demo")

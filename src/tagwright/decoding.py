@@ -264,24 +264,14 @@ class Edges:
         corrections: tuple[object, object, object, object] | None = None,
     ) -> None:
         """Check, copy where need be, and look for a default."""
-        self._set(_matrix(scores), start, stop, order, sparse, corrections)
-
-    def _set(
-        self,
-        scores: FloatArray,
-        start: object = None,
-        stop: object = None,
-        order: object = None,
-        sparse: bool | None = None,
-        corrections: tuple[object, object, object, object] | None = None,
-    ) -> None:
-        if scores.ndim == 3:
+        matrix = _matrix(scores)
+        if matrix.ndim == 3:
             if sparse:
                 raise ValueError("sparse=True needs one (L, L) matrix, not one a step")
-            core = _core.Edges.from_steps(scores)
+            core = _core.Edges.from_steps(matrix)
         else:
-            core = _core.Edges.from_matrix(scores)
-            if sparse or sparse is None:
+            core = _core.Edges.from_matrix(matrix)
+            if sparse is not False:
                 core.find_exceptions(1.0 if sparse else _SPARSE_SHARE)
         self._finish(core, start, stop, order, corrections)
 
@@ -303,9 +293,8 @@ class Edges:
         _at_least_one("L", L)
         previous, current, values = _ints("previous", previous), _ints("current", current), _reals("scores", scores)
         if not len(previous) == len(current) == len(values):
-            raise ValueError(
-                f"previous, current and scores must be of one length, not {len(previous)}, {len(current)}, {len(values)}"
-            )
+            lengths = f"{len(previous)}, {len(current)} and {len(values)}"
+            raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
         made = cls.__new__(cls)
         core = _core.Edges.from_exceptions(int(L), float(default), previous, current, values)
         made._finish(core, start, stop, order, corrections)
@@ -329,9 +318,7 @@ class Edges:
         if corrections is not None:
             if core.is_stepwise:
                 raise ValueError("corrections need one (L, L) matrix, not one a step")
-            sets, previous, current = (
-                _ints(f"corrections[{q}]", corrections[q]) for q in range(3)
-            )
+            sets, previous, current = (_ints(f"corrections[{q}]", corrections[q]) for q in range(3))
             values = _reals("corrections[3]", corrections[3])
             if not len(sets) == len(previous) == len(current) == len(values):
                 raise ValueError("corrections must be four arrays of one length: set, previous, current, score")
@@ -424,7 +411,7 @@ def score(nodes: object, edges: object, labels: object, *, switched_on: Switched
     path = _ints("labels", labels)
     if len(path) != len(scores):
         raise ValueError(f"labels must name one label a token: {len(scores)} tokens, {len(path)} labels")
-    if len(path) and not (0 <= path.min() and path.max() < prepared.L):
+    if len(path) and not (path.min() >= 0 and path.max() < prepared.L):
         raise ValueError(f"labels go from 0 to {prepared.L - 1}")
     return _core.score(scores, prepared._core, _switches(switched_on), path)
 
@@ -520,12 +507,10 @@ def _switches(switched_on: SwitchedOn | None) -> list[list[int]] | None:
 def _edges(edges: object, where: str = "") -> Edges:
     if isinstance(edges, Edges):
         return edges
-    made = Edges.__new__(Edges)
     try:
-        made._set(_matrix(edges))
+        return Edges(edges)
     except ValueError as error:
         raise ValueError(f"{where}{error}") from None
-    return made
 
 
 def _array(what: str, scores: object) -> FloatArray:
@@ -533,7 +518,7 @@ def _array(what: str, scores: object) -> FloatArray:
     if isinstance(scores, np.ndarray):
         array = scores
     elif hasattr(scores, "__dlpack__") and not hasattr(scores, "__array__"):
-        array = np.from_dlpack(scores)  # type: ignore[arg-type]
+        array = np.from_dlpack(scores)
     else:
         try:
             array = np.asarray(scores)

@@ -44,7 +44,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[c]) for row in [header, *rows]) for c in range(len(header))]
 
     def line(row: Sequence[str]) -> str:
-        cells = [cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
         return "  ".join(cells).rstrip()
 
     return "\n".join([line(header), line(["-" * w for w in widths]), *map(line, rows)])
@@ -84,7 +86,10 @@ def run(L: int = 3000, T: int = 20, k: int = 5, seed: int = 0, echo: Callable[[s
         for r, path in enumerate(iterative.found.paths)
     ]
     echo(table(["rank", "score", "labels"], paths))
-    same = [a.score == b.score and (a.labels == b.labels).all() for a, b in zip(dense.found.paths, iterative.found.paths, strict=True)]
+    same = [
+        a.score == b.score and (a.labels == b.labels).all()
+        for a, b in zip(dense.found.paths, iterative.found.paths, strict=True)
+    ]
     echo(f"\nThe same from both decoders: {'yes, all' if all(same) else 'NO, only'} {sum(same)} of {len(same)}.\n")
 
     rows = [
