@@ -51,16 +51,17 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena);
 // --- decode/carpediem.cpp ---
 Answer carpediem(const Lattice& lattice, const Options& options, Arena& arena);
 
-// A lattice, coarse or not, as A* sees it: columns 0 .. T-1 in the order in which they are searched.
+// A lattice, coarse or not, as A* sees it: columns 0 .. T-1 in the order in which they are searched. What is ahead is
+// kept apart from the scores: it may be far larger, and a sum of both would lose the scores' last digits.
 struct Graph {
   size_t T;
   std::function<size_t(size_t t)> size;
-  // out[q]: score of starting in q of the first column, with what is ahead of it.
+  // out[q]: score of starting in q of the first column.
   std::function<void(double* out)> first;
-  // out[q]: score of going on from node p of column t to q of column t + 1, with what is ahead of q.
+  // out[q]: score of going on from node p of column t to q of column t + 1.
   std::function<void(size_t t, size_t p, double* out)> next;
-  // What is believed to come behind node q of column t; never less than the truth.
-  std::function<double(size_t t, size_t q)> ahead;
+  // [q]: what is believed to come behind node q of column t; never less than the truth.
+  std::function<const double*(size_t t)> ahead;
 };
 // A path as positions in its columns, with its score.
 struct GraphPath {

@@ -2,11 +2,22 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <vector>
 
 namespace tagwright {
+
+// a * b, or std::bad_alloc where that is more than any memory holds.
+inline size_t times(size_t a, size_t b) {
+  if (b != 0 && a > std::numeric_limits<size_t>::max() / 64 / b) throw std::bad_alloc();
+  return a * b;
+}
+
+// a * b, but at most `most`.
+inline size_t times_up_to(size_t a, size_t b, size_t most) { return a >= (most + b - 1) / b ? most : a * b; }
 
 class Arena {
  public:
@@ -14,7 +25,7 @@ class Arena {
   template <class V>
   V* array(size_t n) {
     static_assert(std::is_trivially_destructible_v<V>);
-    const size_t bytes = (n * sizeof(V) + kAlign - 1) / kAlign * kAlign;
+    const size_t bytes = (times(n, sizeof(V)) + kAlign - 1) / kAlign * kAlign;
     while (chunk_ < chunks_.size() && used_ + bytes > chunks_[chunk_].size) {
       ++chunk_;
       used_ = 0;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 
 namespace tagwright {
@@ -93,7 +94,10 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     }
     for (size_t q = 0; q < whose.size(); ++q) {
       std::vector<Path>& paths = answers[whose[q]].paths;
-      if (paths.empty()) throw std::invalid_argument(no_path(lattices[q], options, arena));
+      if (paths.empty()) {
+        errors[whose[q]] = std::make_exception_ptr(std::invalid_argument(no_path(lattices[q], options, arena)));
+        continue;
+      }
       // Decoders sum in their own order; the reported scores may differ from theirs in the last bits.
       std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
     }
@@ -105,22 +109,23 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
       try {
         decode_unit(work[u], arena);
       } catch (...) {
-        // Whatever of the unit has no answer is charged to the first of them.
-        for (const size_t s : work[u]) {
-          if (!answers[s].paths.empty() || errors[s]) continue;
-          errors[s] = std::current_exception();
-          break;
-        }
+        // Out of memory, that is: bad scores are told sentence by sentence.
+        for (const size_t s : work[u])
+          if (answers[s].paths.empty() && !errors[s]) errors[s] = std::current_exception();
       }
     }
   };
   std::vector<std::thread> crew;
   const size_t useful = std::min(threads, work.size());
-  for (size_t n = 1; n < useful; ++n)
-    crew.emplace_back([&] {
-      Arena arena;
-      worker(arena);
-    });
+  try {
+    for (size_t n = 1; n < useful; ++n)
+      crew.emplace_back([&] {
+        Arena arena;
+        worker(arena);
+      });
+  } catch (const std::system_error&) {
+    // No more threads to be had: those there are do the work.
+  }
   // The calling thread keeps some memory for its next call: one sentence at a time is a common way to call.
   thread_local Arena arena;
   worker(arena);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -23,7 +24,9 @@ bool good(double score) { return score <= kLargestScore && !(std::isfinite(score
 std::string trouble(double score) {
   if (std::isnan(score)) return " is NaN; scores must be numbers or -inf";
   if (std::isinf(score)) return " is +inf; only -inf is allowed (it forbids)";
-  return " is " + std::to_string(score) + "; scores beyond 1e290 cannot be summed, scale them down";
+  char number[32];
+  std::snprintf(number, sizeof number, "%g", score);
+  return std::string(" is ") + number + "; scores beyond 1e290 cannot be summed, scale them down";
 }
 
 void check_entry(size_t L, size_t at, int32_t i, int32_t j, double score, const char* what) {

@@ -196,8 +196,8 @@ struct Path {
 // The score of a path, summed from left to right: the one place from which reported scores come.
 double path_score(const Lattice& lattice, std::span<const int32_t> labels);
 
-// What a decoder looked at. rounds: searches of a (coarse) lattice; nodes: labels or blocks whose score was worked
-// out; edges: edge scores or bounds that were read.
+// What a decoder looked at. rounds: searches of a (coarse) lattice; nodes: labels or blocks, or partial paths that end
+// in them, that the search went on from; edges: edge scores or bounds that were read.
 struct Work {
   uint64_t rounds = 0, nodes = 0, edges = 0;
 };

@@ -32,8 +32,7 @@ def all_paths(case: Case) -> list[tuple[float, tuple[int, ...]]]:
     return sorted(((s, labels) for s, labels in scored if s > -np.inf), reverse=True)
 
 
-def tolerance(case: Case) -> float:
-    """The promise: 1e-6 of the absolute scores along a path (here: of the largest there are)."""
-    parts = [case.nodes, case.steps, case.start, case.stop]
-    largest = max((np.abs(part[np.isfinite(part)]).max(initial=0) for part in parts), default=0)
-    return 1e-6 * float(largest) * (2 * len(case.nodes) + 1)
+def tolerance(case: Case, labels) -> float:
+    """The promise: 1e-6 of the sum of absolute scores along a path."""
+    absolute = Case(abs(case.nodes), None, None, abs(case.steps), abs(case.start), abs(case.stop))
+    return 1e-6 * score(absolute, labels)

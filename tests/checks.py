@@ -26,9 +26,8 @@ def check_exact(case: Case, decoder: str, k: int, truth=None) -> None:
     check_paths(case, found, k)
     assert len(found.paths) == min(k, len(truth))
     whole = all((part[np.isfinite(part)] % 1 == 0).all() for part in (case.nodes, case.steps, case.start, case.stop))
-    allowed = 0.0 if whole else tolerance(case)
-    for path, (best, _) in zip(found.paths, truth, strict=False):
-        assert abs(path.score - best) <= allowed
+    for path, (best, labels) in zip(found.paths, truth, strict=False):
+        assert abs(path.score - best) <= (0.0 if whole else tolerance(case, labels))
 
 
 def check_paths(case: Case, found: tw.Decoding, k: int) -> None:
@@ -41,5 +40,5 @@ def check_paths(case: Case, found: tw.Decoding, k: int) -> None:
     for path in found.paths:
         assert path.labels.shape == (T,)
         assert ((path.labels >= 0) & (path.labels < L)).all()
-        assert abs(path.score - score(case, path.labels)) <= 1e-9 * (1 + abs(path.score))
+        assert path.score == pytest.approx(score(case, path.labels), rel=1e-12, abs=1e-6 * tolerance(case, path.labels))
         assert path.score > -np.inf

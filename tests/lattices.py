@@ -6,7 +6,7 @@ from brute_force import Case
 import tagwright as tw
 
 FORMS = ["dense", "sparse", "exceptions", "steps", "corrections", "sparse corrections"]
-SCORES = ["ties", "real", "float32"]
+SCORES = ["ties", "real", "float32", "mixed"]
 PATTERNS = ["none", "scattered", "bio", "banded", "diagonal", "hard"]
 MOST_PATHS = 3000
 
@@ -15,6 +15,8 @@ def draw_scores(rng, kind, shape):
     if kind == "ties":
         return rng.integers(-2, 3, size=shape).astype(rng.choice(["f4", "f8"]))
     scores = rng.normal(scale=rng.choice([0.1, 1.0, 30.0]), size=shape)
+    if kind == "mixed":  # a few scores so large that they swallow the others' digits
+        scores *= np.where(rng.random(shape) < 0.1, 10.0 ** rng.integers(3, 15, size=shape), 1.0)
     return scores.astype("f4") if kind == "float32" else scores
 
 

@@ -12,8 +12,8 @@ from lattices import FORMS, PATTERNS, SCORES, draw_case, draw_shape
 
 import tagwright as tw
 
-# Lattices of each form, kind of score and pattern: 108 * 200 = 21,600. A sanitizer build asks for fewer.
-EACH = int(os.environ.get("TAGWRIGHT_LATTICES", "200"))
+# Lattices of each form, kind of score and pattern: 144 * 150 = 21,600. A sanitizer build asks for fewer.
+EACH = int(os.environ.get("TAGWRIGHT_LATTICES", "150"))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -66,7 +66,9 @@ def test_short_sentences(decoder, L):
     assert (one.paths[0].labels.tolist(), one.paths[0].score) == ([L - 1], L - 1)
 
 
-@pytest.mark.parametrize("form", ["list", "float32", "float64", "int", "fortran", "strided", "dlpack", "array"])
+@pytest.mark.parametrize(
+    "form", ["list", "float16", "float32", "float64", "swapped", "int", "fortran", "strided", "dlpack", "array"]
+)
 def test_what_counts_as_scores(form):
     class Dlpack:
         def __init__(self, array):
@@ -88,7 +90,9 @@ def test_what_counts_as_scores(form):
     make = {
         "list": lambda a: a.tolist(),
         "float32": lambda a: a.astype("f4"),
+        "float16": lambda a: a.astype("f2"),
         "float64": lambda a: a,
+        "swapped": lambda a: a.astype(">f8"),
         "int": lambda a: a.astype(int),
         "fortran": np.asfortranarray,
         "strided": lambda a: np.repeat(a, 2, axis=0)[::2],
@@ -214,8 +218,14 @@ def bad(array, where, value):
         (NODES, EDGES, {"decoder": "beam:0"}, "must be a whole number of at least 1"),
         (NODES, EDGES, {"decoder": "viterbi:3"}, "has no option"),
         (NODES, EDGES, {"decoder": "staggered:some"}, "use 'column' or 'all'"),
-        (NODES, EDGES, {"decoder": "astar:-1"}, "a level from 0 on"),
+        (NODES, EDGES, {"decoder": "astar:-1"}, "a level from 0 to 63"),
+        (NODES, EDGES, {"decoder": "astar:99"}, "a level from 0 to 63"),
         (NODES, EDGES, {"decoder": 7}, "must be a name or a decoder"),
+        (NODES, EDGES, {"decoder": ["beam"]}, "must be a name or a decoder"),
+        (NODES, EDGES, {"decoder": tw.Decoder()}, "must be a name or a decoder"),
+        (NODES, EDGES, {"k": 2**70}, "below 2"),
+        (np.ma.masked_less(NODES, 1), EDGES, {}, "masked"),
+        (NODES, EDGES, {"switched_on": [[0.5], []]}, "for each step"),
         (NODES, EDGES, {"decoder": "staggered", "k": 2}, "these give k: auto, viterbi, beam"),
         (NODES, EDGES, {"switched_on": [[0], []]}, "names set 0 at step 0, but the edges have 0"),
         (NODES, EDGES, {"switched_on": [[]]}, "has 1 steps, but 3 tokens have 2"),
@@ -254,6 +264,8 @@ def test_bad_input(nodes, edges, options, message):
         (lambda: tw.Edges.from_exceptions(3, 0.0, [0], [5], [1.0]), "0 -> 5, but labels go from 0 to 2"),
         (lambda: tw.Edges.from_exceptions(3, 0.0, [0, 0], [1, 1], [1.0, 2.0]), "0 -> 1 is given twice"),
         (lambda: tw.Beam(width=0), "at least 1"),
+        (lambda: tw.AStar(bound=2.5), "a level from 0 to 63"),
+        (lambda: tw.AStar(bound="6"), "a level from 0 to 63"),
         (lambda: tw.score(NODES, EDGES, [0, 1]), "3 tokens, 2 labels"),
         (lambda: tw.score(NODES, EDGES, [0, 1, 3]), "labels go from 0 to 2"),
         (lambda: tw.decode_batch([NODES], EDGES, threads=0), "threads must be"),
@@ -266,6 +278,16 @@ def test_bad_input(nodes, edges, options, message):
 def test_bad_preparation(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("decoder", ["viterbi", "staggered"])
+def test_the_first_sentence_in_trouble_is_named(decoder):
+    L = 300  # enough for sentences to be decoded together, longest first
+    edges = tw.Edges(np.zeros((L, L), "f4"), sparse=False)
+    nodes = [np.zeros((T, L), "f4") for T in (3, 2, 5, 4)]
+    nodes[1][0] = nodes[2][0] = -np.inf
+    with pytest.raises(ValueError, match="sentence 1: no path"):
+        tw.decode_batch(nodes, edges, decoder=decoder)
 
 
 def test_stop_scores_that_forbid_everything():

@@ -12,26 +12,28 @@
 namespace tagwright {
 namespace {
 
-// A partial path: a node, the partial path it extends, its score and the score it is believed to end with.
+// A partial path that has left the agenda.
 struct Partial {
-  double score, promise;
-  int32_t q, before;  // before: index of an extended partial path, -1 for none
+  double score;
+  size_t t;
+  int32_t q, before;  // before: index of the partial path it extends, -1 for none
 };
 
-struct Waiting {
-  double promise;
+// A way into a node.
+struct Way {
+  double score;
   int32_t before;
+  bool taken;
 };
 
 struct Column {
   size_t size = 0, room = 0;
-  std::vector<double> best;            // [q]: promise of the best that waits, -inf for none
-  std::vector<double> worst;           // [q]: what a newcomer must beat
-  std::vector<Waiting> waiting;        // [q * room + r], best first; the first taken[q] have left
-  std::vector<uint32_t> count, taken;  // [q]
-  size_t top = 0;                      // the best of best
-
-  double promise() const { return best[top]; }
+  const double* ahead = nullptr;  // [q]
+  std::vector<Way> ways;          // [q * room + r], best score first
+  std::vector<uint32_t> count;    // [q]
+  std::vector<double> worst;      // [q]: the score that a newcomer must beat
+  std::vector<double> promise;    // [q]: score plus ahead of the best way that waits, -inf for none
+  size_t top = 0;                 // the best promise
 };
 
 class Search {
@@ -44,7 +46,7 @@ class Search {
     while (!agenda_.empty() && found.size() < k_) {
       const auto [promise, t] = agenda_.top();
       agenda_.pop();
-      if (columns_[t].best.empty() || promise != columns_[t].promise()) continue;  // was raised or taken since
+      if (promise != columns_[t].promise[columns_[t].top]) continue;  // was raised or taken since
       const int32_t partial = take(t);
       ++work_.nodes;
       if (t + 1 == graph_.T) {
@@ -57,24 +59,27 @@ class Search {
   }
 
  private:
-  // The best waiting partial path of column t leaves.
+  // The best waiting way into the most promising node of column t leaves the agenda.
   int32_t take(size_t t) {
     Column& c = columns_[t];
     const size_t q = c.top;
-    const Waiting& best = c.waiting[q * c.room + c.taken[q]++];
-    partials_.push_back({best.promise - graph_.ahead(t, q), best.promise, static_cast<int32_t>(q), best.before});
-    depth_.push_back(t);
-    c.best[q] = c.taken[q] < c.count[q] ? c.waiting[q * c.room + c.taken[q]].promise : kNever;
+    Way* way = c.ways.data() + q * c.room;
+    while (way->taken) ++way;
+    way->taken = true;
+    partials_.push_back({way->score, t, static_cast<int32_t>(q), way->before});
+    promise_of(c, q);
     promise_again(t);
     return static_cast<int32_t>(partials_.size() - 1);
   }
 
-  // The successors of a partial path (-1: the first column) join those waiting in the next column.
+  // The successors of a partial path (-1: the first column) join those waiting in the next column. A node that was
+  // taken before may get a better way: what is ahead is only rounded to its own size, so the order in which nodes
+  // are taken is not beyond doubt.
   void extend(int32_t partial) {
-    const size_t t = partial < 0 ? 0 : depth_[static_cast<size_t>(partial)] + 1;
+    const size_t t = partial < 0 ? 0 : partials_[static_cast<size_t>(partial)].t + 1;
     const double score = partial < 0 ? 0 : partials_[static_cast<size_t>(partial)].score;
     Column& c = columns_[t];
-    if (c.best.empty()) open(t);
+    if (!c.ahead) open(t);
     scratch_.resize(c.size);
     if (partial < 0) {
       graph_.first(scratch_.data());
@@ -83,16 +88,14 @@ class Search {
       work_.edges += c.size;
     }
     for (size_t q = 0; q < c.size; ++q) {
-      const double promise = score + scratch_[q];
-      if (!(promise > c.worst[q])) continue;
-      Waiting* list = c.waiting.data() + q * c.room;
-      // One that has left stays before all newcomers, whatever rounding says.
-      if (c.count[q] == c.room && c.taken[q] == c.room) continue;
+      const double reached = score + scratch_[q];
+      if (!(reached > c.worst[q])) continue;
+      Way* ways = c.ways.data() + q * c.room;
       size_t at = c.count[q] < c.room ? c.count[q]++ : c.room - 1;
-      for (; at > c.taken[q] && list[at - 1].promise < promise; --at) list[at] = list[at - 1];
-      list[at] = {promise, partial};
-      c.best[q] = list[c.taken[q]].promise;
-      if (c.count[q] == c.room) c.worst[q] = list[c.room - 1].promise;
+      for (; at > 0 && ways[at - 1].score < reached; --at) ways[at] = ways[at - 1];
+      ways[at] = {reached, partial, false};
+      if (c.count[q] == c.room) c.worst[q] = ways[c.room - 1].score;
+      promise_of(c, q);
     }
     promise_again(t);
   }
@@ -100,28 +103,34 @@ class Search {
   void open(size_t t) {
     Column& c = columns_[t];
     c.size = graph_.size(t);
+    c.ahead = graph_.ahead(t);
     // No more partial paths can end in a node than there are.
-    c.room = t == 0 ? 1
-             : columns_[t - 1].room >= (k_ + columns_[t - 1].size - 1) / columns_[t - 1].size
-                 ? k_
-                 : columns_[t - 1].room * columns_[t - 1].size;
-    c.best.assign(c.size, kNever);
-    c.worst.assign(c.size, kNever);
-    c.waiting.resize(c.size * c.room);
+    c.room = t == 0 ? 1 : times_up_to(columns_[t - 1].room, columns_[t - 1].size, k_);
+    c.ways.resize(times(c.size, c.room));
     c.count.assign(c.size, 0);
-    c.taken.assign(c.size, 0);
+    c.worst.assign(c.size, kNever);
+    c.promise.assign(c.size, kNever);
+  }
+
+  void promise_of(Column& c, size_t q) {
+    c.promise[q] = kNever;
+    for (const Way* way = c.ways.data() + q * c.room; way != c.ways.data() + q * c.room + c.count[q]; ++way) {
+      if (way->taken) continue;
+      c.promise[q] = way->score + c.ahead[q];
+      return;
+    }
   }
 
   void promise_again(size_t t) {
     Column& c = columns_[t];
-    c.top = kernels().argmax_d(c.best.data(), c.size);
-    if (c.promise() > kNever) agenda_.push({c.promise(), t});
+    c.top = kernels().argmax_d(c.promise.data(), c.size);
+    if (c.promise[c.top] > kNever) agenda_.push({c.promise[c.top], t});
   }
 
   GraphPath path_to(int32_t partial) const {
-    GraphPath path{std::vector<int32_t>(graph_.T), partials_[static_cast<size_t>(partial)].promise};
+    GraphPath path{std::vector<int32_t>(graph_.T), partials_[static_cast<size_t>(partial)].score};
     for (; partial >= 0; partial = partials_[static_cast<size_t>(partial)].before)
-      path.at[depth_[static_cast<size_t>(partial)]] = partials_[static_cast<size_t>(partial)].q;
+      path.at[partials_[static_cast<size_t>(partial)].t] = partials_[static_cast<size_t>(partial)].q;
     return path;
   }
 
@@ -130,7 +139,6 @@ class Search {
   Work& work_;
   std::vector<Column> columns_;    // [t]
   std::vector<Partial> partials_;  // those that have left the agenda
-  std::vector<size_t> depth_;      // [partial]: the column it ends in
   std::vector<double> scratch_;
   // Promise and column; among equals the deepest, or ties would be searched in breadth.
   std::priority_queue<std::pair<double, size_t>> agenda_;
@@ -155,26 +163,26 @@ Answer astar(const Lattice& lattice, const Options& options, Arena& arena) {
   const size_t T = lattice.T, L = lattice.L;
   Answer answer;
   answer.work.rounds = 1;
-  std::vector<double> naive;
-  double* coarse = nullptr;  // [t * L + y]
+  double* ahead = nullptr;  // [t * L + y]
   if (options.bound < 0) {
-    naive = naive_ahead(lattice);
+    const std::vector<double> naive = naive_ahead(lattice);
+    ahead = arena.array<double>(times(T, L));
+    for (size_t t = 0; t < T; ++t) std::fill(ahead + t * L, ahead + (t + 1) * L, naive[t]);
   } else {
-    coarse = coarse_ahead(lattice, static_cast<size_t>(options.bound), arena, answer.work);
+    ahead = coarse_ahead(lattice, static_cast<size_t>(options.bound), arena, answer.work);
   }
-  // What is worth knowing of a column once: its node scores plus what lies ahead of them.
-  double* beyond = arena.array<double>(T * L);
+  double* node = arena.array<double>(times(T, L));
   for (size_t t = 0; t < T; ++t)
-    for (size_t y = 0; y < L; ++y) beyond[t * L + y] = lattice.end_node(t, y) + (coarse ? coarse[t * L + y] : naive[t]);
+    for (size_t y = 0; y < L; ++y) node[t * L + y] = lattice.end_node(t, y);
   Graph graph;
   graph.T = T;
   graph.size = [&](size_t) { return L; };
-  graph.first = [&](double* out) { std::copy(beyond, beyond + L, out); };
+  graph.first = [&](double* out) { std::copy(node, node + L, out); };
   graph.next = [&](size_t t, size_t p, double* out) {
     lattice.row(t, p, out);
-    for (size_t y = 0; y < L; ++y) out[y] += beyond[(t + 1) * L + y];
+    for (size_t y = 0; y < L; ++y) out[y] += node[(t + 1) * L + y];
   };
-  graph.ahead = [&](size_t t, size_t q) { return coarse ? coarse[t * L + q] : naive[t]; };
+  graph.ahead = [&](size_t t) { return ahead + t * L; };
   for (GraphPath& path : search_astar(graph, options.k, answer.work)) {
     const double score = path_score(lattice, path.at);
     answer.paths.push_back({std::move(path.at), score});

@@ -29,8 +29,8 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena) {
   double* row = arena.array<double>(L);
   double* worst = arena.array<double>(L);  // [j]: what a newcomer must beat
   for (size_t t = 0; t < T; ++t) {
-    room[t] = t == 0 ? 1 : room[t - 1] >= (k + L - 1) / L ? k : room[t - 1] * L;
-    kept[t] = arena.array<Partial>(L * room[t]);
+    room[t] = t == 0 ? 1 : times_up_to(room[t - 1], L, k);
+    kept[t] = arena.array<Partial>(times(L, room[t]));
     counts[t] = arena.array<size_t>(L);
     std::fill(counts[t], counts[t] + L, 0);
     answer.work.nodes += L;

@@ -4,10 +4,12 @@
 // iterative A* (Huang, section 4.2) and iterative Viterbi A* (Huang, Algorithm 4) are this one loop with three
 // searches. Nodes whose bound is below the floor, a score already reached, are dropped for good.
 //
-// Differs from the papers in three ways that change no answer. A label that comes out of a block takes over the
-// block's bounds but for its own node score, which is known. Within a step, a node is passed over when its score
-// plus its largest edge beats nothing reached so far (CarpeDiem's limit), so that few of the edges are looked at.
-// And all comparisons with the floor leave room for rounding.
+// Differs from the papers in ways that change no answer. A label that comes out of a block takes over the block's
+// bounds but for its own node score and the largest edges into and out of it, which are known. Within a step, a node
+// is passed over when its score plus its largest edge brings nothing above what is reached or needed so far
+// (CarpeDiem's limit), so that few of the edges are looked at. Where the best way back from an end node passes
+// through a block, the floor is raised by going on through the best label instead. And all comparisons with the floor
+// leave room for rounding.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -140,45 +142,50 @@ class Coarse {
 
   // The coarse lattice for A*, walked against the last pass, whose scores are what is ahead.
   Graph against_pass() {
+    ahead_.resize(T());
+    for (size_t s = 0; s < T(); ++s) {
+      const Column& c = at(s);
+      double* ahead = arena_.array<double>(c.size);
+      for (size_t q = 0; q < c.size; ++q) ahead[q] = c.bound[direction_][q] + c.n[q];
+      ahead_[s] = ahead;
+    }
     Graph graph;
     graph.T = T();
     graph.size = [this](size_t s) { return at(T() - 1 - s).size; };
-    graph.first = [this](double* out) {
-      for (size_t q = 0; q < end_size(); ++q) out[q] = end_score(q);
-    };
+    graph.first = [this](double* out) { std::fill(out, out + end_size(), 0.0); };
     graph.next = [this](size_t s, size_t p, double* out) {
-      const Column& from = at(T() - 1 - s);
-      reach_back(T() - 1 - s, p, out);
-      for (size_t q = 0; q < at(T() - 2 - s).size; ++q) out[q] += from.n[p];
+      const size_t from = T() - 1 - s;
+      gather(step_of(from), 1 - direction_, at(from).id[p], at(from - 1), out);
+      for (size_t q = 0; q < at(from - 1).size; ++q) out[q] += at(from).n[p];
     };
-    graph.ahead = [this](size_t s, size_t q) {
-      const Column& c = at(T() - 1 - s);
-      return c.bound[direction_][q] + c.n[q];
-    };
+    graph.ahead = [this](size_t s) { return ahead_[T() - 1 - s]; };
     return graph;
   }
 
   // The coarse lattice for A* walked forward with Huang's equation 9 ahead.
-  Graph forward(std::vector<double>& ahead) {
-    ahead.assign(T(), 0);
-    for (size_t t = T(); t-- > 1;) {
+  Graph forward() {
+    ahead_.resize(T());
+    double beyond = 0;
+    for (size_t t = T(); t-- > 0;) {
       const Column& c = columns_[t];
+      double* ahead = arena_.array<double>(c.size);
+      std::fill(ahead, ahead + c.size, beyond);
+      ahead_[t] = ahead;
       double edge = kNever;
-      for (size_t q = 0; q < columns_[t - 1].size; ++q) edge = std::max(edge, largest(t - 1, 0, columns_[t - 1].id[q]));
-      ahead[t - 1] = ahead[t] + (*std::max_element(c.n, c.n + c.size) + edge);
+      for (size_t q = 0; t > 0 && q < columns_[t - 1].size; ++q)
+        edge = std::max(edge, largest(t - 1, 0, columns_[t - 1].id[q]));
+      beyond += *std::max_element(c.n, c.n + c.size) + edge;
     }
     Graph graph;
     graph.T = T();
     graph.size = [this](size_t t) { return columns_[t].size; };
-    graph.first = [this, &ahead](double* out) {
-      for (size_t q = 0; q < columns_[0].size; ++q) out[q] = columns_[0].n[q] + ahead[0];
-    };
-    graph.next = [this, &ahead](size_t t, size_t p, double* out) {
+    graph.first = [this](double* out) { std::copy(columns_[0].n, columns_[0].n + columns_[0].size, out); };
+    graph.next = [this](size_t t, size_t p, double* out) {
       const Column& to = columns_[t + 1];
       gather(t, 0, columns_[t].id[p], to, out);
-      for (size_t q = 0; q < to.size; ++q) out[q] += to.n[q] + ahead[t + 1];
+      for (size_t q = 0; q < to.size; ++q) out[q] += to.n[q];
     };
-    graph.ahead = [&ahead](size_t t, size_t) { return ahead[t]; };
+    graph.ahead = [this](size_t t) { return ahead_[t]; };
     return graph;
   }
 
@@ -471,6 +478,7 @@ class Coarse {
   const Hierarchy& hierarchy_;
   Arena& arena_;
   std::vector<Column> columns_;        // [t]
+  std::vector<const double*> ahead_;  // [t] or [position]: for A*, what is ahead of each node
   double* block_node_;                 // [t][block]
   std::vector<const Bounds*> bounds_;  // [t], or one for all steps
   std::vector<Patch> patches_;         // [t]
@@ -516,8 +524,7 @@ std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Option
 
 // A* with equation 9 on the coarse lattice; no bounds, so nothing is dropped (Huang, section 4.2).
 std::vector<GraphPath> search_coarse_astar(Coarse& coarse, size_t, const Options&, double&, Work& work) {
-  std::vector<double> ahead;
-  return search_astar(coarse.forward(ahead), 1, work);
+  return search_astar(coarse.forward(), 1, work);
 }
 
 // A pass, and once its best path holds labels only, Viterbi A* for k' paths (Huang, Algorithm 4).
@@ -537,14 +544,20 @@ std::vector<GraphPath> search_viterbi_astar(Coarse& coarse, size_t round, const 
   return found;
 }
 
-Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search, const Options& options, Arena& arena) {
+// The k-th best path of a beam of k over all labels: a score already reached (Huang, Algorithm 4, line 1).
+double first_floor(const Lattice& lattice, const Options& options, Arena& arena, Work& work) {
   Options narrow = options;
   narrow.width = options.k;
-  Answer answer = beam(lattice, narrow, arena);
-  answer.work.rounds = 0;
-  double floor = answer.paths.size() < options.k ? kNever : answer.paths.back().score;
-  answer.paths.clear();
+  const Answer found = beam(lattice, narrow, arena);
+  work.nodes += found.work.nodes;
+  work.edges += found.work.edges;
+  return found.paths.size() < options.k ? kNever : found.paths.back().score;
+}
 
+Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search, double floor, const Options& options,
+              Arena& arena, Work work) {
+  Answer answer;
+  answer.work = work;
   Coarse coarse(lattice, hierarchy, arena);
   for (size_t round = 0;; ++round) {
     ++answer.work.rounds;
@@ -580,15 +593,19 @@ Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search,
 }  // namespace
 
 Answer staggered(const Lattice& lattice, const Options& options, Arena& arena) {
-  return refine(lattice, lattice.edges.chain(), search_viterbi, options, arena);
+  Work work;
+  const double floor = first_floor(lattice, options, arena, work);
+  return refine(lattice, lattice.edges.chain(), search_viterbi, floor, options, arena, work);
 }
 
 Answer iterative_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  return refine(lattice, lattice.edges.chain(), search_coarse_astar, options, arena);
+  return refine(lattice, lattice.edges.chain(), search_coarse_astar, kNever, options, arena, {});
 }
 
 Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  return refine(lattice, lattice.edges.chain(), search_viterbi_astar, options, arena);
+  Work work;
+  const double floor = first_floor(lattice, options, arena, work);
+  return refine(lattice, lattice.edges.chain(), search_viterbi_astar, floor, options, arena, work);
 }
 
 double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work) {

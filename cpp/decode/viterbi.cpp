@@ -237,7 +237,7 @@ void run_forward(std::span<Forward<A>> runs, Arena& arena) {
   for (Forward<A>& run : runs) {
     run.alphas = arena.array<A>(run.lattice->T * run.lattice->edges.stride());
     run.error.assign(run.lattice->T, 0);
-    run.work.rounds = 1;
+    ++run.work.rounds;
     if (run.lattice->T) add_nodes(run, 0);
     longest = std::max(longest, run.lattice->T);
   }
@@ -405,6 +405,8 @@ std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, A
     if (auto answer = settle(runs[r], arena)) {
       answers[whose[r]] = std::move(*answer);
       done[whose[r]] = true;
+    } else {
+      answers[whose[r]].work = runs[r].work;
     }
   }
   std::vector<Forward<double>> again;
@@ -412,6 +414,7 @@ std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, A
   for (size_t s = 0; s < lattices.size(); ++s) {
     if (done[s]) continue;
     again.push_back({lattices[s]});
+    again.back().work = answers[s].work;
     whose.push_back(s);
   }
   if (!again.empty()) run_forward<double>(again, arena);

@@ -15,11 +15,12 @@ namespace tagwright {
 namespace {
 
 struct Ranked {
-  double score;  // edge and node score plus ahead
+  double promise;  // score of the continuation plus what is ahead of it
+  double score;
   int32_t q;
 };
 
-bool better(const Ranked& a, const Ranked& b) { return a.score != b.score ? a.score > b.score : a.q < b.q; }
+bool better(const Ranked& a, const Ranked& b) { return a.promise != b.promise ? a.promise > b.promise : a.q < b.q; }
 
 // The continuations of one node, best first, as far as anybody has asked: a stretch of a pool.
 struct Ranking {
@@ -83,8 +84,8 @@ class Enumeration {
     if (sibling >= ranking.size) return -1;
     const Ranked next = pool_[ranking.begin + sibling];
     const double so_far = from ? from->score : 0;
-    const double score = so_far + (next.score - graph_.ahead(t, static_cast<size_t>(next.q)));
-    items_.push_back({score, so_far + next.score, static_cast<int32_t>(t), next.q, before, sibling});
+    items_.push_back(
+        {so_far + next.score, so_far + next.promise, static_cast<int32_t>(t), next.q, before, sibling});
     return static_cast<int32_t>(items_.size() - 1);
   }
 
@@ -95,18 +96,21 @@ class Enumeration {
     ranking.wanted = std::max<size_t>(n, ranking.wanted ? 4 * ranking.wanted : 2);
     const size_t size = graph_.size(t);
     scratch_.resize(size);
+    promise_.resize(size);
     if (t == 0) {
       graph_.first(scratch_.data());
     } else {
       graph_.next(t - 1, p, scratch_.data());
       work_.edges += size;
     }
+    const double* ahead = graph_.ahead(t);
+    for (size_t q = 0; q < size; ++q) promise_[q] = scratch_[q] + ahead[q];
     ranking.begin = pool_.size();
     if (ranking.wanted == 2) {
       best_two();
     } else {
       for (size_t q = 0; q < size; ++q)
-        if (scratch_[q] != kNever) pool_.push_back({scratch_[q], static_cast<int32_t>(q)});
+        if (promise_[q] != kNever) pool_.push_back({promise_[q], scratch_[q], static_cast<int32_t>(q)});
       const auto begin = pool_.begin() + static_cast<ptrdiff_t>(ranking.begin);
       const auto end = begin + static_cast<ptrdiff_t>(std::min(ranking.wanted, pool_.size() - ranking.begin));
       std::nth_element(begin, end, pool_.end(), better);
@@ -118,11 +122,11 @@ class Enumeration {
   }
 
   void best_two() {
-    for (int n = 0; n < 2 && !scratch_.empty(); ++n) {
-      const size_t q = kernels().argmax_d(scratch_.data(), scratch_.size());
-      if (scratch_[q] == kNever) return;
-      pool_.push_back({scratch_[q], static_cast<int32_t>(q)});
-      scratch_[q] = kNever;
+    for (int n = 0; n < 2 && !promise_.empty(); ++n) {
+      const size_t q = kernels().argmax_d(promise_.data(), promise_.size());
+      if (promise_[q] == kNever) return;
+      pool_.push_back({promise_[q], scratch_[q], static_cast<int32_t>(q)});
+      promise_[q] = kNever;
     }
   }
 
@@ -143,7 +147,7 @@ class Enumeration {
   std::vector<Ranking> rankings_;    // 0: of the first column
   std::vector<Ranked> pool_;
   std::vector<Item> items_;
-  std::vector<double> scratch_;
+  std::vector<double> scratch_, promise_;
   std::priority_queue<std::pair<double, int32_t>> agenda_;
 };
 
@@ -164,15 +168,15 @@ Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& aren
   graph.T = T;
   graph.size = [&](size_t) { return L; };
   graph.first = [&](double* out) {
-    for (size_t y = 0; y < L; ++y) out[y] = alpha[T - 1][y] + lattice.edges.stop(y);
+    for (size_t y = 0; y < L; ++y) out[y] = lattice.edges.stop(y);
   };
   graph.next = [&](size_t s, size_t p, double* out) {
     const size_t t = T - 1 - s;
     const double node = lattice.node(t, p);
     lattice.column(t - 1, p, out);
-    for (size_t y = 0; y < L; ++y) out[y] = (alpha[t - 1][y] + out[y]) + node;
+    for (size_t y = 0; y < L; ++y) out[y] += node;
   };
-  graph.ahead = [&](size_t s, size_t q) { return alpha[T - 1 - s][q]; };
+  graph.ahead = [&](size_t s) { return alpha[T - 1 - s]; };
   for (GraphPath& path : enumerate_paths(graph, options.k, answer.work)) {
     std::reverse(path.at.begin(), path.at.end());
     const double score = path_score(lattice, path.at);

@@ -1,5 +1,5 @@
 // The source of every kernel level: included once per instruction set, inside an anonymous namespace, so that no
-// two levels share a function; nothing here may call a library function that is not inlined, for the same reason.
+// two levels share a function; no C++ library function may be called here that is not inlined, for the same reason.
 // The step over a dense matrix is a plain loop that the compiler vectorises; a running maximum or minimum it leaves
 // scalar, since it may not reorder them, so those are written with vectors of 32 bytes (two registers of SSE2).
 #include <algorithm>
@@ -217,7 +217,8 @@ template <class E>
 size_t at_least(const E* __restrict scores, size_t n, double bound, int32_t* __restrict out) {
   using V = Lanes<E>;
   E least = static_cast<E>(bound);
-  if (static_cast<double>(least) < bound) least = std::nextafter(least, std::numeric_limits<E>::infinity());
+  if constexpr (sizeof(E) == sizeof(float))  // A float no less than the bound.
+    if (static_cast<double>(least) < bound) least = __builtin_nextafterf(least, std::numeric_limits<E>::infinity());
   constexpr size_t kRun = 4 * V::kCount;
   size_t count = 0, j = 0;
   for (; j + kRun <= n; j += kRun) {

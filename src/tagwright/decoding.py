@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -61,7 +62,7 @@ class Work(NamedTuple):
     rounds: int
     """Searches of a (coarse) lattice; 1 where nothing is iterated."""
     nodes: int
-    """Labels or blocks of labels whose score was worked out, over all rounds."""
+    """Labels or blocks (or partial paths that end in them) that the search went on from, over all rounds."""
     edges: int
     """Edge scores or bounds that were read, over all rounds."""
 
@@ -167,8 +168,9 @@ class AStar(Decoder):
 
     def __post_init__(self) -> None:
         """Check the options."""
-        if self.bound is not None and (isinstance(self.bound, bool) or self.bound < 0):
-            raise ValueError(f"AStar(bound={self.bound!r}): use None or a level from 0 on")
+        whole = isinstance(self.bound, int | np.integer) and not isinstance(self.bound, bool)
+        if self.bound is not None and not (whole and 0 <= self.bound < 64):
+            raise ValueError(f"AStar(bound={self.bound!r}): use None or a level from 0 to 63")
 
 
 @dataclass(frozen=True)
@@ -200,12 +202,27 @@ class IterativeViterbiAStar(Decoder):
         _at_least_one("IterativeViterbiAStar(extra=...)", self.extra)
 
 
-_CLASSES: dict[str, type[Decoder]] = {cls.name: cls for cls in Decoder.__subclasses__()}
+_CLASSES: dict[str, type[Decoder]] = {
+    cls.name: cls
+    for cls in (
+        Auto,
+        Viterbi,
+        Beam,
+        Staggered,
+        CarpeDiem,
+        AStar,
+        IterativeAStar,
+        ViterbiAStar,
+        IterativeViterbiAStar,
+    )
+}
 
 
 def _at_least_one(what: str, value: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{what} must be a whole number of at least 1, not {value!r}")
+    if value >= 2**31:
+        raise ValueError(f"{what} is {value}, more than there will ever be; use a number below 2**31")
 
 
 def parse_decoder(text: str) -> Decoder:
@@ -399,7 +416,8 @@ def decode_batch(
 ) -> list[Decoding]:
     """Decode many sentences: `decode` for each, in one native call with `threads` threads over the sentences.
 
-    `edges` is one for all or a list of one a sentence; so is `switched_on`. The answers do not depend on `threads`.
+    `edges` is one for all or a list of one a sentence; `switched_on`, where given, is a list of one a sentence. The
+    answers do not depend on `threads`.
     """
     return _decode(list(nodes), edges, k, decoder, threads, switched_on, one=False)
 
@@ -427,8 +445,6 @@ class _Plan(NamedTuple):
 @functools.lru_cache(maxsize=64)
 def _plan(decoder: str | Decoder) -> _Plan:
     chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
-    if not isinstance(chosen, Decoder) or chosen.name not in _NAMES:
-        raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
     at = _NAMES.index(chosen.name)
     bound = getattr(chosen, "bound", None)
     return _Plan(
@@ -438,7 +454,7 @@ def _plan(decoder: str | Decoder) -> _Plan:
             int(getattr(chosen, "width", 1)),
             getattr(chosen, "expand", "column") == "all",
             -1 if bound is None else int(bound),
-            int(getattr(chosen, "extra", 1)),
+            int(getattr(chosen, "extra", IterativeViterbiAStar.extra)),
         ),
     )
 
@@ -452,6 +468,8 @@ def _decode(
     switched_on: Sequence[SwitchedOn | None] | None,
     one: bool,
 ) -> list[Decoding]:
+    if not isinstance(decoder, str) and type(decoder) not in _CLASSES.values():
+        raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
     row, arguments = _plan(decoder)
     _at_least_one("k", k)
     _at_least_one("threads", threads)
@@ -499,7 +517,7 @@ def _switches(switched_on: SwitchedOn | None) -> list[list[int]] | None:
     if switched_on is None:
         return None
     try:
-        return [[int(s) for s in step] for step in switched_on]
+        return [[operator.index(s) for s in step] for step in switched_on]
     except TypeError:
         raise ValueError("switched_on must hold, for each step, the numbers of the sets switched on") from None
 
@@ -524,11 +542,13 @@ def _array(what: str, scores: object) -> FloatArray:
             array = np.asarray(scores)
         except (ValueError, TypeError, RuntimeError) as error:
             raise ValueError(f"{what} cannot be read as an array of numbers: {error}") from None
-    if array.dtype in (np.float32, np.float64):
+    if isinstance(array, np.ma.MaskedArray):
+        raise ValueError(f"{what} is a masked array; use .filled(-numpy.inf) to forbid what is masked")
+    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
         return np.ascontiguousarray(array)
     if array.dtype == np.float16:
         return np.ascontiguousarray(array, dtype=np.float32)
-    if array.dtype.kind in "iub" or array.size == 0:
+    if array.dtype.kind in "fiub" or array.size == 0:
         return np.ascontiguousarray(array, dtype=np.float64)
     raise ValueError(f"{what} must hold numbers, not {array.dtype}")
 
