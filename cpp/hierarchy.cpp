@@ -29,6 +29,63 @@ Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order) {
   return h;
 }
 
+namespace {
+
+// to, from, out and in of every label, from all rows of a matrix; a block takes in its own labels' rows only.
+void bounds_from_rows(const Edges& edges, size_t t, const Hierarchy& h, Bounds& b) {
+  std::vector<size_t> own(b.L, b.B);  // [label]: the block that releases it; none for the first label of a chain
+  for (size_t m = 0; m < b.B; ++m)
+    for (size_t r = h.blocks[m].first; r < h.blocks[m].last; ++r) own[static_cast<size_t>(h.order[r])] = m;
+  std::vector<double> row(b.L);
+  for (size_t i = 0; i < b.L; ++i) {
+    edges.row(t, i, row.data());
+    block_scores(h, row.data(), b.to.data() + i * b.B);
+    b.out[i] = *std::max_element(row.begin(), row.end());
+    for (size_t j = 0; j < b.L; ++j) b.in[j] = std::max(b.in[j], row[j]);
+    if (own[i] == b.B) continue;
+    double* from = b.from.data() + own[i] * b.L;
+    for (size_t j = 0; j < b.L; ++j) from[j] = std::max(from[j], row[j]);
+  }
+  for (size_t m = b.B; m-- > 0;)
+    for (size_t c = h.blocks[m].next_first; c < h.blocks[m].next_last; ++c)
+      for (size_t j = 0; j < b.L; ++j) b.from[m * b.L + j] = std::max(b.from[m * b.L + j], b.from[c * b.L + j]);
+}
+
+// The same from default and exceptions: a label has a default edge into a block unless all its edges there are
+// exceptions.
+void bounds_from_exceptions(const Edges& edges, const Hierarchy& h, Bounds& b) {
+  std::vector<size_t> members(b.B);
+  for (const std::vector<int32_t>& blocks : h.inside)
+    for (const int32_t id : blocks) ++members[static_cast<size_t>(id) - b.L];
+  std::vector<size_t> met(b.B);
+  std::vector<double> best(b.B);
+  // best: of one row or column into (or out of) each block; returns that of the whole row.
+  const auto summarise = [&](const Exceptions& lines, size_t i) {
+    std::fill(met.begin(), met.end(), 0);
+    std::fill(best.begin(), best.end(), kNever);
+    double largest = lines.begin[i + 1] - lines.begin[i] < b.L ? edges.fallback() : kNever;
+    for (size_t q = lines.begin[i]; q < lines.begin[i + 1]; ++q) {
+      largest = std::max(largest, lines.score[q]);
+      for (const int32_t id : h.inside[static_cast<size_t>(lines.label[q])]) {
+        const size_t m = static_cast<size_t>(id) - b.L;
+        ++met[m];
+        best[m] = std::max(best[m], lines.score[q]);
+      }
+    }
+    for (size_t m = 0; m < b.B; ++m)
+      if (met[m] < members[m]) best[m] = std::max(best[m], edges.fallback());
+    return largest;
+  };
+  for (size_t i = 0; i < b.L; ++i) {
+    b.out[i] = summarise(edges.rows(), i);
+    std::copy(best.begin(), best.end(), b.to.begin() + static_cast<ptrdiff_t>(i * b.B));
+    b.in[i] = summarise(edges.columns(), i);
+    for (size_t m = 0; m < b.B; ++m) b.from[m * b.L + i] = best[m];
+  }
+}
+
+}  // namespace
+
 Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& h) {
   const size_t L = h.L, B = h.blocks.size();
   Bounds b;
@@ -39,24 +96,13 @@ Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& h) {
   b.between.assign(B * B, kNever);
   b.out.assign(L + B, kNever);
   b.in.assign(L + B, kNever);
-  std::vector<double> row(L);
-  for (size_t i = 0; i < L; ++i) {
-    edges.row(t, i, row.data());
-    block_scores(h, row.data(), b.to.data() + i * B);
-    b.out[i] = *std::max_element(row.begin(), row.end());
-    for (size_t j = 0; j < L; ++j) b.in[j] = std::max(b.in[j], row[j]);
-    // A row belongs to its own labels' block first; a block takes in its children's rows below.
-    for (size_t m = 0; m < B; ++m) {
-      const size_t r = static_cast<size_t>(h.rank[i]);
-      if (r < h.blocks[m].first || r >= h.blocks[m].last) continue;
-      double* from = b.from.data() + m * L;
-      for (size_t j = 0; j < L; ++j) from[j] = std::max(from[j], row[j]);
-    }
+  if (edges.is_sparse()) {
+    bounds_from_exceptions(edges, h, b);
+  } else {
+    bounds_from_rows(edges, t, h, b);
   }
-  for (size_t m = B; m-- > 0;) {
-    double* from = b.from.data() + m * L;
-    for (size_t c = h.blocks[m].next_first; c < h.blocks[m].next_last; ++c)
-      for (size_t j = 0; j < L; ++j) from[j] = std::max(from[j], b.from[c * L + j]);
+  for (size_t m = 0; m < B; ++m) {
+    const double* from = b.from.data() + m * L;
     block_scores(h, from, b.between.data() + m * B);
     b.out[L + m] = *std::max_element(from, from + L);
   }

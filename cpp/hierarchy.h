@@ -46,7 +46,8 @@ struct Bounds {
 // it splits into the labels ranked 2^m .. 2^(m+1)-1 and block m+1. A column starts with the first label and block 0.
 Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order);
 
-// Kaji's equations 2 to 4 for every pair of nodes; one walk over the matrix (or its exceptions).
+// Kaji's equations 2 to 4 for every pair of nodes: one walk over the matrix, or over the exceptions where the edges
+// are sparse.
 Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& hierarchy);
 
 // The best edge of step t, corrected ones included.

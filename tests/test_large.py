@@ -140,3 +140,5 @@ def test_thousands_of_labels_without_a_matrix():
         alpha = np.maximum(reached, alpha.max() - 1.0) + column
     assert found.score == alpha.max()
     assert tw.decode(nodes, edges, 3, "viterbi_astar").paths[0].score == found.score
+    nodes[:, 0] += 20  # a lattice that refinement gets through in few rounds
+    assert tw.decode(nodes, edges, decoder="staggered").paths[0].score == tw.decode(nodes, edges).paths[0].score
