@@ -24,7 +24,7 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 // The live nodes of one column, labels before blocks.
 struct Column {
-  size_t size = 0, labels = 0;
+  size_t size = 0, labels = 0, room = 0;
   int32_t* id = nullptr;
   double* n = nullptr;        // node score, with start and stop
   double* bound[2] = {};      // [0]: best way into the node, [1]: best way on from it; without the node itself
@@ -196,8 +196,12 @@ class Coarse {
     const Block& block = hierarchy_.blocks[static_cast<size_t>(old.id[q]) - L];
     const double in = old.bound[0][q], out = old.bound[1][q], least = floor - lattice_.slack();
 
-    Column c;
-    reserve(c, old.size + (block.last - block.first) + (block.next_last - block.next_first));
+    // A column's last node (as the only block of a chain is) makes way for new ones where there is room.
+    Column c = old;
+    c.size = c.labels = 0;
+    const size_t room = old.size + (block.last - block.first) + (block.next_last - block.next_first);
+    const bool in_place = q + 1 == old.size && q == old.labels && room <= old.room;
+    if (!in_place) reserve(c, 2 * room);
     const auto copy = [&](size_t from, size_t to) {
       for (size_t p = from; p < to; ++p)
         if (p != q) add(c, old.id[p], old.n[p], old.bound[0][p], old.bound[1][p]);
@@ -214,7 +218,11 @@ class Coarse {
       c.size -= !(own_in + n + own_out >= least);
     };
 
-    copy(0, old.labels);
+    if (in_place) {
+      c.size = old.labels;
+    } else {
+      copy(0, old.labels);
+    }
     if (hierarchy_.by_number && t > 0 && t + 1 < T()) {
       const Scores run = lattice_.nodes.from(t * L + block.first);
       found_.resize(block.last - block.first);
@@ -231,7 +239,7 @@ class Coarse {
       }
     }
     c.labels = c.size;
-    copy(old.labels, old.size);
+    if (!in_place) copy(old.labels, old.size);
     for (size_t b = block.next_first; b < block.next_last; ++b) inherit(static_cast<int32_t>(L + b), block_node(t, b));
     columns_[t] = c;
   }
@@ -250,6 +258,7 @@ class Coarse {
   double block_node(size_t t, size_t b) const { return block_node_[t * hierarchy_.blocks.size() + b]; }
 
   void reserve(Column& c, size_t room) {
+    c.room = room;
     c.id = arena_.array<int32_t>(room);
     c.n = arena_.array<double>(room);
     c.bound[0] = arena_.array<double>(room);
@@ -423,11 +432,12 @@ class Coarse {
       }
       most[u] = kNever;
     };
-    constexpr size_t kBest = 3;
-    for (size_t n = 0; n < kBest; ++n) {
+    // In a small column looking for the next best costs more than it spares.
+    constexpr size_t kSmall = 24;
+    for (size_t n = p.size > kSmall ? 3 : 1; n > 0; --n) {
       take(u);
       reached[u] = kNever;
-      u = kernels().argmax_d(reached, p.size);
+      if (n > 1) u = kernels().argmax_d(reached, p.size);
     }
     for (u = 0; u < p.size; ++u) take(u);
 
@@ -478,7 +488,7 @@ class Coarse {
   const Hierarchy& hierarchy_;
   Arena& arena_;
   std::vector<Column> columns_;        // [t]
-  std::vector<const double*> ahead_;  // [t] or [position]: for A*, what is ahead of each node
+  std::vector<const double*> ahead_;   // [t] or [position]: for A*, what is ahead of each node
   double* block_node_;                 // [t][block]
   std::vector<const Bounds*> bounds_;  // [t], or one for all steps
   std::vector<Patch> patches_;         // [t]
@@ -515,6 +525,10 @@ std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Option
     if (coarse.end_score(q) > coarse.end_score(best)) best = q;
   std::vector<GraphPath> found = {coarse.trace(best, work)};
   if (all_labels(coarse, found[0]) && options.k == 1) return found;
+  // A dive through a path that is mostly blocks reaches nothing worth having.
+  size_t blocks = 0;
+  for (size_t t = 0; t < coarse.T(); ++t) blocks += static_cast<size_t>(found[0].at[t]) >= coarse.column(t).labels;
+  if (2 * blocks > coarse.T()) return found;
   std::vector<double> reached;
   for (const size_t q : coarse.best_ends(options.k))
     if (coarse.end_score(q) > floor) reached.push_back(coarse.dive(q, work));

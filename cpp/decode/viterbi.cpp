@@ -299,28 +299,27 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   std::vector<std::vector<int32_t>> question(T);  // [t], labels that may be on the best path
   double* reached = arena.array<double>(L);
   double* column = arena.array<double>(L);
-  char* taken = arena.array<char>(L);
+  int32_t* within = arena.array<int32_t>(L);
   size_t budget = 2 * T + 16;
 
   // Labels whose value is within twice the error of the best; false where the budget runs out.
   const auto keep = [&](size_t t) {
     const double best = reached[kernels().argmax_d(reached, L)];
     if (best == kNever) return true;
-    for (size_t i = 0; i < L; ++i) {
-      if (!(reached[i] >= best - 2 * run.error[t]) || taken[i]) continue;
-      taken[i] = 1;
-      question[t].push_back(static_cast<int32_t>(i));
+    const size_t n = kernels().at_least_d(reached, L, best - 2 * run.error[t], within);
+    for (size_t q = 0; q < n; ++q) {
+      const int32_t i = within[q];
+      if (std::find(question[t].begin(), question[t].end(), i) != question[t].end()) continue;
+      question[t].push_back(i);
       if (budget-- == 0) return false;
     }
     return true;
   };
 
-  std::fill(taken, taken + L, 0);
   for (size_t y = 0; y < L; ++y) reached[y] = static_cast<double>(run.alpha(T - 1)[y]) + lattice.edges.stop(y);
   if (!keep(T - 1)) return std::nullopt;
   if (question[T - 1].empty()) return Answer{{}, run.work};
   for (size_t t = T - 1; t > 0; --t) {
-    std::fill(taken, taken + L, 0);
     for (const int32_t y : question[t]) {
       lattice.column(t - 1, static_cast<size_t>(y), column);
       for (size_t i = 0; i < L; ++i) reached[i] = static_cast<double>(run.alpha(t - 1)[i]) + column[i];

@@ -84,8 +84,7 @@ class Enumeration {
     if (sibling >= ranking.size) return -1;
     const Ranked next = pool_[ranking.begin + sibling];
     const double so_far = from ? from->score : 0;
-    items_.push_back(
-        {so_far + next.score, so_far + next.promise, static_cast<int32_t>(t), next.q, before, sibling});
+    items_.push_back({so_far + next.score, so_far + next.promise, static_cast<int32_t>(t), next.q, before, sibling});
     return static_cast<int32_t>(items_.size() - 1);
   }
 
