@@ -153,7 +153,7 @@ def test_forms_of_edges():
     assert repr(tw.Edges(np.zeros((2, 4, 4)))) == "Edges(L=4, one matrix a step)"
     assert repr(tw.Edges.from_exceptions(9, -np.inf, [0], [1], [2.0])).endswith("1 of 81 edges differ from -inf)")
     assert not tw.Edges(np.eye(4), sparse=False).sparse
-    assert tw.Edges(EDGES, sparse=True).exceptions == 5
+    assert (tw.Edges(EDGES, sparse=True).default, tw.Edges(EDGES, sparse=True).exceptions) == (0.0, 5)
 
 
 def test_batches_and_threads_change_nothing():
@@ -170,6 +170,22 @@ def test_batches_and_threads_change_nothing():
                 assert a.work == b.work
                 assert [p.score for p in a.paths] == [p.score for p in b.paths]
                 assert all((p.labels == q.labels).all() for p, q in zip(a.paths, b.paths, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sentences_decoded_together_may_have_corrections(dtype):
+    rng = np.random.default_rng(6)
+    L, sets, n = 300, 20, 2000
+    table = np.unique(rng.integers(0, [sets, L, L], (n, 3)), axis=0).T
+    values = rng.normal(scale=3, size=table.shape[1])
+    edges = tw.Edges(rng.normal(size=(L, L)).astype(dtype), sparse=False, corrections=(*table, values))
+    nodes = [rng.normal(size=(T, L)).astype(dtype) for T in (3, 1, 7, 5, 2)]
+    on = [[rng.permutation(sets)[: rng.integers(0, 4)].tolist() for _ in own[1:]] for own in nodes]
+    together = tw.decode_batch(nodes, edges, decoder="viterbi", switched_on=on)
+    for own, switched_on, found in zip(nodes, on, together, strict=True):
+        assert found.work == tw.decode(own, edges, decoder="viterbi", switched_on=switched_on).work
+        for name in ("viterbi", "staggered", "viterbi_astar"):
+            assert best(own, edges, decoder=name, switched_on=switched_on).score == found.paths[0].score
 
 
 def test_one_edges_a_sentence():

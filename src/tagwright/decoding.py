@@ -352,6 +352,11 @@ class Edges:
         return self._core.is_sparse
 
     @property
+    def default(self) -> float:
+        """The score that most edges have, where the edges are sparse."""
+        return self._core.default
+
+    @property
     def exceptions(self) -> int:
         """How many edges differ from the default, where the edges are sparse."""
         return self._core.exceptions
