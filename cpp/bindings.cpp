@@ -98,24 +98,22 @@ nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edg
     sentences[s] = {nodes[s].shape(0), scores_of(nodes[s]), own, on};
   }
   const Options options{.k = k, .width = width, .expand_all = expand_all, .bound = bound, .extra = extra};
-  std::vector<int32_t> labels;
-  std::vector<double> scores;
-  std::vector<int64_t> counts, work;
+  std::vector<Answer> answers;
   {
     nb::gil_scoped_release release;
-    for (const Answer& answer : decode_all(sentences, decoders()[decoder], options, threads)) {
-      for (const Path& path : answer.paths) {
-        labels.insert(labels.end(), path.labels.begin(), path.labels.end());
-        scores.push_back(path.score);
-      }
-      counts.push_back(static_cast<int64_t>(answer.paths.size()));
-      for (const uint64_t n : {answer.work.rounds, answer.work.nodes, answer.work.edges})
-        work.push_back(static_cast<int64_t>(n));
-    }
+    answers = decode_all(sentences, decoders()[decoder], options, threads);
   }
-  const size_t S = counts.size(), P = scores.size(), N = labels.size();
-  return nb::make_tuple(to_numpy(std::move(labels), {N}), to_numpy(std::move(scores), {P}),
-                        to_numpy(std::move(counts), {S}), to_numpy(std::move(work), {S, 3}));
+  std::vector<int32_t> labels;
+  nb::list scores, work;
+  for (const Answer& answer : answers) {
+    for (const Path& path : answer.paths) {
+      labels.insert(labels.end(), path.labels.begin(), path.labels.end());
+      scores.append(path.score);
+    }
+    work.append(nb::make_tuple(answer.paths.size(), answer.work.rounds, answer.work.nodes, answer.work.edges));
+  }
+  const size_t n = labels.size();
+  return nb::make_tuple(to_numpy(std::move(labels), {n}), scores, work);
 }
 
 double score(AnyArray nodes, const Edges& edges, const std::optional<std::vector<std::vector<int32_t>>>& switched_on,
@@ -177,8 +175,8 @@ NB_MODULE(_core, m) {
 
   m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "decoder"_a, "width"_a, "expand_all"_a,
         "bound"_a, "extra"_a, "k"_a, "threads"_a,
-        "Labels of all paths one behind the other, their scores, paths a sentence, and rounds, nodes, edges a "
-        "sentence.");
+        "Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, "
+        "edges.");
   m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,
         "The score of one path, summed from left to right in double precision.");
 }

@@ -43,6 +43,8 @@ __all__ = [
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 SwitchedOn: TypeAlias = Sequence[Sequence[int]]
 
+_AS_IT_IS = (np.dtype(np.float32), np.dtype(np.float64))
+
 # Above this share of exceptions the dense kernel wins over default + exceptions; measured in docs/benchmarks.md.
 _SPARSE_SHARE = 0.3
 
@@ -476,12 +478,14 @@ def _decode(
     if not isinstance(decoder, str) and type(decoder) not in _CLASSES.values():
         raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
     row, arguments = _plan(decoder)
-    _at_least_one("k", k)
-    _at_least_one("threads", threads)
+    if k != 1:
+        _at_least_one("k", k)
+    if threads != 1:
+        _at_least_one("threads", threads)
     if k > 1 and not row.kbest:
         able = ", ".join(other.name for other in _TABLE if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
-    if isinstance(edges, list | tuple) and edges and not one and _is_list_of_edges(edges):
+    if not one and isinstance(edges, list | tuple) and edges and _is_list_of_edges(edges):
         if len(edges) != len(nodes):
             raise ValueError(f"{len(nodes)} sentences but {len(edges)} edges; give one, or one a sentence")
         prepared = [_edges(own, f"edges of sentence {s}: ") for s, own in enumerate(edges)]
@@ -493,7 +497,7 @@ def _decode(
         _nodes(own, prepared[s if len(prepared) > 1 else 0].L, "nodes" if one else f"nodes of sentence {s}")
         for s, own in enumerate(nodes)
     ]
-    labels, scores, counts, work = _core.decode(
+    labels, scores, work = _core.decode(
         arrays,
         [own._core for own in prepared],
         None if switched_on is None else [_switches(own) for own in switched_on],
@@ -503,10 +507,9 @@ def _decode(
     )
     made = []
     at = path = 0
-    values = scores.tolist()
-    for array, count, looked_at in zip(arrays, counts.tolist(), work.tolist(), strict=True):
+    for array, (count, *looked_at) in zip(arrays, work, strict=True):
         T = len(array)
-        paths = [Path(labels[at + q * T : at + (q + 1) * T], values[path + q]) for q in range(count)]
+        paths = [Path(labels[at + q * T : at + (q + 1) * T], scores[path + q]) for q in range(count)]
         made.append(Decoding(paths, row.exact, Work(*looked_at)))
         at += count * T
         path += count
@@ -547,9 +550,11 @@ def _array(what: str, scores: object) -> FloatArray:
             array = np.asarray(scores)
         except (ValueError, TypeError, RuntimeError) as error:
             raise ValueError(f"{what} cannot be read as an array of numbers: {error}") from None
+    if type(array) is np.ndarray and array.dtype in _AS_IT_IS and array.flags.c_contiguous:
+        return array
     if isinstance(array, np.ma.MaskedArray):
         raise ValueError(f"{what} is a masked array; use .filled(-numpy.inf) to forbid what is masked")
-    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
+    if array.dtype in _AS_IT_IS:
         return np.ascontiguousarray(array)
     if array.dtype == np.float16:
         return np.ascontiguousarray(array, dtype=np.float32)
