@@ -51,9 +51,7 @@ class Coarse {
     block_node_ = arena.array<double>(lattice.T * B);
     double* ends = nullptr;
     for (size_t t = 0; t < lattice.T; ++t) {
-      const bool end =
-          (t == 0 && !lattice.edges.start().empty()) || (t + 1 == lattice.T && !lattice.edges.stop().empty());
-      if (end) {
+      if (has_ends(t)) {
         if (!ends) ends = arena.array<double>(L);
         for (size_t y = 0; y < L; ++y) ends[y] = lattice.end_node(t, y);
         block_scores(hierarchy, ends, block_node_ + t * B);
@@ -223,7 +221,7 @@ class Coarse {
     } else {
       copy(0, old.labels);
     }
-    if (hierarchy_.by_number && t > 0 && t + 1 < T()) {
+    if (hierarchy_.by_number && !has_ends(t)) {
       const Scores run = lattice_.nodes.from(t * L + block.first);
       found_.resize(block.last - block.first);
       const size_t n = run.f ? kernels().at_least_f(run.f, found_.size(), least - (in + out), found_.data())
@@ -250,6 +248,10 @@ class Coarse {
   }
 
  private:
+  // Whether start or stop scores belong to the nodes of column t.
+  bool has_ends(size_t t) const {
+    return (t == 0 && !lattice_.edges.start().empty()) || (t + 1 == T() && !lattice_.edges.stop().empty());
+  }
   size_t column_of(size_t s) const { return direction_ == 0 ? s : T() - 1 - s; }
   Column& at(size_t s) { return columns_[column_of(s)]; }
   const Column& at(size_t s) const { return columns_[column_of(s)]; }
