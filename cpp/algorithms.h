@@ -45,6 +45,10 @@ struct ForwardScores {
 };
 ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work);
 
+// --- decode/sparse_step.cpp ---
+// best[j] = max_i previous[i] + e(i, j) where e is default + exceptions.
+void sparse_step(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work);
+
 // --- decode/beam.cpp ---
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena);
 

@@ -1,26 +1,20 @@
 """tagwright: exact best and k-best labelling of sequences with hundreds to thousands of labels."""
 
-from tagwright.decoding import (
+from tagwright.decoder import (
     AStar,
     Auto,
     Beam,
     CarpeDiem,
     Decoder,
     DecoderRow,
-    Decoding,
-    Edges,
     IterativeAStar,
     IterativeViterbiAStar,
-    Path,
     Staggered,
     Viterbi,
     ViterbiAStar,
-    Work,
-    decode,
-    decode_batch,
     decoders,
-    score,
 )
+from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, score
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,4 @@
-"""Decoding any scores: `decode`, `decode_batch`, `Edges`, and the decoders with their options.
+"""Decoding any scores: `decode`, `decode_batch`, `score` and `Edges`.
 
 Conventions: T tokens, L labels, k answers. Node scores are (T, L). Edge scores are indexed [previous, current].
 Scores are in the log domain: they are summed along a path, higher is better, -inf forbids.
@@ -6,39 +6,17 @@ Scores are in the log domain: they are summed along a path, higher is better, -i
 
 from __future__ import annotations
 
-import difflib
-import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core
+from tagwright.decoder import CLASSES, TABLE, Decoder, at_least_one, plan
 
-__all__ = [
-    "AStar",
-    "Auto",
-    "Beam",
-    "CarpeDiem",
-    "Decoder",
-    "DecoderRow",
-    "Decoding",
-    "Edges",
-    "IterativeAStar",
-    "IterativeViterbiAStar",
-    "Path",
-    "Staggered",
-    "Viterbi",
-    "ViterbiAStar",
-    "Work",
-    "decode",
-    "decode_batch",
-    "decoders",
-    "score",
-]
+__all__ = ["Decoding", "Edges", "Path", "Work", "decode", "decode_batch", "score"]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 SwitchedOn: TypeAlias = Sequence[Sequence[int]]
@@ -78,177 +56,6 @@ class Decoding(NamedTuple):
     """Whether these are proven to be the best; False for a beam."""
     work: Work
     """What it took."""
-
-
-class DecoderRow(NamedTuple):
-    """One row of the decoder table."""
-
-    name: str
-    paper: str
-    exact: bool
-    kbest: bool
-
-
-_TABLE = [DecoderRow(*row) for row in _core.decoders()]
-_NAMES = [row.name for row in _TABLE]
-
-
-def decoders() -> list[DecoderRow]:
-    """Every decoder there is: its name, its paper, whether it is exact and whether it gives k paths."""
-    return list(_TABLE)
-
-
-@dataclass(frozen=True)
-class Decoder:
-    """A decoder and its options; the subclasses below. A name such as ``"staggered"`` stands for the defaults."""
-
-    name: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-
-
-@dataclass(frozen=True)
-class Auto(Decoder):
-    """Picks an exact decoder by the edges' form, L and k."""
-
-    name: ClassVar[str] = "auto"
-
-
-@dataclass(frozen=True)
-class Viterbi(Decoder):
-    """Viterbi (1967): every edge is looked at; over default + exceptions where the edges are sparse. k-best too."""
-
-    name: ClassVar[str] = "viterbi"
-
-
-@dataclass(frozen=True)
-class Beam(Decoder):
-    """Beam search: `width` partial paths a column. Approximate, unless width >= k * L."""
-
-    name: ClassVar[str] = "beam"
-    width: int = 8
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        _at_least_one("Beam(width=...)", self.width)
-
-
-@dataclass(frozen=True)
-class Staggered(Decoder):
-    """Staggered decoding, or iterative Viterbi (Kaji et al. 2010): refines a coarse lattice. 1-best.
-
-    expand: "column" splits the blocks that the best path passes through (SD+C-EXP), "all" one in every column (SD).
-    """
-
-    name: ClassVar[str] = "staggered"
-    expand: str = "column"
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        if self.expand not in ("column", "all"):
-            raise ValueError(f"Staggered(expand={self.expand!r}): use 'column' or 'all'")
-
-
-@dataclass(frozen=True)
-class CarpeDiem(Decoder):
-    """CarpeDiem (Esposito and Radicioni 2009): opens nodes by their scores, as few as the best path allows. 1-best."""
-
-    name: ClassVar[str] = "carpediem"
-
-
-@dataclass(frozen=True)
-class AStar(Decoder):
-    """A* (Huang et al. 2012, 4.1 and 4.3), 1-best and k-best.
-
-    bound: how far ahead it sees. None: the largest node and edge scores (equation 9); m: backward scores of the
-    coarse lattice with 2^m labels and one block a column (the paper tries 0, 3, 6 and 9).
-    """
-
-    name: ClassVar[str] = "astar"
-    bound: int | None = 6
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        whole = isinstance(self.bound, int | np.integer) and not isinstance(self.bound, bool)
-        if self.bound is not None and not (whole and 0 <= self.bound < 64):
-            raise ValueError(f"AStar(bound={self.bound!r}): use None or a level from 0 to 63")
-
-
-@dataclass(frozen=True)
-class IterativeAStar(Decoder):
-    """A* on a coarse lattice that is refined until its best path holds labels only (Huang et al. 2012, 4.2). 1-best."""
-
-    name: ClassVar[str] = "iterative_astar"
-
-
-@dataclass(frozen=True)
-class ViterbiAStar(Decoder):
-    """Viterbi forward, then A* backward for k paths (Huang et al. 2012, Algorithm 3)."""
-
-    name: ClassVar[str] = "viterbi_astar"
-
-
-@dataclass(frozen=True)
-class IterativeViterbiAStar(Decoder):
-    """Viterbi A* on a coarse lattice that is refined until its k best paths hold labels only (Huang, Algorithm 4).
-
-    extra: asks for k' = extra * k paths in each round, since the k-th that holds labels only raises the floor.
-    """
-
-    name: ClassVar[str] = "iterative_viterbi_astar"
-    extra: int = 2
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        _at_least_one("IterativeViterbiAStar(extra=...)", self.extra)
-
-
-_CLASSES: dict[str, type[Decoder]] = {
-    cls.name: cls
-    for cls in (
-        Auto,
-        Viterbi,
-        Beam,
-        Staggered,
-        CarpeDiem,
-        AStar,
-        IterativeAStar,
-        ViterbiAStar,
-        IterativeViterbiAStar,
-    )
-}
-
-
-def _at_least_one(what: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{what} must be a whole number of at least 1, not {value!r}")
-    if value >= 2**31:
-        raise ValueError(f"{what} is {value}, more than there will ever be; use a number below 2**31")
-
-
-def parse_decoder(text: str) -> Decoder:
-    """Read a decoder as the command line writes it: a name, or a name and its option, as in ``beam:16``."""
-    name, colon, option = text.partition(":")
-    if name not in _CLASSES:
-        near = difflib.get_close_matches(name, _NAMES, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(_NAMES)}"
-        raise ValueError(f"no decoder named {name!r}; {hint}")
-    cls = _CLASSES[name]
-    if not colon:
-        return cls()
-    options = fields(cls)
-    if not options:
-        raise ValueError(f"decoder {name!r} has no option, but {text!r} gives it one")
-    value: Any = option
-    if options[0].name == "bound" and option in ("none", "naive"):
-        value = None
-    elif options[0].name != "expand":
-        try:
-            value = int(option)
-        except ValueError:
-            raise ValueError(f"{text!r}: {options[0].name} must be a whole number, not {option!r}") from None
-    return cls(**{options[0].name: value})
 
 
 class Edges:
@@ -309,7 +116,7 @@ class Edges:
         corrections: tuple[object, object, object, object] | None = None,
     ) -> Edges:
         """Edges that are `default` but for the given (previous, current, score) triples; never holds L*L numbers."""
-        _at_least_one("L", L)
+        at_least_one("L", L)
         previous, current, values = _ints("previous", previous), _ints("current", current), _reals("scores", scores)
         if not len(previous) == len(current) == len(values):
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"
@@ -441,31 +248,6 @@ def score(nodes: object, edges: object, labels: object, *, switched_on: Switched
     return _core.score(scores, prepared._core, _switches(switched_on), path)
 
 
-class _Plan(NamedTuple):
-    """A decoder as the core takes it."""
-
-    row: DecoderRow
-    arguments: tuple[int, int, bool, int, int]
-    """Its place in the table, then width, expand_all, bound and extra; each decoder reads its own."""
-
-
-@functools.lru_cache(maxsize=64)
-def _plan(decoder: str | Decoder) -> _Plan:
-    chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
-    at = _NAMES.index(chosen.name)
-    bound = getattr(chosen, "bound", None)
-    return _Plan(
-        _TABLE[at],
-        (
-            at,
-            int(getattr(chosen, "width", 1)),
-            getattr(chosen, "expand", "column") == "all",
-            -1 if bound is None else int(bound),
-            int(getattr(chosen, "extra", IterativeViterbiAStar.extra)),
-        ),
-    )
-
-
 def _decode(
     nodes: list[object],
     edges: object,
@@ -475,15 +257,15 @@ def _decode(
     switched_on: Sequence[SwitchedOn | None] | None,
     one: bool,
 ) -> list[Decoding]:
-    if not isinstance(decoder, str) and type(decoder) not in _CLASSES.values():
+    if not isinstance(decoder, str) and type(decoder) not in CLASSES.values():
         raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
-    row, arguments = _plan(decoder)
+    row, arguments = plan(decoder)
     if k != 1:
-        _at_least_one("k", k)
+        at_least_one("k", k)
     if threads != 1:
-        _at_least_one("threads", threads)
+        at_least_one("threads", threads)
     if k > 1 and not row.kbest:
-        able = ", ".join(other.name for other in _TABLE if other.kbest)
+        able = ", ".join(other.name for other in TABLE if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
     if not one and isinstance(edges, list | tuple) and edges and _is_list_of_edges(edges):
         if len(edges) != len(nodes):

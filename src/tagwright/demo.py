@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tagwright.decoding import Decoding, Edges, IterativeViterbiAStar, ViterbiAStar, decode
+from tagwright.decoder import IterativeViterbiAStar, ViterbiAStar
+from tagwright.decoding import Decoding, Edges, decode
 
 __all__ = ["model_like", "run", "table"]
 

@@ -1,0 +1,137 @@
+// One step of Viterbi over default + exceptions, in O(L log L + exceptions) and mostly far less:
+// best[j] = max_i previous[i] + e(i, j).
+//
+// The best label reaches every column by a default edge, but for those where its exception is worse; they fall to
+// the next best label, and so on. An exception worse than the default matters to no other column. A row whose best
+// exception cannot beat the least that default edges reach is not looked at.
+#include <algorithm>
+#include <numeric>
+
+#include "algorithms.h"
+#include "kernels/kernels.h"
+
+namespace tagwright {
+namespace {
+
+class SparseStep {
+ public:
+  SparseStep(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work)
+      : edges_(edges), L_(edges.L()), previous_(previous), best_(best), arena_(arena), work_(work) {}
+
+  void run() {
+    const size_t top = kernels().argmax_d(previous_, L_);
+    const double reached = previous_[top] + edges_.fallback();
+    std::fill(best_, best_ + L_, reached);
+    work_.edges += L_;
+    const Exceptions& worse = edges_.worse();
+    for (size_t q = worse.begin[top]; q < worse.begin[top + 1]; ++q)
+      best_[worse.label[q]] = previous_[top] + worse.score[q];
+    work_.edges += worse.begin[top + 1] - worse.begin[top];
+
+    most_ = arena_.array<double>(L_);
+    worth_ = arena_.array<int32_t>(L_);
+    for (size_t i = 0; i < L_; ++i) most_[i] = previous_[i] + edges_.better().largest[i];
+    take_better(reached, std::numeric_limits<double>::infinity());
+    if (worse.begin[top] == worse.begin[top + 1]) return;
+    const double least = reach_open(top);
+    if (least < reached) take_better(least, reached);
+  }
+
+ private:
+  // Rows whose best exception reaches from `least` on, but stays below `most`.
+  void take_better(double least, double most) {
+    const Exceptions& better = edges_.better();
+    const size_t n = kernels().at_least_d(most_, L_, least, worth_);
+    for (size_t r = 0; r < n; ++r) {
+      const size_t i = static_cast<size_t>(worth_[r]), begin = better.begin[i], count = better.begin[i + 1] - begin;
+      if (!(most_[i] < most)) continue;
+      kernels().scatter_d(previous_[i], better.label.data() + begin, better.score.data() + begin, count, best_);
+      work_.edges += count;
+    }
+  }
+
+  // Settles, but for the better exceptions not taken yet, the columns that label `top` does not reach by a default
+  // edge. The least of what they have then comes back.
+  double reach_open(size_t top) {
+    const Exceptions& worse = edges_.worse();
+    const std::span<const int32_t> closed(worse.label.data() + worse.begin[top],
+                                          worse.begin[top + 1] - worse.begin[top]);
+    int32_t* open = arena_.array<int32_t>(closed.size());
+    double* rest = arena_.array<double>(L_);
+    double* score = arena_.array<double>(L_);     // [j]: the worse exception of the label at hand
+    int32_t* marked = arena_.array<int32_t>(L_);  // [j]: at which try it was set
+    std::copy(closed.begin(), closed.end(), open);
+    std::copy(previous_, previous_ + L_, rest);
+    std::fill(marked, marked + L_, 0);
+    size_t left = closed.size();
+    constexpr int32_t kTries = 8;
+    for (int32_t tries = 1; left > 0; ++tries) {
+      rest[top] = kNever;
+      top = kernels().argmax_d(rest, L_);
+      if (rest[top] == kNever) break;
+      if (tries > kTries) {
+        settle_columns({open, left});
+        break;
+      }
+      for (size_t q = worse.begin[top]; q < worse.begin[top + 1]; ++q) {
+        marked[worse.label[q]] = tries;
+        score[worse.label[q]] = worse.score[q];
+      }
+      work_.edges += worse.begin[top + 1] - worse.begin[top];
+      const double reached = rest[top] + edges_.fallback();
+      size_t still = 0;
+      for (size_t c = 0; c < left; ++c) {
+        const int32_t j = open[c];
+        const bool again = marked[j] == tries;
+        const double v = again ? rest[top] + score[j] : reached;
+        best_[j] = v > best_[j] ? v : best_[j];
+        // Later labels are no better: a column that has as much already is settled too.
+        open[still] = j;
+        still += again && best_[j] < reached;
+      }
+      left = still;
+    }
+    double least = std::numeric_limits<double>::infinity();
+    for (const int32_t j : closed) least = best_[j] < least ? best_[j] : least;
+    return least;
+  }
+
+  // The same for columns that many of the best labels do not reach, one column at a time.
+  void settle_columns(std::span<const int32_t> open) {
+    const Exceptions& columns = edges_.columns();
+    std::vector<int32_t> sorted(L_);
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::sort(sorted.begin(), sorted.end(), [&](int32_t a, int32_t b) { return previous_[a] > previous_[b]; });
+    std::vector<int32_t> exception_of(L_, -1);
+    for (const int32_t j : open) {
+      const size_t begin = columns.begin[static_cast<size_t>(j)], end = columns.begin[static_cast<size_t>(j) + 1];
+      double v = kNever;
+      for (size_t q = begin; q < end; ++q) {
+        exception_of[static_cast<size_t>(columns.label[q])] = j;
+        v = std::max(v, previous_[columns.label[q]] + columns.score[q]);
+      }
+      const auto first = std::find_if(sorted.begin(), sorted.end(),
+                                      [&](int32_t i) { return exception_of[static_cast<size_t>(i)] != j; });
+      if (first != sorted.end()) v = std::max(v, previous_[*first] + edges_.fallback());
+      best_[j] = v;
+      work_.edges += end - begin;
+    }
+  }
+
+  const Edges& edges_;
+  const size_t L_;
+  const double* previous_;  // [i]
+  double* best_;            // [j]
+  double* most_ = nullptr;  // [i]: what the best exception of row i reaches
+  int32_t* worth_ = nullptr;
+  Arena& arena_;
+  Work& work_;
+};
+
+}  // namespace
+
+void sparse_step(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work) {
+  SparseStep(edges, previous, best, arena, work).run();
+}
+
+}  // namespace tagwright
