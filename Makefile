@@ -39,11 +39,11 @@ bench-quick: $(VENV)/.installed   ## the same on a few sentences
 	$(BIN)/python benchmarks/decoders.py --quick
 
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.
-asan: $(VENV)/.test   ## the test-suite against an AddressSanitizer + UBSan build
+asan:   ## the test-suite against an AddressSanitizer + UBSan build
 	$(PYTHON) -m venv .venv-asan
 	.venv-asan/bin/python -m pip --disable-pip-version-check -q install \
-	  -C cmake.define.TAGWRIGHT_SANITIZE=ON -C cmake.define.TAGWRIGHT_STUBS=OFF \
-	  -C build-dir=build/asan -C install.strip=false '.[test]'
+	  --config-settings=cmake.define.TAGWRIGHT_SANITIZE=ON --config-settings=cmake.define.TAGWRIGHT_STUBS=OFF \
+	  --config-settings=build-dir=build/asan --config-settings=install.strip=false '.[test]'
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TAGWRIGHT_LATTICES=100 \
 	  .venv-asan/bin/python -m pytest -q
@@ -56,17 +56,17 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	@echo "building tagwright in $(VENV) (once)"
-	$(PIP) install -C cmake.define.TAGWRIGHT_WERROR=$(if $(CI),ON,OFF) .
+	$(PIP) install --config-settings=cmake.define.TAGWRIGHT_WERROR=$(if $(CI),ON,OFF) .
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.test: pyproject.toml | $(VENV)/.installed
 	$(PIP) install 'pytest>=8' 'hypothesis>=6.100'
 	@touch $@
 
-$(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.lint: pyproject.toml | $(VENV)/.installed
 	$(PIP) install 'ruff>=0.8' 'mypy>=1.13' 'clang-format==20.*'
 	@touch $@
 
-$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.docs: pyproject.toml | $(VENV)/.installed
 	$(PIP) install 'sphinx>=7.4' 'myst-parser>=3' 'furo>=2024.1'
 	@touch $@

@@ -13,7 +13,7 @@ namespace tagwright {
 namespace {
 
 // Why there is no answer, found by looking again.
-std::string no_path(const Lattice& lattice, const Options& options, Arena& arena) {
+std::string no_path(const Lattice& lattice, const Decoder& decoder, const Options& options, Arena& arena) {
   Work work;
   const ForwardScores alpha = forward_scores(lattice, arena, work);
   for (size_t t = 0; t < lattice.T; ++t) {
@@ -25,26 +25,27 @@ std::string no_path(const Lattice& lattice, const Options& options, Arena& arena
   const double* last = alpha[lattice.T - 1];
   bool any = false;
   for (size_t y = 0; y < lattice.L; ++y) any = any || last[y] + lattice.edges.stop(y) > kNever;
-  if (!any) return "no path: every labelling that reaches the last token has a stop score of -inf";
+  if (!any || decoder.exact) return "no path: every labelling that reaches the last token has a stop score of -inf";
   return "a beam of width " + std::to_string(std::max(options.width, options.k)) +
          " lost every path to -inf scores; widen it or use an exact decoder";
 }
 
 // Sentences over one large dense matrix are worth decoding together, those of like length beside each other.
 std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, const Decoder& decoder,
-                                       const Options& options) {
+                                       const Options& options, size_t threads) {
   std::vector<size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), 0);
   const bool together = decoder.decode == viterbi && options.k == 1;
   std::vector<std::vector<size_t>> units;
   constexpr size_t kTogether = 32, kBytes = size_t{256} << 20;
+  const size_t most = std::min(kTogether, (sentences.size() + threads - 1) / threads);
   if (together)
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sentences[a].T > sentences[b].T; });
   size_t bytes = 0;
   for (const size_t s : order) {
     const Edges* edges = sentences[s].edges;
     const size_t needs = sentences[s].T * edges->L() * sizeof(double);
-    if (together && !units.empty() && units.back().size() < kTogether && bytes + needs < kBytes &&
+    if (together && !units.empty() && units.back().size() < most && bytes + needs < kBytes &&
         sentences[units.back()[0]].edges == edges && together_pays(*edges)) {
       units.back().push_back(s);
       bytes += needs;
@@ -62,7 +63,7 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
                                size_t threads) {
   std::vector<Answer> answers(sentences.size());
   std::vector<std::exception_ptr> errors(sentences.size());
-  const std::vector<std::vector<size_t>> work = units(sentences, decoder, options);
+  const std::vector<std::vector<size_t>> work = units(sentences, decoder, options, threads);
 
   const auto decode_unit = [&](const std::vector<size_t>& unit, Arena& arena) {
     arena.reset();
@@ -95,7 +96,8 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     for (size_t q = 0; q < whose.size(); ++q) {
       std::vector<Path>& paths = answers[whose[q]].paths;
       if (paths.empty()) {
-        errors[whose[q]] = std::make_exception_ptr(std::invalid_argument(no_path(lattices[q], options, arena)));
+        errors[whose[q]] =
+            std::make_exception_ptr(std::invalid_argument(no_path(lattices[q], decoder, options, arena)));
         continue;
       }
       // Decoders sum in their own order; the reported scores may differ from theirs in the last bits.
@@ -117,6 +119,7 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
   };
   std::vector<std::thread> crew;
   const size_t useful = std::min(threads, work.size());
+  crew.reserve(useful);
   try {
     for (size_t n = 1; n < useful; ++n)
       crew.emplace_back([&] {

@@ -1,7 +1,6 @@
 // Many sentences through one decoder, on several threads.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "algorithms.h"

@@ -7,7 +7,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -76,7 +75,7 @@ std::unique_ptr<Edges> edges_from_steps(AnyArray scores) {
 
 std::unique_ptr<Edges> edges_from_exceptions(size_t L, double fallback, IntArray previous, IntArray current,
                                              RealArray scores) {
-  need(L > 0 && L <= std::numeric_limits<int32_t>::max() / 2, "L must be between 1 and 2**30");
+  need(L > 0 && L < std::numeric_limits<int32_t>::max() / 2, "L must be between 1 and 2**30 - 2");
   need(previous.shape(0) == current.shape(0) && previous.shape(0) == scores.shape(0),
        "previous, current and scores must have the same length");
   return Edges::sparse(L, fallback, span_of(previous), span_of(current), span_of(scores));

@@ -32,8 +32,11 @@ Coarse::Coarse(const Lattice& lattice, const Hierarchy& hierarchy, Arena& arena)
   }
   if (lattice.patched()) {
     patches_.resize(lattice.T - 1);
-    for (size_t t = 0; t + 1 < lattice.T; ++t)
+    corrected_.assign(lattice.T - 1, kNever);
+    for (size_t t = 0; t + 1 < lattice.T; ++t) {
       patches_[t] = bound_patch(lattice.patch(t), lattice.edges.chain_bounds(t), hierarchy);
+      for (const Override& e : patches_[t].by_row) corrected_[t] = std::max(corrected_[t], e.score);
+    }
   }
 }
 
@@ -232,13 +235,6 @@ Coarse::Row Coarse::row(size_t t, int direction, int32_t id) const {
   const size_t m = a - L;
   if (direction == 0) return {{nullptr, bounds.from.data() + m * L}, 1, bounds.between.data() + m * B, 1};
   return {{nullptr, bounds.to.data() + m}, B, bounds.between.data() + m, B};
-}
-
-double Coarse::corrected(size_t t) const {
-  double best = kNever;
-  if (!patches_.empty())
-    for (const Override& e : patches_[t].by_row) best = std::max(best, e.score);
-  return best;
 }
 
 double Coarse::largest(size_t t, int direction, int32_t id) const {

@@ -101,7 +101,7 @@ class Coarse {
   }
 
   // The best corrected edge of step t.
-  double corrected(size_t t) const;
+  double corrected(size_t t) const { return corrected_.empty() ? kNever : corrected_[t]; }
 
   // The best edge that leaves `id` in a direction.
   double largest(size_t t, int direction, int32_t id) const;
@@ -141,6 +141,7 @@ class Coarse {
   double* block_node_;                 // [t][block]
   std::vector<const Bounds*> bounds_;  // [t], or one for all steps
   std::vector<Patch> patches_;         // [t]
+  std::vector<double> corrected_;      // [t]: the best score in a patch
   int direction_ = 0;                  // of the last pass
   std::vector<double> reach_[2];       // [direction][t]: best score of a path to column t in the last pass that way
   std::vector<double> reached_, most_, needed_;

@@ -14,8 +14,6 @@ Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order) {
   h.order.resize(L);
   std::iota(h.order.begin(), h.order.end(), 0);
   if (!order.empty()) h.order.assign(order.begin(), order.end());
-  h.rank.resize(L);
-  for (size_t r = 0; r < L; ++r) h.rank[static_cast<size_t>(h.order[r])] = static_cast<int32_t>(r);
   for (size_t first = 1; first < L; first *= 2) {
     const size_t m = h.blocks.size(), last = std::min(2 * first, L);
     h.blocks.push_back({first, last, m + 1, last < L ? m + 2 : m + 1});

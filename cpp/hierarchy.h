@@ -22,7 +22,6 @@ struct Block {
 struct Hierarchy {
   size_t L = 0;
   std::vector<int32_t> order;  // [rank], labels
-  std::vector<int32_t> rank;   // [label]
   std::vector<Block> blocks;   // a block's children stand behind it
   bool by_number = true;       // order[r] == r
   std::vector<int32_t> roots;  // nodes a column starts with

@@ -84,7 +84,7 @@ std::unique_ptr<Edges> Edges::dense(size_t L, Scores matrix) {
     edges->matrix_.d = copy.get();
     edges->keep_ = std::move(copy);
   }
-  edges->check_scores();
+  edges->magnitude_ = edges->check_scores();
   return edges;
 }
 
@@ -94,24 +94,25 @@ std::unique_ptr<Edges> Edges::stepwise(size_t L, size_t steps, Scores matrices, 
   edges->steps_ = steps;
   edges->matrix_ = matrices;
   edges->keep_ = std::move(keep);
-  edges->check_scores();
   return edges;
 }
 
-void Edges::check_scores() {
+double Edges::check_scores() const {
+  double magnitude = 0;
   const size_t rows = matrices() * L_;
   for (size_t r = 0; r < rows; ++r) {
     const Scores row = matrix_.from(r * stride_);
     const Scan seen = scan(row, L_);
     if (seen.valid && seen.magnitude <= kLargestScore) {
-      magnitude_ = std::max(magnitude_, seen.magnitude);
+      magnitude = std::max(magnitude, seen.magnitude);
       continue;
     }
     size_t j = 0;
-    while (good(row[j])) ++j;
+    while (j + 1 < L_ && good(row[j])) ++j;
     throw std::invalid_argument("edge score " + std::to_string(r % L_) + " -> " + std::to_string(j) +
                                 (stepwise_ ? " of step " + std::to_string(r / L_) : "") + trouble(row[j]));
   }
+  return magnitude;
 }
 
 std::unique_ptr<Edges> Edges::sparse(size_t L, double fallback, std::span<const int32_t> previous,
@@ -278,9 +279,9 @@ void Edges::column(size_t t, size_t j, double* out) const {
 const Hierarchy& Edges::chain() const {
   std::call_once(chain_once_, [&] {
     auto made = std::make_unique<Hierarchy>(chain_hierarchy(L_, order_));
-    const size_t tables = stepwise_ ? steps_ : 1;
-    chain_bounds_.reserve(tables);
-    for (size_t t = 0; t < tables; ++t) chain_bounds_.push_back(edge_bounds(*this, t, *made));
+    std::vector<Bounds> bounds;
+    for (size_t t = 0; t < (stepwise_ ? steps_ : 1); ++t) bounds.push_back(edge_bounds(*this, t, *made));
+    chain_bounds_ = std::move(bounds);
     chain_ = std::move(made);
   });
   return *chain_;
@@ -296,6 +297,7 @@ Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<s
   if (edges.is_stepwise() && edges.matrices() + 1 != std::max<size_t>(T, 1))
     throw std::invalid_argument("the edges hold " + std::to_string(edges.matrices()) + " steps, but " +
                                 std::to_string(T) + " tokens have " + std::to_string(T ? T - 1 : 0));
+  if (edges.is_stepwise()) edge_magnitude_ = std::max(edge_magnitude_, edges.check_scores());
   node_magnitude_.resize(T);
   double sum = 0;
   for (size_t t = 0; t < T; ++t) {
@@ -303,7 +305,7 @@ Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<s
     const Scan seen = scan(column, L);
     if (!seen.valid || seen.magnitude > kLargestScore) {
       size_t y = 0;
-      while (good(column[y])) ++y;
+      while (y + 1 < L && good(column[y])) ++y;
       throw std::invalid_argument("the node score of token " + std::to_string(t) + ", label " + std::to_string(y) +
                                   trouble(column[y]));
     }
@@ -355,6 +357,7 @@ void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {
     patches_[t].by_column = entries;
     std::sort(patches_[t].by_column.begin(), patches_[t].by_column.end(), before_by_column);
   }
+  if (std::all_of(patches_.begin(), patches_.end(), [](const Patch& patch) { return patch.empty(); })) patches_.clear();
 }
 
 double Lattice::corrected_edge(size_t t, size_t i, size_t j) const {

@@ -50,7 +50,7 @@ struct Exceptions {
   std::vector<size_t> begin;   // [i], of L + 1
   std::vector<int32_t> label;  // sorted within a row
   std::vector<double> score;
-  std::vector<double> largest;  // [i], the best exception of row i
+  std::vector<double> largest;  // [i], the best of row i
 
   size_t count() const { return label.size(); }
 };
@@ -97,7 +97,6 @@ class Edges {
   const Exceptions& better() const { return better_; }    // by previous label, those above the default
   const Exceptions& worse() const { return worse_; }      // by previous label, those below it
   const Corrections& corrections() const { return corrections_; }
-  std::span<const int32_t> order() const { return order_; }  // labels, most frequent first; empty: by number
   double start(size_t y) const { return start_.empty() ? 0.0 : start_[y]; }
   double stop(size_t y) const { return stop_.empty() ? 0.0 : stop_[y]; }
   std::span<const double> start() const { return start_; }
@@ -114,8 +113,11 @@ class Edges {
   void row(size_t t, size_t i, double* out) const;     // out: [j]
   void column(size_t t, size_t j, double* out) const;  // out: [i]
 
-  // Largest finite magnitude of any edge, start or stop score.
+  // Largest finite magnitude of any edge, start or stop score; where there is one matrix a step, of the last two.
   double magnitude() const { return magnitude_; }
+  // Throws std::invalid_argument for the first score of a matrix that is none; the largest magnitude comes back.
+  // Borrowed scores may have changed since they were last looked at, so every lattice over them looks again.
+  double check_scores() const;
 
   // The chain of Kaji and Huang over these labels, and its edge bounds at step t; made on first use.
   const Hierarchy& chain() const;
@@ -123,7 +125,6 @@ class Edges {
 
  private:
   explicit Edges(size_t L) : L_(L), stride_(L) {}
-  void check_scores();
   double exception(size_t i, size_t j) const;
   void set_ends(std::vector<double>& to, std::span<const double> score, const char* what);
   void fill_exceptions(const std::vector<Override>& sorted);

@@ -8,7 +8,8 @@ import tagwright as tw
 
 EXACT = [row for row in tw.decoders() if row.exact]
 # Every row of the table with its defaults, and the options worth a row of their own.
-DECODERS = [row.name for row in EXACT] + ["staggered:all", "astar:none", "astar:0", "astar:3"]
+OPTIONS = ["staggered:all", "astar:none", "astar:0", "astar:3", "iterative_viterbi_astar:1"]
+DECODERS = [row.name for row in EXACT] + OPTIONS
 
 
 def gives_k(name: str) -> bool:
@@ -23,6 +24,7 @@ def check_exact(case: Case, decoder: str, k: int, truth=None) -> None:
             tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
         return
     found = tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
+    assert found.exact
     check_paths(case, found, k)
     assert len(found.paths) == min(k, len(truth))
     whole = all((part[np.isfinite(part)] % 1 == 0).all() for part in (case.nodes, case.steps, case.start, case.stop))

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -22,6 +24,12 @@ def test_demo():
     at = next(n for n, line in enumerate(lines) if line.startswith("decoder"))
     assert lines[at].split() == ["decoder", "ms", "speed-up", "rounds", "nodes/token", "edges/token"]
     assert len({len(line) for line in lines[at : at + 4]}) == 1
+
+
+def test_demo_of_a_long_sentence():
+    result = run("demo", "--labels", "100", "--tokens", "300")
+    assert result.exit_code == 0
+    assert "10^600 paths" in result.output
 
 
 def test_demo_is_repeatable():
@@ -55,4 +63,6 @@ def test_version_and_start():
         check=True,
     )
     assert ran.stdout.split() == [tw.__version__, "False"]
+    with open(Path(__file__).parents[1] / "pyproject.toml", "rb") as file:
+        assert tomllib.load(file)["project"]["version"] == tw.__version__
     assert tw.__version__ in run("--version").output

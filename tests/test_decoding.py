@@ -188,6 +188,18 @@ def test_sentences_decoded_together_may_have_corrections(dtype):
             assert best(own, edges, decoder=name, switched_on=switched_on).score == found.paths[0].score
 
 
+def test_more_sentences_than_are_decoded_together():
+    rng = np.random.default_rng(8)
+    several = [tw.Edges(rng.normal(size=(260, 260)).astype("f4")) for _ in range(2)]
+    nodes = [rng.normal(size=(int(rng.integers(1, 6)), 260)).astype("f4") for _ in range(90)]
+    edges = [several[int(rng.integers(2))] for _ in nodes]
+    for threads in (1, 3):
+        batch = tw.decode_batch(nodes, edges, decoder="viterbi", threads=threads)
+        for own, own_edges, found in zip(nodes, edges, batch, strict=True):
+            alone = tw.decode(own, own_edges, decoder="viterbi")
+            assert (found.paths[0].score, found.work) == (alone.paths[0].score, alone.work)
+
+
 def test_one_edges_a_sentence():
     rng = np.random.default_rng(1)
     nodes = [rng.normal(size=(T, 5)) for T in (1, 3, 4)]
@@ -242,6 +254,8 @@ def bad(array, where, value):
         (NODES, EDGES, {"k": 2**70}, "below 2"),
         (np.ma.masked_less(NODES, 1), EDGES, {}, "masked"),
         (NODES, EDGES, {"switched_on": [[0.5], []]}, "for each step"),
+        (NODES, EDGES, {"switched_on": [[2**40], []]}, "beyond"),
+        (NODES, EDGES, {"k": np.array([1, 2])}, "k must be a whole number"),
         (NODES, EDGES, {"decoder": "staggered", "k": 2}, "these give k: auto, viterbi, beam"),
         (NODES, EDGES, {"switched_on": [[0], []]}, "names set 0 at step 0, but the edges have 0"),
         (NODES, EDGES, {"switched_on": [[]]}, "has 1 steps, but 3 tokens have 2"),
@@ -279,6 +293,11 @@ def test_bad_input(nodes, edges, options, message):
         (lambda: tw.Edges.from_exceptions(3, 0.0, [0], [1], []), "of one length"),
         (lambda: tw.Edges.from_exceptions(3, 0.0, [0], [5], [1.0]), "0 -> 5, but labels go from 0 to 2"),
         (lambda: tw.Edges.from_exceptions(3, 0.0, [0, 0], [1, 1], [1.0, 2.0]), "0 -> 1 is given twice"),
+        (lambda: tw.Edges(EDGES, corrections=([0], [0], [0])), "four arrays"),
+        (lambda: tw.Edges(EDGES, corrections=3), "four arrays"),
+        (lambda: tw.Edges(EDGES, corrections=([2 * 10**9], [0], [0], [1.0])), "number the sets from 0 on"),
+        (lambda: tw.Edges(EDGES, start=np.ma.masked_less([0.0, 1.0, 2.0], 1)), "masked"),
+        (lambda: tw.Edges.from_exceptions(3, None, [], [], []), "default must be a number"),
         (lambda: tw.Beam(width=0), "at least 1"),
         (lambda: tw.AStar(bound=2.5), "a level from 0 to 63"),
         (lambda: tw.AStar(bound="6"), "a level from 0 to 63"),
@@ -304,6 +323,36 @@ def test_the_first_sentence_in_trouble_is_named(decoder):
     nodes[1][0] = nodes[2][0] = -np.inf
     with pytest.raises(ValueError, match="sentence 1: no path"):
         tw.decode_batch(nodes, edges, decoder=decoder)
+
+
+def test_borrowed_edges_are_checked_at_every_use():
+    steps = np.zeros((2, 3, 3))
+    edges = tw.Edges(steps)
+    steps[1, 2, 0] = np.nan
+    for decoder in DECODERS:
+        with pytest.raises(ValueError, match="edge score 2 -> 0 of step 1 is NaN"):
+            tw.decode(NODES, edges, decoder=decoder)
+
+
+def test_unaligned_scores():
+    def unaligned(array):
+        raw = np.zeros(array.nbytes + 1, np.uint8)[1:]
+        copy = raw.view(array.dtype).reshape(array.shape)
+        copy[:] = array
+        assert not copy.flags.aligned
+        return copy
+
+    assert best(unaligned(NODES), unaligned(EDGES)).score == 9.0
+    assert best(NODES, np.stack([unaligned(EDGES)] * 2)).score == 9.0
+
+
+def test_the_ends_of_float32():
+    """Sums that float32 loses below its smallest number or above its largest are settled in double."""
+    diagonal = np.where(np.eye(2) > 0, 0, -np.inf).astype("f4")
+    tiny = tw.Edges(diagonal, start=[0.75e-45, 0.69e-45], stop=[0, 0.2e-45], sparse=False)
+    assert best(np.zeros((2, 2), "f4"), tiny, decoder="viterbi").labels.tolist() == [1, 1]
+    huge = np.array([[-np.inf, -3e38], [-np.inf, -3e38]], "f4")
+    assert best(np.full((3, 2), -3e38, "f4"), huge, decoder="beam:1").labels.tolist() == [0, 1, 1]
 
 
 def test_stop_scores_that_forbid_everything():

@@ -50,7 +50,7 @@ double reached_by(const double* values, size_t count, size_t n) {
 }
 
 // The best label to extend a single partial path with, by the sum of edge and node score in their own precision;
-// false where that cannot be read off the matrix.
+// false where that cannot be read off the matrix, or nothing is found.
 bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& to) {
   const size_t L = lattice.L, i = static_cast<size_t>(from.label);
   const Scores nodes = lattice.nodes.from(t * L);
@@ -60,7 +60,7 @@ bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& 
   const size_t y =
       edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);
   to = {(from.score + edges[y]) + nodes[y], static_cast<int32_t>(y), 0};
-  return true;
+  return to.score != kNever;  // Sums of float32 may overflow where those of double do not.
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
     const std::span<const Partial> before = t ? std::span<const Partial>(kept[t - 1]) : std::span(&nothing, 1);
     Partial next;
     if (t && width == 1 && extend_one(lattice, t, before[0], next)) {
-      if (next.score != kNever) kept[t].push_back(next);
+      kept[t].push_back(next);
     } else if (width == 1) {
       extend(lattice, t, t ? &before[0] : nullptr, row, scores);
       const size_t y = kernels().argmax_d(scores, L);

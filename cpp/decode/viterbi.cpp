@@ -18,7 +18,8 @@ namespace tagwright {
 namespace {
 
 constexpr double kFloatRounding = 0x1p-24;
-constexpr double kFloatRange = 1e5;  // beyond this magnitude float32 settles too little to be worth its pass
+constexpr double kFloatTiny = 1e-44;  // and what is lost below the smallest float32
+constexpr double kFloatRange = 1e5;   // beyond this magnitude float32 settles too little to be worth its pass
 
 // One sentence on its way through the lattice. alpha(t)[y]: score of the best path that ends in y of column t;
 // in float32 it is counted from the best of the column before, and off by at most error[t].
@@ -97,7 +98,7 @@ void add_nodes(Forward<A>& run, size_t t) {
       for (size_t y = 0; y < L; ++y) alpha[y] = static_cast<float>(lattice.edges.start(y));
     for (size_t y = 0; y < L; ++y) alpha[y] = (alpha[y] + nodes.f[y]) - shift;
     const double size = before.magnitude + lattice.edge_magnitude() + lattice.node_magnitude(t);
-    run.error[t] = (t ? run.error[t - 1] : 0) + 6 * kFloatRounding * size;
+    run.error[t] = (t ? run.error[t - 1] : 0) + 6 * kFloatRounding * size + kFloatTiny;
   } else {
     if (t == 0)
       for (size_t y = 0; y < L; ++y) alpha[y] = lattice.edges.start(y);
@@ -203,7 +204,7 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
       lattice.column(t - 1, static_cast<size_t>(y), column);
       for (size_t i = 0; i < L; ++i) reached[i] = static_cast<double>(run.alpha(t - 1)[i]) + column[i];
       run.work.edges += L;
-      if (!keep(t - 1)) return std::nullopt;
+      if (!keep(t - 1) || question[t - 1].empty()) return std::nullopt;
     }
   }
 

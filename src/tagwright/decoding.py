@@ -21,9 +21,10 @@ __all__ = ["Decoding", "Edges", "Path", "Work", "decode", "decode_batch", "score
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 SwitchedOn: TypeAlias = Sequence[Sequence[int]]
 
+_MOST_SETS = 100_000_000
 _AS_IT_IS = (np.dtype(np.float32), np.dtype(np.float64))
 
-# Above this share of exceptions the dense kernel wins over default + exceptions; measured in docs/benchmarks.md.
+# Trained models have exceptions in 1 to 11 % of the matrix; far beyond that the dense kernel wins.
 _SPARSE_SHARE = 0.3
 
 
@@ -51,7 +52,7 @@ class Decoding(NamedTuple):
     """The answer for one sentence."""
 
     paths: list[Path]
-    """Distinct paths, best first: k of them, or all there are."""
+    """Distinct paths, best first: k of them, or all there are (or, from a beam, all it found)."""
     exact: bool
     """Whether these are proven to be the best; False for a beam."""
     work: Work
@@ -63,7 +64,7 @@ class Edges:
 
     Args:
         scores: (L, L), indexed [previous, current]; or (T-1, L, L), one matrix a step, for sentences of T tokens.
-            The first is copied, the second is not (do not change it while it is in use).
+            The first is copied, the second is not: do not change it afterwards.
         start: (L,), added for the first label.
         stop: (L,), added for the last label.
         order: labels, most frequent first, for the decoders that refine; by default 0, 1, 2, ...
@@ -122,6 +123,8 @@ class Edges:
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"
             raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
         made = cls.__new__(cls)
+        if not isinstance(default, int | float | np.number):
+            raise ValueError(f"default must be a number, not {default!r}")
         core = _core.Edges.from_exceptions(int(L), float(default), previous, current, values)
         made._finish(core, start, stop, order, corrections)
         return made
@@ -144,11 +147,16 @@ class Edges:
         if corrections is not None:
             if core.is_stepwise:
                 raise ValueError("corrections need one (L, L) matrix, not one a step")
+            if not isinstance(corrections, tuple | list) or len(corrections) != 4:
+                raise ValueError("corrections must be four arrays of one length: set, previous, current, score")
             sets, previous, current = (_ints(f"corrections[{q}]", corrections[q]) for q in range(3))
             values = _reals("corrections[3]", corrections[3])
             if not len(sets) == len(previous) == len(current) == len(values):
                 raise ValueError("corrections must be four arrays of one length: set, previous, current, score")
-            core.set_corrections(int(sets.max(initial=-1)) + 1, sets, previous, current, values)
+            highest = int(sets.max(initial=-1))
+            if highest > _MOST_SETS:
+                raise ValueError(f"corrections name set {highest}; number the sets from 0 on, up to {_MOST_SETS}")
+            core.set_corrections(highest + 1, sets, previous, current, values)
 
     @property
     def L(self) -> int:
@@ -260,10 +268,8 @@ def _decode(
     if not isinstance(decoder, str) and type(decoder) not in CLASSES.values():
         raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
     row, arguments = plan(decoder)
-    if k != 1:
-        at_least_one("k", k)
-    if threads != 1:
-        at_least_one("threads", threads)
+    at_least_one("k", k)
+    at_least_one("threads", threads)
     if k > 1 and not row.kbest:
         able = ", ".join(other.name for other in TABLE if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
@@ -307,9 +313,13 @@ def _switches(switched_on: SwitchedOn | None) -> list[list[int]] | None:
     if switched_on is None:
         return None
     try:
-        return [[operator.index(s) for s in step] for step in switched_on]
+        steps = [[operator.index(s) for s in step] for step in switched_on]
     except TypeError:
         raise ValueError("switched_on must hold, for each step, the numbers of the sets switched on") from None
+    for t, step in enumerate(steps):
+        if any(abs(s) >= 2**31 for s in step):
+            raise ValueError(f"switched_on names a set beyond 2**31 at step {t}")
+    return steps
 
 
 def _edges(edges: object, where: str = "") -> Edges:
@@ -325,24 +335,27 @@ def _array(what: str, scores: object) -> FloatArray:
     """Read scores without a copy where their type and layout allow it."""
     if isinstance(scores, np.ndarray):
         array = scores
-    elif hasattr(scores, "__dlpack__") and not hasattr(scores, "__array__"):
-        array = np.from_dlpack(scores)
     else:
+        by_dlpack = hasattr(scores, "__dlpack__") and not hasattr(scores, "__array__")
         try:
-            array = np.asarray(scores)
-        except (ValueError, TypeError, RuntimeError) as error:
+            array = np.from_dlpack(scores) if by_dlpack else np.asarray(scores)
+        except (ValueError, TypeError, RuntimeError, BufferError) as error:
             raise ValueError(f"{what} cannot be read as an array of numbers: {error}") from None
-    if type(array) is np.ndarray and array.dtype in _AS_IT_IS and array.flags.c_contiguous:
+    if array.dtype in _AS_IT_IS and array.flags.c_contiguous and array.flags.aligned and type(array) is np.ndarray:
         return array
-    if isinstance(array, np.ma.MaskedArray):
-        raise ValueError(f"{what} is a masked array; use .filled(-numpy.inf) to forbid what is masked")
+    _no_mask(what, array)
     if array.dtype in _AS_IT_IS:
-        return np.ascontiguousarray(array)
+        return np.require(array, requirements=["C", "A"])
     if array.dtype == np.float16:
         return np.ascontiguousarray(array, dtype=np.float32)
     if array.dtype.kind in "fiub" or array.size == 0:
         return np.ascontiguousarray(array, dtype=np.float64)
     raise ValueError(f"{what} must hold numbers, not {array.dtype}")
+
+
+def _no_mask(what: str, values: object) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{what} is a masked array; use .filled(-numpy.inf) to forbid what is masked")
 
 
 def _matrix(scores: object) -> FloatArray:
@@ -366,16 +379,18 @@ def _nodes(nodes: object, L: int, what: str) -> FloatArray:
 
 
 def _ints(what: str, values: object) -> npt.NDArray[np.int32]:
+    _no_mask(what, values)
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"{what} must be a sequence of whole numbers")
     if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-        raise ValueError(f"{what} holds numbers that are no labels")
-    return np.ascontiguousarray(array, dtype=np.int32)
+        raise ValueError(f"{what} holds numbers beyond 2**31")
+    return np.array(array, dtype=np.int32, order="C")
 
 
 def _reals(what: str, values: object) -> npt.NDArray[np.float64]:
+    _no_mask(what, values)
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):
         raise ValueError(f"{what} must be a sequence of numbers")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return np.array(array, dtype=np.float64, order="C")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def timed(decoding: Callable[[], Decoding], repeats: int) -> Timed:
 def run(L: int = 3000, T: int = 20, k: int = 5, seed: int = 0, echo: Callable[[str], None] = print) -> bool:
     """Decode one lattice by the dense and by the iterative decoder and print what they found; True if they agree."""
     nodes, scores = model_like(T, L, seed)
-    echo(f"A lattice of {T} tokens and {L:,} labels: {L * L * (T - 1):,} edges, {float(L) ** T:.0e} paths.")
+    echo(f"A lattice of {T} tokens and {L:,} labels: {L * L * (T - 1):,} edges, 10^{T * math.log10(L):.0f} paths.")
     edges = Edges(scores, sparse=False).prepare()
     dense = timed(lambda: decode(nodes, edges, k=k, decoder=ViterbiAStar()), 3)
     iterative = timed(lambda: decode(nodes, edges, k=k, decoder=IterativeViterbiAStar()), 5)
