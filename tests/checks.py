@@ -24,7 +24,7 @@ def check_exact(case: Case, decoder: str, k: int, truth=None) -> None:
             tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
         return
     found = tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
-    assert found.exact
+    assert found.exact == (not decoder.startswith("beam"))
     check_paths(case, found, k)
     assert len(found.paths) == min(k, len(truth))
     whole = all((part[np.isfinite(part)] % 1 == 0).all() for part in (case.nodes, case.steps, case.start, case.stop))
