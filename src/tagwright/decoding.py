@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -338,7 +338,7 @@ def _array(what: str, scores: object) -> FloatArray:
     else:
         by_dlpack = hasattr(scores, "__dlpack__") and not hasattr(scores, "__array__")
         try:
-            array = np.from_dlpack(scores) if by_dlpack else np.asarray(scores)
+            array = np.from_dlpack(cast(Any, scores)) if by_dlpack else np.asarray(scores)
         except (ValueError, TypeError, RuntimeError, BufferError) as error:
             raise ValueError(f"{what} cannot be read as an array of numbers: {error}") from None
     if array.dtype in _AS_IT_IS and array.flags.c_contiguous and array.flags.aligned and type(array) is np.ndarray:
