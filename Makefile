@@ -59,14 +59,9 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	$(PIP) install --config-settings=cmake.define.TAGWRIGHT_WERROR=$(if $(CI),ON,OFF) .
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/.installed
-	$(PIP) install 'pytest>=8' 'hypothesis>=6.100'
-	@touch $@
-
-$(VENV)/.lint: pyproject.toml | $(VENV)/.installed
-	$(PIP) install 'ruff>=0.8' 'mypy>=1.13' 'clang-format==20.*'
-	@touch $@
-
-$(VENV)/.docs: pyproject.toml | $(VENV)/.installed
-	$(PIP) install 'sphinx>=7.4' 'myst-parser>=3' 'furo>=2024.1'
+# The tools of an extra, as pyproject.toml names them; installing the extra itself would build the package again.
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
+	$(BIN)/python -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' \
+	  | $(PIP) install -r /dev/stdin
 	@touch $@

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 
 namespace tagwright {
@@ -126,8 +125,8 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
         Arena arena;
         worker(arena);
       });
-  } catch (const std::system_error&) {
-    // No more threads to be had: those there are do the work.
+  } catch (...) {
+    // No more threads to be had, or no memory for one: those there are do the work.
   }
   // The calling thread keeps some memory for its next call: one sentence at a time is a common way to call.
   thread_local Arena arena;

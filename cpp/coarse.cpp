@@ -12,7 +12,7 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-Coarse::Coarse(const Lattice& lattice, const Hierarchy& hierarchy, Arena& arena)
+Coarse::Coarse(const Lattice& lattice, const Hierarchy& hierarchy, const std::vector<int32_t>& start, Arena& arena)
     : lattice_(lattice), hierarchy_(hierarchy), arena_(arena), columns_(lattice.T) {
   for (int direction : {0, 1}) reach_[direction].assign(lattice.T, kUnknown);
   for (size_t t = 0; t + 1 < lattice.T && (t == 0 || lattice.edges.is_stepwise()); ++t)
@@ -28,7 +28,7 @@ Coarse::Coarse(const Lattice& lattice, const Hierarchy& hierarchy, Arena& arena)
     } else {
       block_scores(hierarchy, lattice.nodes.from(t * L), block_node_ + t * B);
     }
-    columns_[t] = make_column(t, hierarchy.roots);
+    columns_[t] = make_column(t, start);
   }
   if (lattice.patched()) {
     patches_.resize(lattice.T - 1);
@@ -213,8 +213,9 @@ Coarse::Column Coarse::make_column(size_t t, const std::vector<int32_t>& ids) {
   reserve(c, ids.size());
   for (const int32_t id : ids) {
     const size_t at = static_cast<size_t>(id);
-    add(c, id, is_label(id) ? lattice_.end_node(t, at) : block_node(t, at - lattice_.L), kUnknown, kUnknown);
-    c.labels += is_label(id);
+    const bool is_label = at < lattice_.L;
+    add(c, id, is_label ? lattice_.end_node(t, at) : block_node(t, at - lattice_.L), kUnknown, kUnknown);
+    c.labels += is_label;
   }
   return c;
 }

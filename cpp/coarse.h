@@ -24,11 +24,13 @@ class Coarse {
     double* bound[2] = {};  // [0]: best way into the node, [1]: best way on from it; without the node itself
   };
 
-  Coarse(const Lattice& lattice, const Hierarchy& hierarchy, Arena& arena);
+  // Every column starts with the given nodes.
+  Coarse(const Lattice& lattice, const Hierarchy& hierarchy, const std::vector<int32_t>& start, Arena& arena);
 
   size_t T() const { return lattice_.T; }
   const Column& column(size_t t) const { return columns_[t]; }
-  bool is_label(int32_t id) const { return static_cast<size_t>(id) < lattice_.L; }
+  // Whether position q of column t holds a block.
+  bool is_block(size_t t, int32_t q) const { return static_cast<size_t>(q) >= columns_[t].labels; }
 
   // Recomputes bound[direction] of every node from the columns before it in that direction (0: forward, Huang's
   // equation 6; 1: backward, equation 7), dropping nodes on the way. False where a column loses all its nodes:
@@ -60,11 +62,6 @@ class Coarse {
 
   // Replaces a block by what it splits into, without what the floor rules out at once.
   void split(size_t t, size_t q, double floor);
-
-  // Starts every column from these nodes instead of the hierarchy's roots.
-  void start_from(const std::vector<int32_t>& ids) {
-    for (size_t t = 0; t < T(); ++t) columns_[t] = make_column(t, ids);
-  }
 
  private:
   // Edge scores or bounds from one node to all nodes of the neighbouring column.

@@ -170,9 +170,7 @@ Patch bound_patch(const Patch& labels, const Bounds& bounds, const Hierarchy& h)
   });
   const auto same = [](const Override& a, const Override& b) { return a.i == b.i && a.j == b.j; };
   patch.by_row.erase(std::unique(patch.by_row.begin(), patch.by_row.end(), same), patch.by_row.end());
-  patch.by_column = patch.by_row;
-  std::sort(patch.by_column.begin(), patch.by_column.end(),
-            [](const Override& a, const Override& b) { return a.j != b.j ? a.j < b.j : a.i < b.i; });
+  patch.index_columns();
   return patch;
 }
 

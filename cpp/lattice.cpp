@@ -14,7 +14,6 @@ namespace tagwright {
 namespace {
 
 bool before(const Override& a, const Override& b) { return a.i != b.i ? a.i < b.i : a.j < b.j; }
-bool before_by_column(const Override& a, const Override& b) { return a.j != b.j ? a.j < b.j : a.i < b.i; }
 
 Scan scan(Scores scores, size_t n) { return scores.f ? kernels().scan_f(scores.f, n) : kernels().scan_d(scores.d, n); }
 
@@ -39,6 +38,12 @@ void check_entry(size_t L, size_t at, int32_t i, int32_t j, double score, const 
 }
 
 }  // namespace
+
+void Patch::index_columns() {
+  by_column = by_row;
+  std::sort(by_column.begin(), by_column.end(),
+            [](const Override& a, const Override& b) { return a.j != b.j ? a.j < b.j : a.i < b.i; });
+}
 
 std::span<const Override> Patch::row(int32_t i) const {
   const auto range = std::equal_range(by_row.begin(), by_row.end(), Override{i, 0, 0},
@@ -354,8 +359,7 @@ void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {
     entries.resize(kept);
     for (const Override& e : entries)
       if (std::isfinite(e.score)) edge_magnitude_ = std::max(edge_magnitude_, std::fabs(e.score));
-    patches_[t].by_column = entries;
-    std::sort(patches_[t].by_column.begin(), patches_[t].by_column.end(), before_by_column);
+    patches_[t].index_columns();
   }
   if (std::all_of(patches_.begin(), patches_.end(), [](const Patch& patch) { return patch.empty(); })) patches_.clear();
 }

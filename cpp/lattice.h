@@ -40,6 +40,8 @@ struct Patch {
   std::vector<Override> by_row;     // sorted by (i, j)
   std::vector<Override> by_column;  // sorted by (j, i)
 
+  // Fills by_column from by_row, which is sorted already.
+  void index_columns();
   bool empty() const { return by_row.empty(); }
   std::span<const Override> row(int32_t i) const;
   std::span<const Override> column(int32_t j) const;

@@ -144,13 +144,14 @@ class Search {
   std::priority_queue<std::pair<double, size_t>> agenda_;
 };
 
-// Huang's equation 9: the best node of every later column and the best edge into it. ahead: [t].
-std::vector<double> naive_ahead(const Lattice& lattice) {
-  std::vector<double> ahead(lattice.T, 0);
-  for (size_t t = lattice.T; t-- > 1;) {
-    double node = kNever;
-    for (size_t y = 0; y < lattice.L; ++y) node = std::max(node, lattice.end_node(t, y));
-    ahead[t - 1] = ahead[t] + (node + largest_edge(lattice, t - 1));
+// Huang's equation 9: the best node of every later column and the best edge into it. node, ahead: [t * L + y].
+double* naive_ahead(const Lattice& lattice, const double* node, Arena& arena) {
+  const size_t T = lattice.T, L = lattice.L;
+  double* ahead = arena.array<double>(times(T, L));
+  double beyond = 0;
+  for (size_t t = T; t-- > 0;) {
+    std::fill(ahead + t * L, ahead + (t + 1) * L, beyond);
+    if (t > 0) beyond += kernels().max_d(node + t * L, L) + largest_edge(lattice, t - 1);
   }
   return ahead;
 }
@@ -163,17 +164,12 @@ Answer astar(const Lattice& lattice, const Options& options, Arena& arena) {
   const size_t T = lattice.T, L = lattice.L;
   Answer answer;
   answer.work.rounds = 1;
-  double* ahead = nullptr;  // [t * L + y]
-  if (options.bound < 0) {
-    const std::vector<double> naive = naive_ahead(lattice);
-    ahead = arena.array<double>(times(T, L));
-    for (size_t t = 0; t < T; ++t) std::fill(ahead + t * L, ahead + (t + 1) * L, naive[t]);
-  } else {
-    ahead = coarse_ahead(lattice, static_cast<size_t>(options.bound), arena, answer.work);
-  }
   double* node = arena.array<double>(times(T, L));
   for (size_t t = 0; t < T; ++t)
     for (size_t y = 0; y < L; ++y) node[t * L + y] = lattice.end_node(t, y);
+  const double* ahead = options.bound < 0
+                            ? naive_ahead(lattice, node, arena)
+                            : coarse_ahead(lattice, static_cast<size_t>(options.bound), arena, answer.work);
   Graph graph;
   graph.T = T;
   graph.size = [&](size_t) { return L; };

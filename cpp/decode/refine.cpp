@@ -22,10 +22,10 @@ double raised(double floor, std::vector<double>& scores, size_t k) {
   return std::max(floor, *kth);
 }
 
-bool all_labels(const Coarse& coarse, const GraphPath& path) {
-  for (size_t t = 0; t < coarse.T(); ++t)
-    if (static_cast<size_t>(path.at[t]) >= coarse.column(t).labels) return false;
-  return true;
+size_t blocks_on(const Coarse& coarse, const GraphPath& path) {
+  size_t blocks = 0;
+  for (size_t t = 0; t < coarse.T(); ++t) blocks += coarse.is_block(t, path.at[t]);
+  return blocks;
 }
 
 // A search returns up to k coarse paths, best first, and raises the floor by paths of labels that it comes across.
@@ -39,10 +39,9 @@ std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Option
   for (size_t q = 1; q < coarse.end_size(); ++q)
     if (coarse.end_score(q) > coarse.end_score(best)) best = q;
   std::vector<GraphPath> found = {coarse.trace(best, work)};
-  if (all_labels(coarse, found[0]) && options.k == 1) return found;
+  const size_t blocks = blocks_on(coarse, found[0]);
+  if (blocks == 0 && options.k == 1) return found;
   // A dive through a path that is mostly blocks reaches nothing worth having.
-  size_t blocks = 0;
-  for (size_t t = 0; t < coarse.T(); ++t) blocks += static_cast<size_t>(found[0].at[t]) >= coarse.column(t).labels;
   if (2 * blocks > coarse.T()) return found;
   std::vector<double> reached;
   for (const size_t q : coarse.best_ends(options.k))
@@ -60,13 +59,13 @@ std::vector<GraphPath> search_coarse_astar(Coarse& coarse, size_t, const Options
 std::vector<GraphPath> search_viterbi_astar(Coarse& coarse, size_t round, const Options& options, double& floor,
                                             Work& work) {
   std::vector<GraphPath> found = search_viterbi(coarse, round, options, floor, work);
-  if (found.empty() || !all_labels(coarse, found[0])) return found;
+  if (found.empty() || blocks_on(coarse, found[0]) > 0) return found;
   const size_t wanted = options.k > SIZE_MAX / options.extra ? options.k : options.k * options.extra;
   found = enumerate_paths(coarse.against_pass(), wanted, work);
   std::vector<double> reached;
   for (GraphPath& path : found) {
     if (round % 2 == 0) std::reverse(path.at.begin(), path.at.end());
-    if (all_labels(coarse, path)) reached.push_back(path.score);
+    if (blocks_on(coarse, path) == 0) reached.push_back(path.score);
   }
   floor = raised(floor, reached, options.k);
   if (found.size() > options.k) found.resize(options.k);
@@ -87,7 +86,7 @@ Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search,
               Arena& arena, Work work) {
   Answer answer;
   answer.work = work;
-  Coarse coarse(lattice, hierarchy, arena);
+  Coarse coarse(lattice, hierarchy, hierarchy.roots, arena);
   for (size_t round = 0;; ++round) {
     ++answer.work.rounds;
     const std::vector<GraphPath> found = search(coarse, round, options, floor, answer.work);
@@ -97,7 +96,7 @@ Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search,
     bool done = true;
     for (const GraphPath& path : found) {
       for (size_t t = 0; t < coarse.T(); ++t) {
-        if (static_cast<size_t>(path.at[t]) < coarse.column(t).labels) continue;
+        if (!coarse.is_block(t, path.at[t])) continue;
         block[t] = path.at[t];
         done = false;
       }
@@ -139,14 +138,13 @@ Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, A
 
 double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work) {
   const Hierarchy& chain = lattice.edges.chain();
-  Coarse coarse(lattice, chain, arena);
   // The labels ranked before 2^level and the block of the rest.
   const size_t L = lattice.L;
   level = std::min(level, chain.blocks.size());
   const size_t labels = level == chain.blocks.size() ? L : chain.blocks[level].first;
   std::vector<int32_t> ids(chain.order.begin(), chain.order.begin() + static_cast<ptrdiff_t>(labels));
   if (labels < L) ids.push_back(static_cast<int32_t>(L + level));
-  coarse.start_from(ids);
+  Coarse coarse(lattice, chain, ids, arena);
   double* ahead = arena.array<double>(lattice.T * L);
   std::fill(ahead, ahead + lattice.T * L, kNever);
   if (!coarse.pass(1, kNever, work)) return ahead;

@@ -271,35 +271,33 @@ bool together_pays(const Edges& edges) {
 
 std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, Arena& arena) {
   std::vector<Answer> answers(lattices.size());
-  std::vector<Forward<float>> runs;
-  std::vector<size_t> whose;
+  std::vector<Forward<float>> fast;
+  std::vector<Forward<double>> sure;
+  std::vector<size_t> whose_fast, whose_sure;
   for (size_t s = 0; s < lattices.size(); ++s) {
-    if (!fits_float(*lattices[s])) continue;
-    runs.push_back({lattices[s]});
-    whose.push_back(s);
-  }
-  std::vector<bool> done(lattices.size(), false);
-  if (!runs.empty()) run_forward<float>(runs, arena);
-  for (size_t r = 0; r < runs.size(); ++r) {
-    if (auto answer = settle(runs[r], arena)) {
-      answers[whose[r]] = std::move(*answer);
-      done[whose[r]] = true;
+    if (fits_float(*lattices[s])) {
+      fast.push_back({lattices[s]});
+      whose_fast.push_back(s);
     } else {
-      answers[whose[r]].work = runs[r].work;
+      sure.push_back({lattices[s]});
+      whose_sure.push_back(s);
     }
   }
-  std::vector<Forward<double>> again;
-  whose.clear();
-  for (size_t s = 0; s < lattices.size(); ++s) {
-    if (done[s]) continue;
-    again.push_back({lattices[s]});
-    again.back().work = answers[s].work;
-    whose.push_back(s);
+  if (!fast.empty()) run_forward<float>(fast, arena);
+  for (size_t r = 0; r < fast.size(); ++r) {
+    if (auto answer = settle(fast[r], arena)) {
+      answers[whose_fast[r]] = std::move(*answer);
+    } else {
+      sure.push_back({lattices[whose_fast[r]]});
+      sure.back().work = fast[r].work;
+      whose_sure.push_back(whose_fast[r]);
+    }
   }
-  if (!again.empty()) run_forward<double>(again, arena);
-  for (size_t r = 0; r < again.size(); ++r) {
-    if (auto path = trace(again[r], arena)) answers[whose[r]].paths.push_back(std::move(*path));
-    answers[whose[r]].work = again[r].work;
+  if (!sure.empty()) run_forward<double>(sure, arena);
+  for (size_t r = 0; r < sure.size(); ++r) {
+    Answer& answer = answers[whose_sure[r]];
+    if (auto path = trace(sure[r], arena)) answer.paths.push_back(std::move(*path));
+    answer.work = sure[r].work;
   }
   return answers;
 }

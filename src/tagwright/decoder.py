@@ -51,9 +51,6 @@ class Decoder:
 
     name: ClassVar[str]
 
-    def __post_init__(self) -> None:
-        """Check the options."""
-
 
 @dataclass(frozen=True)
 class Auto(Decoder):
