@@ -1,12 +1,12 @@
 #include "batch.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <thread>
+
+#include "threads.h"
 
 namespace tagwright {
 namespace {
@@ -59,7 +59,7 @@ std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, c
 }  // namespace
 
 std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
-                               size_t threads) {
+                               size_t threads, const Supply& supply) {
   std::vector<Answer> answers(sentences.size());
   std::vector<std::exception_ptr> errors(sentences.size());
   const std::vector<std::vector<size_t>> work = units(sentences, decoder, options, threads);
@@ -71,7 +71,13 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     std::vector<size_t> whose;
     for (const size_t s : unit) {
       try {
-        const Sentence& sentence = sentences[s];
+        Sentence sentence = sentences[s];
+        Supplied supplied;
+        if (supply) {
+          supplied = supply(s, arena);
+          sentence.nodes = supplied.nodes;
+          sentence.on = supplied.on.empty() ? nullptr : &supplied.on;
+        }
         lattices.emplace_back(*sentence.edges, sentence.T, sentence.nodes, sentence.on);
         if (sentence.T == 0) {
           lattices.pop_back();
@@ -104,35 +110,18 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     }
   };
 
-  std::atomic<size_t> next{0};
-  const auto worker = [&](Arena& arena) {
-    for (size_t u = next++; u < work.size(); u = next++) {
-      try {
-        decode_unit(work[u], arena);
-      } catch (...) {
-        // Out of memory, that is: bad scores are told sentence by sentence.
-        for (const size_t s : work[u])
-          if (answers[s].paths.empty() && !errors[s]) errors[s] = std::current_exception();
-      }
-    }
-  };
-  std::vector<std::thread> crew;
-  const size_t useful = std::min(threads, work.size());
-  crew.reserve(useful);
-  try {
-    for (size_t n = 1; n < useful; ++n)
-      crew.emplace_back([&] {
-        Arena arena;
-        worker(arena);
-      });
-  } catch (...) {
-    // No more threads to be had, or no memory for one: those there are do the work.
-  }
   // The calling thread keeps some memory for its next call: one sentence at a time is a common way to call.
   thread_local Arena arena;
-  worker(arena);
+  in_parallel(work.size(), threads, [&](size_t u) {
+    try {
+      decode_unit(work[u], arena);
+    } catch (...) {
+      // Out of memory, that is: bad scores are told sentence by sentence.
+      for (const size_t s : work[u])
+        if (answers[s].paths.empty() && !errors[s]) errors[s] = std::current_exception();
+    }
+  });
   arena.trim(size_t{16} << 20);
-  for (std::thread& thread : crew) thread.join();
 
   for (size_t s = 0; s < sentences.size(); ++s) {
     if (!errors[s]) continue;

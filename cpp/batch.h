@@ -1,6 +1,7 @@
 // Many sentences through one decoder, on several threads.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "algorithms.h"
@@ -14,9 +15,17 @@ struct Sentence {
   const std::vector<std::vector<int32_t>>* on;  // correction sets switched on at each step, or none
 };
 
+// What a sentence lacks, worked out when its turn comes on the thread that decodes it. nodes stay valid until the
+// arena is reset.
+struct Supplied {
+  Scores nodes;
+  std::vector<std::vector<int32_t>> on;
+};
+using Supply = std::function<Supplied(size_t sentence, Arena& arena)>;
+
 // One answer a sentence, in order, the same for any number of threads. Throws std::invalid_argument for the first
 // sentence with a bad score or without a path.
 std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
-                               size_t threads);
+                               size_t threads, const Supply& supply = {});
 
 }  // namespace tagwright

@@ -1,58 +1,22 @@
-// The Python face of the core: the only file that includes nanobind. Shapes and types are checked here or before;
-// nothing behind this file sees an array.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
+// The Python face of the core; with bindings_models.cpp the only file that includes nanobind. Shapes and types are
+// checked here or before; nothing behind this file sees an array.
+#include "bindings.h"
 
 #include <limits>
 #include <optional>
-#include <stdexcept>
 
-#include "batch.h"
 #include "kernels/kernels.h"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
 namespace tagwright {
+
+Plan plan_of(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, size_t k) {
+  need(decoder < decoders().size(), "no such decoder");
+  need(k >= 1 && width >= 1 && extra >= 1, "k, width and extra must be at least 1");
+  need(k == 1 || decoders()[decoder].kbest, "this decoder gives one path only");
+  return {decoders()[decoder], {.k = k, .width = width, .expand_all = expand_all, .bound = bound, .extra = extra}};
+}
+
 namespace {
-
-using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
-using IntArray = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using RealArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-Scores scores_of(const AnyArray& array) {
-  if (array.dtype() == nb::dtype<float>()) return {static_cast<const float*>(array.data()), nullptr};
-  if (array.dtype() == nb::dtype<double>()) return {nullptr, static_cast<const double*>(array.data())};
-  throw std::invalid_argument("scores must be float32 or float64");
-}
-
-template <class Array>
-auto span_of(const Array& array) {
-  return std::span(array.data(), array.shape(0));
-}
-
-void need(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
-}
-
-// Holds an array's memory while the core borrows it; given back under the GIL whoever lets go of it.
-std::shared_ptr<void> keeper(AnyArray array) {
-  return {new AnyArray(std::move(array)), [](void* held) {
-            nb::gil_scoped_acquire gil;
-            delete static_cast<AnyArray*>(held);
-          }};
-}
-
-template <class V>
-auto to_numpy(std::vector<V> values, std::vector<size_t> shape) {
-  auto* held = new std::vector<V>(std::move(values));
-  nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
-  return nb::ndarray<nb::numpy, V>(held->data(), shape.size(), shape.data(), owner);
-}
 
 std::unique_ptr<Edges> edges_from_matrix(AnyArray scores) {
   need(scores.ndim() == 2 && scores.shape(0) == scores.shape(1) && scores.shape(0) > 0,
@@ -84,9 +48,8 @@ std::unique_ptr<Edges> edges_from_exceptions(size_t L, double fallback, IntArray
 nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
                  const std::optional<std::vector<std::optional<std::vector<std::vector<int32_t>>>>>& switched_on,
                  size_t decoder, size_t width, bool expand_all, int bound, size_t extra, size_t k, size_t threads) {
-  need(decoder < decoders().size(), "no such decoder");
-  need(k >= 1 && width >= 1 && extra >= 1 && threads >= 1, "k, width, extra and threads must be at least 1");
-  need(k == 1 || decoders()[decoder].kbest, "this decoder gives one path only");
+  const Plan plan = plan_of(decoder, width, expand_all, bound, extra, k);
+  need(threads >= 1, "threads must be at least 1");
   need(edges.size() == 1 || edges.size() == nodes.size(), "edges: one, or one a sentence");
   need(!switched_on || switched_on->size() == nodes.size(), "switched_on: one a sentence");
   std::vector<Sentence> sentences(nodes.size());
@@ -96,23 +59,12 @@ nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edg
     const auto* on = switched_on && (*switched_on)[s] ? &*(*switched_on)[s] : nullptr;
     sentences[s] = {nodes[s].shape(0), scores_of(nodes[s]), own, on};
   }
-  const Options options{.k = k, .width = width, .expand_all = expand_all, .bound = bound, .extra = extra};
   std::vector<Answer> answers;
   {
     nb::gil_scoped_release release;
-    answers = decode_all(sentences, decoders()[decoder], options, threads);
+    answers = decode_all(sentences, plan.decoder, plan.options, threads);
   }
-  std::vector<int32_t> labels;
-  nb::list scores, work;
-  for (const Answer& answer : answers) {
-    for (const Path& path : answer.paths) {
-      labels.insert(labels.end(), path.labels.begin(), path.labels.end());
-      scores.append(path.score);
-    }
-    work.append(nb::make_tuple(answer.paths.size(), answer.work.rounds, answer.work.nodes, answer.work.edges));
-  }
-  const size_t n = labels.size();
-  return nb::make_tuple(to_numpy(std::move(labels), {n}), scores, work);
+  return pack(answers);
 }
 
 double score(AnyArray nodes, const Edges& edges, const std::optional<std::vector<std::vector<int32_t>>>& switched_on,
@@ -169,8 +121,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("is_sparse", &Edges::is_sparse)
       .def_prop_ro("is_stepwise", &Edges::is_stepwise)
       .def_prop_ro("default", &Edges::fallback)
-      .def_prop_ro("exceptions", [](const Edges& e) { return e.rows().count(); })
-      .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().sets(); });
+      .def_prop_ro("exceptions", [](const Edges& e) { return e.rows().entries(); })
+      .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().rows(); });
 
   m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "decoder"_a, "width"_a, "expand_all"_a,
         "bound"_a, "extra"_a, "k"_a, "threads"_a,
@@ -178,4 +130,5 @@ NB_MODULE(_core, m) {
         "edges.");
   m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,
         "The score of one path, summed from left to right in double precision.");
+  bind_models(m);
 }

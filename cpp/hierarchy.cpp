@@ -61,13 +61,14 @@ void bounds_from_exceptions(const Edges& edges, const Hierarchy& h, Bounds& b) {
   const auto summarise = [&](const Exceptions& lines, size_t i) {
     std::fill(met.begin(), met.end(), 0);
     std::fill(best.begin(), best.end(), kNever);
-    double largest = lines.begin[i + 1] - lines.begin[i] < b.L ? edges.fallback() : kNever;
-    for (size_t q = lines.begin[i]; q < lines.begin[i + 1]; ++q) {
-      largest = std::max(largest, lines.score[q]);
-      for (const int32_t id : h.inside[static_cast<size_t>(lines.label[q])]) {
+    const std::span<const int32_t> labels = lines.keys(i);
+    const std::span<const double> scores = lines.values(i);
+    const double largest = std::max(lines.largest()[i], labels.size() < b.L ? edges.fallback() : kNever);
+    for (size_t q = 0; q < labels.size(); ++q) {
+      for (const int32_t id : h.inside[static_cast<size_t>(labels[q])]) {
         const size_t m = static_cast<size_t>(id) - b.L;
         ++met[m];
-        best[m] = std::max(best[m], lines.score[q]);
+        best[m] = std::max(best[m], scores[q]);
       }
     }
     for (size_t m = 0; m < b.B; ++m)
@@ -107,6 +108,23 @@ Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& h) {
   block_scores(h, b.in.data(), b.in.data() + L);
   b.largest = *std::max_element(b.out.begin(), b.out.end());
   return b;
+}
+
+void raise_bounds(Bounds& b, const Hierarchy& h, size_t i, size_t j, double score) {
+  const auto raise = [&](double& bound) { bound = std::max(bound, score); };
+  raise(b.out[i]);
+  raise(b.in[j]);
+  raise(b.largest);
+  for (const int32_t to : h.inside[j]) {
+    raise(b.to[i * b.B + static_cast<size_t>(to) - b.L]);
+    raise(b.in[static_cast<size_t>(to)]);
+  }
+  for (const int32_t from : h.inside[i]) {
+    const size_t m = static_cast<size_t>(from) - b.L;
+    raise(b.from[m * b.L + j]);
+    raise(b.out[static_cast<size_t>(from)]);
+    for (const int32_t to : h.inside[j]) raise(b.between[m * b.B + static_cast<size_t>(to) - b.L]);
+  }
 }
 
 double largest_edge(const Lattice& lattice, size_t t) {

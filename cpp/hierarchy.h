@@ -49,6 +49,9 @@ Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order);
 // are sparse.
 Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& hierarchy);
 
+// What is left to do for the bounds when the edge from i to j rises to this score.
+void raise_bounds(Bounds& bounds, const Hierarchy& hierarchy, size_t i, size_t j, double score);
+
 // The best edge of step t, corrected ones included.
 double largest_edge(const Lattice& lattice, size_t t);
 

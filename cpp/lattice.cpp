@@ -171,21 +171,11 @@ void Edges::find_exceptions(double share) {
 void Edges::fill_exceptions(const std::vector<Override>& sorted) {
   sparse_ = true;
   const auto fill = [&](Exceptions& to, int32_t Override::* major, int32_t Override::* minor, auto&& takes) {
-    to.begin.assign(L_ + 1, 0);
+    std::vector<size_t> room(L_, 0);
+    for (const Override& e : sorted) room[static_cast<size_t>(e.*major)] += takes(e);
+    to.reset(L_, room);
     for (const Override& e : sorted)
-      if (takes(e)) ++to.begin[static_cast<size_t>(e.*major) + 1];
-    for (size_t i = 0; i < L_; ++i) to.begin[i + 1] += to.begin[i];
-    to.label.resize(to.begin[L_]);
-    to.score.resize(to.begin[L_]);
-    to.largest.assign(L_, kNever);
-    std::vector<size_t> next(to.begin.begin(), to.begin.end() - 1);
-    for (const Override& e : sorted) {
-      if (!takes(e)) continue;
-      const size_t i = static_cast<size_t>(e.*major), at = next[i]++;
-      to.label[at] = e.*minor;
-      to.score[at] = e.score;
-      to.largest[i] = std::max(to.largest[i], e.score);
-    }
+      if (takes(e)) to.set(static_cast<size_t>(e.*major), e.*minor, e.score);
   };
   const auto all = [](const Override&) { return true; };
   fill(rows_, &Override::i, &Override::j, all);
@@ -227,38 +217,80 @@ void Edges::set_order(std::span<const int32_t> labels) {
 
 void Edges::set_corrections(size_t sets, std::span<const int32_t> set, std::span<const int32_t> previous,
                             std::span<const int32_t> current, std::span<const double> score) {
-  std::vector<size_t> begin(sets + 1, 0);
+  std::vector<size_t> room(sets, 0);
   for (size_t q = 0; q < score.size(); ++q) {
     if (set[q] < 0 || static_cast<size_t>(set[q]) >= sets)
       throw std::invalid_argument("correction " + std::to_string(q) + " belongs to set " + std::to_string(set[q]) +
                                   ", but sets go from 0 to " + std::to_string(sets ? sets - 1 : 0));
     check_entry(L_, q, previous[q], current[q], score[q], "correction");
-    ++begin[static_cast<size_t>(set[q]) + 1];
+    ++room[static_cast<size_t>(set[q])];
   }
-  for (size_t s = 0; s < sets; ++s) begin[s + 1] += begin[s];
-  std::vector<Override> entry(score.size());
-  std::vector<size_t> next(begin.begin(), begin.end() - 1);
-  for (size_t q = 0; q < score.size(); ++q)
-    entry[next[static_cast<size_t>(set[q])]++] = {previous[q], current[q], score[q]};
-  for (size_t s = 0; s < sets; ++s) {
-    std::sort(entry.begin() + static_cast<ptrdiff_t>(begin[s]), entry.begin() + static_cast<ptrdiff_t>(begin[s + 1]),
-              before);
-    for (size_t q = begin[s] + 1; q < begin[s + 1]; ++q) {
-      if (entry[q].i == entry[q - 1].i && entry[q].j == entry[q - 1].j)
-        throw std::invalid_argument("correction set " + std::to_string(s) + " names edge " +
-                                    std::to_string(entry[q].i) + " -> " + std::to_string(entry[q].j) +
-                                    " twice; give each edge once a set");
-    }
+  corrections_.reset(sets, room);
+  for (size_t q = 0; q < score.size(); ++q) {
+    const size_t s = static_cast<size_t>(set[q]), before = corrections_.size(s);
+    const size_t entry = corrections_.find_or_add(s, Corrections::pair(previous[q], current[q]));
+    if (corrections_.size(s) == before)
+      throw std::invalid_argument("correction set " + std::to_string(s) + " names edge " + std::to_string(previous[q]) +
+                                  " -> " + std::to_string(current[q]) + " twice; give each edge once a set");
+    corrections_.at(entry) = score[q];
   }
-  corrections_ = {std::move(begin), std::move(entry)};
+}
+
+void Edges::change(size_t i, size_t j, double score) {
+  const int32_t from = static_cast<int32_t>(i), to = static_cast<int32_t>(j);
+  const double before = base(0, i, j);
+  if (score == before) return;
+  // The matrix is our own copy, and only a view on it is constant.
+  if (matrix_.f) const_cast<float*>(matrix_.f)[i * stride_ + j] = static_cast<float>(score);
+  if (matrix_.d) const_cast<double*>(matrix_.d)[i * stride_ + j] = score;
+  if (sparse_) {
+    rows_.set(i, to, score);
+    columns_.set(j, from, score);
+    if (before > fallback_ && !(score > fallback_)) better_.drop(i, to);
+    if (before < fallback_ && !(score < fallback_)) worse_.drop(i, to);
+    if (score > fallback_) better_.set(i, to, score);
+    if (score < fallback_) worse_.set(i, to, score);
+  }
+  if (std::isfinite(score)) magnitude_ = std::max(magnitude_, std::fabs(score));
+  if (!chain_) return;
+  constexpr size_t kMany = 1024;
+  if (score > before) {
+    raise_bounds(chain_bounds_[0], *chain_, i, j, score);
+  } else if (++lowered_ >= kMany) {
+    chain_bounds_[0] = edge_bounds(*this, 0, *chain_);
+    lowered_ = 0;
+  }
+}
+
+void Edges::change_correction(size_t set, size_t i, size_t j, double score) {
+  corrections_.at(corrections_.find_or_add(set, Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)))) =
+      score;
+}
+
+void Exceptions::set(size_t i, int32_t label, double score) {
+  double& held = at(find_or_add(i, label));
+  const bool was_largest = held == largest_[i];
+  held = score;
+  if (score >= largest_[i]) {
+    largest_[i] = score;
+  } else if (was_largest) {
+    find_largest(i);
+  }
+}
+
+void Exceptions::drop(size_t i, int32_t label) {
+  erase(i, label);
+  find_largest(i);
+}
+
+void Exceptions::find_largest(size_t i) {
+  largest_[i] = kNever;
+  for (const double score : values(i)) largest_[i] = std::max(largest_[i], score);
 }
 
 double Edges::exception(size_t i, size_t j) const {
-  const auto first = rows_.label.begin() + static_cast<ptrdiff_t>(rows_.begin[i]);
-  const auto last = rows_.label.begin() + static_cast<ptrdiff_t>(rows_.begin[i + 1]);
-  const auto at = std::lower_bound(first, last, static_cast<int32_t>(j));
-  if (at == last || *at != static_cast<int32_t>(j)) return fallback_;
-  return rows_.score[static_cast<size_t>(at - rows_.label.begin())];
+  const size_t entry = rows_.find(i, static_cast<int32_t>(j));
+  return entry == Exceptions::kAbsent ? fallback_ : rows_.at(entry);
 }
 
 void Edges::row(size_t t, size_t i, double* out) const {
@@ -268,7 +300,7 @@ void Edges::row(size_t t, size_t i, double* out) const {
     return;
   }
   std::fill(out, out + L_, fallback_);
-  for (size_t q = rows_.begin[i]; q < rows_.begin[i + 1]; ++q) out[rows_.label[q]] = rows_.score[q];
+  for (size_t q = 0; q < rows_.size(i); ++q) out[rows_.keys(i)[q]] = rows_.values(i)[q];
 }
 
 void Edges::column(size_t t, size_t j, double* out) const {
@@ -278,7 +310,7 @@ void Edges::column(size_t t, size_t j, double* out) const {
     return;
   }
   std::fill(out, out + L_, fallback_);
-  for (size_t q = columns_.begin[j]; q < columns_.begin[j + 1]; ++q) out[columns_.label[q]] = columns_.score[q];
+  for (size_t q = 0; q < columns_.size(j); ++q) out[columns_.keys(j)[q]] = columns_.values(j)[q];
 }
 
 const Hierarchy& Edges::chain() const {
@@ -338,11 +370,13 @@ void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {
                                   std::to_string(t));
     std::vector<Override>& entries = patches_[t].by_row;
     for (const int32_t s : on[t]) {
-      if (s < 0 || static_cast<size_t>(s) >= sets.sets())
+      if (s < 0 || static_cast<size_t>(s) >= sets.rows())
         throw std::invalid_argument("switched_on names set " + std::to_string(s) + " at step " + std::to_string(t) +
-                                    ", but the edges have " + std::to_string(sets.sets()) + " correction sets");
-      entries.insert(entries.end(), sets.entry.begin() + static_cast<ptrdiff_t>(sets.begin[static_cast<size_t>(s)]),
-                     sets.entry.begin() + static_cast<ptrdiff_t>(sets.begin[static_cast<size_t>(s) + 1]));
+                                    ", but the edges have " + std::to_string(sets.rows()) + " correction sets");
+      const std::span<const uint64_t> pairs = sets.keys(static_cast<size_t>(s));
+      const std::span<const double> scores = sets.values(static_cast<size_t>(s));
+      for (size_t q = 0; q < pairs.size(); ++q)
+        entries.push_back({Corrections::previous(pairs[q]), Corrections::current(pairs[q]), scores[q]});
     }
     // Stable, so that an edge's corrections are added in the order in which their sets were switched on.
     std::stable_sort(entries.begin(), entries.end(), before);

@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "sparse_rows.h"
+
 namespace tagwright {
 
 inline constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -48,21 +50,28 @@ struct Patch {
 };
 
 // default + exceptions: for each row (or column) the labels whose edge differs from the default.
-struct Exceptions {
-  std::vector<size_t> begin;   // [i], of L + 1
-  std::vector<int32_t> label;  // sorted within a row
-  std::vector<double> score;
-  std::vector<double> largest;  // [i], the best of row i
+class Exceptions : public SparseRows<int32_t, double> {
+ public:
+  void reset(size_t rows, std::span<const size_t> room) {
+    SparseRows::reset(rows, room);
+    largest_.assign(rows, kNever);
+  }
+  void set(size_t i, int32_t label, double score);
+  void drop(size_t i, int32_t label);
+  // [i]: the best of row i.
+  const std::vector<double>& largest() const { return largest_; }
 
-  size_t count() const { return label.size(); }
+ private:
+  void find_largest(size_t i);
+  std::vector<double> largest_;
 };
 
-// Sparse corrections in named sets: switching a set on adds its scores to its edges.
-struct Corrections {
-  std::vector<size_t> begin;  // [set], of sets + 1
-  std::vector<Override> entry;
-
-  size_t sets() const { return begin.empty() ? 0 : begin.size() - 1; }
+// Sparse corrections in named sets: switching a set on adds its scores to its edges. Row: a set; key: a pair of labels.
+class Corrections : public SparseRows<uint64_t, double> {
+ public:
+  static uint64_t pair(int32_t i, int32_t j) { return static_cast<uint64_t>(i) << 32 | static_cast<uint32_t>(j); }
+  static int32_t previous(uint64_t pair) { return static_cast<int32_t>(pair >> 32); }
+  static int32_t current(uint64_t pair) { return static_cast<int32_t>(pair & 0xffffffffU); }
 };
 
 struct Hierarchy;
@@ -87,6 +96,14 @@ class Edges {
   void set_order(std::span<const int32_t> labels);
   void set_corrections(size_t sets, std::span<const int32_t> set, std::span<const int32_t> previous,
                        std::span<const int32_t> current, std::span<const double> score);
+
+  // What training does between sentences, while nobody else looks: an edge's score changes, in the matrix, the
+  // exceptions and the bounds. A bound that an edge was lowered below stays too high, which is still true, until many
+  // were. Not for one matrix a step.
+  void change(size_t i, size_t j, double score);
+  // The same for a correction. Sets without any can be made beforehand.
+  void change_correction(size_t set, size_t i, size_t j, double score);
+  void add_correction_sets(size_t sets) { corrections_.reset(sets); }
 
   size_t L() const { return L_; }
   bool is_stepwise() const { return stepwise_; }
@@ -146,6 +163,7 @@ class Edges {
   mutable std::once_flag chain_once_;
   mutable std::unique_ptr<Hierarchy> chain_;
   mutable std::vector<Bounds> chain_bounds_;
+  size_t lowered_ = 0;  // edges since the bounds were last made
 };
 
 // One sentence's scores. on: for each of the T - 1 steps, the correction sets switched on.

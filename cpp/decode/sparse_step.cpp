@@ -24,15 +24,14 @@ class SparseStep {
     std::fill(best_, best_ + L_, reached);
     work_.edges += L_;
     const Exceptions& worse = edges_.worse();
-    for (size_t q = worse.begin[top]; q < worse.begin[top + 1]; ++q)
-      best_[worse.label[q]] = previous_[top] + worse.score[q];
-    work_.edges += worse.begin[top + 1] - worse.begin[top];
+    for (size_t q = 0; q < worse.size(top); ++q) best_[worse.keys(top)[q]] = previous_[top] + worse.values(top)[q];
+    work_.edges += worse.size(top);
 
     most_ = arena_.array<double>(L_);
     worth_ = arena_.array<int32_t>(L_);
-    for (size_t i = 0; i < L_; ++i) most_[i] = previous_[i] + edges_.better().largest[i];
+    for (size_t i = 0; i < L_; ++i) most_[i] = previous_[i] + edges_.better().largest()[i];
     take_better(reached, std::numeric_limits<double>::infinity());
-    if (worse.begin[top] == worse.begin[top + 1]) return;
+    if (worse.size(top) == 0) return;
     const double least = reach_open(top);
     if (least < reached) take_better(least, reached);
   }
@@ -43,9 +42,9 @@ class SparseStep {
     const Exceptions& better = edges_.better();
     const size_t n = kernels().at_least_d(most_, L_, least, worth_);
     for (size_t r = 0; r < n; ++r) {
-      const size_t i = static_cast<size_t>(worth_[r]), begin = better.begin[i], count = better.begin[i + 1] - begin;
+      const size_t i = static_cast<size_t>(worth_[r]), count = better.size(i);
       if (!(most_[i] < most)) continue;
-      kernels().scatter_d(previous_[i], better.label.data() + begin, better.score.data() + begin, count, best_);
+      kernels().scatter_d(previous_[i], better.keys(i).data(), better.values(i).data(), count, best_);
       work_.edges += count;
     }
   }
@@ -54,8 +53,7 @@ class SparseStep {
   // edge. The least of what they have then comes back.
   double reach_open(size_t top) {
     const Exceptions& worse = edges_.worse();
-    const std::span<const int32_t> closed(worse.label.data() + worse.begin[top],
-                                          worse.begin[top + 1] - worse.begin[top]);
+    const std::span<const int32_t> closed = worse.keys(top);
     int32_t* open = arena_.array<int32_t>(closed.size());
     double* rest = arena_.array<double>(L_);
     double* score = arena_.array<double>(L_);     // [j]: the worse exception of the label at hand
@@ -73,11 +71,12 @@ class SparseStep {
         settle_columns({open, left});
         break;
       }
-      for (size_t q = worse.begin[top]; q < worse.begin[top + 1]; ++q) {
-        marked[worse.label[q]] = tries;
-        score[worse.label[q]] = worse.score[q];
+      const std::span<const int32_t> labels = worse.keys(top);
+      for (size_t q = 0; q < labels.size(); ++q) {
+        marked[labels[q]] = tries;
+        score[labels[q]] = worse.values(top)[q];
       }
-      work_.edges += worse.begin[top + 1] - worse.begin[top];
+      work_.edges += labels.size();
       const double reached = rest[top] + edges_.fallback();
       size_t still = 0;
       for (size_t c = 0; c < left; ++c) {
@@ -104,17 +103,17 @@ class SparseStep {
     std::sort(sorted.begin(), sorted.end(), [&](int32_t a, int32_t b) { return previous_[a] > previous_[b]; });
     std::vector<int32_t> exception_of(L_, -1);
     for (const int32_t j : open) {
-      const size_t begin = columns.begin[static_cast<size_t>(j)], end = columns.begin[static_cast<size_t>(j) + 1];
+      const std::span<const int32_t> labels = columns.keys(static_cast<size_t>(j));
       double v = kNever;
-      for (size_t q = begin; q < end; ++q) {
-        exception_of[static_cast<size_t>(columns.label[q])] = j;
-        v = std::max(v, previous_[columns.label[q]] + columns.score[q]);
+      for (size_t q = 0; q < labels.size(); ++q) {
+        exception_of[static_cast<size_t>(labels[q])] = j;
+        v = std::max(v, previous_[labels[q]] + columns.values(static_cast<size_t>(j))[q]);
       }
       const auto first = std::find_if(sorted.begin(), sorted.end(),
                                       [&](int32_t i) { return exception_of[static_cast<size_t>(i)] != j; });
       if (first != sorted.end()) v = std::max(v, previous_[*first] + edges_.fallback());
       best_[j] = v;
-      work_.edges += end - begin;
+      work_.edges += labels.size();
     }
   }
 

@@ -1,0 +1,79 @@
+// What the files that face Python share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <stdexcept>
+
+#include "batch.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tagwright {
+
+using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using IntArray = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using RealArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+inline Scores scores_of(const AnyArray& array) {
+  if (array.dtype() == nb::dtype<float>()) return {static_cast<const float*>(array.data()), nullptr};
+  if (array.dtype() == nb::dtype<double>()) return {nullptr, static_cast<const double*>(array.data())};
+  throw std::invalid_argument("scores must be float32 or float64");
+}
+
+template <class Array>
+auto span_of(const Array& array) {
+  return std::span(array.data(), array.shape(0));
+}
+
+inline void need(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+// Holds an array's memory while the core borrows it; given back under the GIL whoever lets go of it.
+inline std::shared_ptr<void> keeper(AnyArray array) {
+  return {new AnyArray(std::move(array)), [](void* held) {
+            nb::gil_scoped_acquire gil;
+            delete static_cast<AnyArray*>(held);
+          }};
+}
+
+template <class V>
+auto to_numpy(std::vector<V> values, std::vector<size_t> shape) {
+  auto* held = new std::vector<V>(std::move(values));
+  nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<V>*>(p); });
+  return nb::ndarray<nb::numpy, V>(held->data(), shape.size(), shape.data(), owner);
+}
+
+// Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, edges.
+inline nb::tuple pack(const std::vector<Answer>& answers) {
+  std::vector<int32_t> labels;
+  nb::list scores, work;
+  for (const Answer& answer : answers) {
+    for (const Path& path : answer.paths) {
+      labels.insert(labels.end(), path.labels.begin(), path.labels.end());
+      scores.append(path.score);
+    }
+    work.append(nb::make_tuple(answer.paths.size(), answer.work.rounds, answer.work.nodes, answer.work.edges));
+  }
+  const size_t n = labels.size();
+  return nb::make_tuple(to_numpy(std::move(labels), {n}), scores, work);
+}
+
+// A decoder and its options as Python sends them.
+struct Plan {
+  const Decoder& decoder;
+  Options options;
+};
+Plan plan_of(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, size_t k);
+
+void bind_models(nb::module_& m);
+
+}  // namespace tagwright

@@ -1,0 +1,15 @@
+// A digest of bytes, as fast as memory: it tells damage, it does not keep secrets.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tagwright {
+
+using Digest = std::array<uint64_t, 4>;
+
+// seed: the digest of what came before, so that many pieces can be joined to one.
+Digest digest_of(const void* bytes, size_t n, const Digest& seed);
+
+}  // namespace tagwright

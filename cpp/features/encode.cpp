@@ -1,0 +1,120 @@
+#include "features/encode.h"
+
+#include <algorithm>
+
+#include "threads.h"
+
+namespace tagwright {
+namespace {
+
+void encode_token(const std::vector<Feature>& features, const FeatureScratch& scratch, Index& index, bool distinct,
+                  Ids& out) {
+  const size_t begin = out.id.size();
+  for (const Feature& f : features) index.view().prefetch(f.hash);
+  for (const Feature& f : features) {
+    const int32_t id = index.add(f.hash, scratch.text(f));
+    // A set of corrections is switched on or it is not: naming it twice means nothing.
+    if (distinct && std::find(out.id.begin() + static_cast<ptrdiff_t>(begin), out.id.end(), id) != out.id.end())
+      continue;
+    if (f.value != 1.0F && out.value.empty()) out.value.assign(out.id.size(), 1.0F);
+    if (f.value != 1.0F || !out.value.empty()) out.value.push_back(f.value);
+    out.id.push_back(id);
+  }
+  out.end.push_back(out.id.size());
+}
+
+void encode_part(const Text& text, const Templates& templates, size_t first, size_t last, Names& names, Encoded& out) {
+  FeatureScratch scratch;
+  for (size_t s = first; s < last; ++s) {
+    templates.start(text, s, scratch);
+    for (size_t t = 0; t < text.length(s); ++t) {
+      templates.expand(text, s, t, scratch);
+      encode_token(scratch.node, scratch, names.node, false, out.node);
+      encode_token(scratch.edge, scratch, names.edge, true, out.edge);
+    }
+    out.sentence_end.push_back(out.node.end.size());
+  }
+}
+
+// Joins a part to what is there, its ids through `renamed`.
+void append(Ids& to, const Ids& part, const std::vector<int32_t>& renamed) {
+  const size_t shift = to.id.size();
+  if (!part.value.empty() && to.value.empty()) to.value.assign(shift, 1.0F);
+  if (!to.value.empty()) {
+    to.value.insert(to.value.end(), part.value.begin(), part.value.end());
+    to.value.resize(shift + part.id.size(), 1.0F);
+  }
+  for (const int32_t id : part.id) to.id.push_back(renamed[static_cast<size_t>(id)]);
+  for (const size_t end : part.end) to.end.push_back(shift + end);
+}
+
+std::vector<int32_t> merge(Index& to, const Index& part) {
+  std::vector<int32_t> renamed(part.size());
+  for (size_t id = 0; id < part.size(); ++id) renamed[id] = to.add(part.text(id));
+  return renamed;
+}
+
+void drop_rare(Ids& ids, Index& index, size_t min_count, size_t kept) {
+  std::vector<size_t> tokens(index.size(), 0);
+  for (const int32_t id : ids.id) ++tokens[static_cast<size_t>(id)];
+  std::vector<bool> chosen(index.size());
+  std::vector<int32_t> renamed(index.size(), kNone);
+  int32_t next = 0;
+  for (size_t id = 0; id < index.size(); ++id) {
+    chosen[id] = id < kept || tokens[id] >= min_count;
+    if (chosen[id]) renamed[id] = next++;
+  }
+  if (static_cast<size_t>(next) == index.size()) return;
+  index = select(index, chosen);
+  size_t left = 0, at = 0;
+  for (size_t& end : ids.end) {
+    for (; at < end; ++at) {
+      const int32_t id = renamed[static_cast<size_t>(ids.id[at])];
+      if (id == kNone) continue;
+      if (!ids.value.empty()) ids.value[left] = ids.value[at];
+      ids.id[left++] = id;
+    }
+    end = left;
+  }
+  ids.id.resize(left);
+  if (!ids.value.empty()) ids.value.resize(left);
+}
+
+}  // namespace
+
+Encoded encode(const Text& text, const Templates& templates, Names& names, size_t threads) {
+  Encoded out;
+  const size_t parts = std::max<size_t>(1, std::min(threads, text.sentences()));
+  if (parts == 1) {
+    encode_part(text, templates, 0, text.sentences(), names, out);
+    return out;
+  }
+  std::vector<Names> own(parts);
+  std::vector<Encoded> encoded(parts);
+  in_parallel(parts, parts, [&](size_t p) {
+    encode_part(text, templates, text.sentences() * p / parts, text.sentences() * (p + 1) / parts, own[p], encoded[p]);
+  });
+  for (size_t p = 0; p < parts; ++p) {
+    const size_t shift = out.node.end.size();
+    append(out.node, encoded[p].node, merge(names.node, own[p].node));
+    append(out.edge, encoded[p].edge, merge(names.edge, own[p].edge));
+    for (const size_t end : encoded[p].sentence_end) out.sentence_end.push_back(shift + end);
+    own[p] = {};
+    encoded[p] = {};
+  }
+  return out;
+}
+
+void drop_rare(Encoded& corpus, Names& names, size_t min_count, size_t kept_node, size_t kept_edge) {
+  drop_rare(corpus.node, names.node, min_count, kept_node);
+  drop_rare(corpus.edge, names.edge, min_count, kept_edge);
+}
+
+Index select(const Index& from, const std::vector<bool>& chosen) {
+  std::vector<std::string_view> texts;
+  for (size_t id = 0; id < from.size(); ++id)
+    if (chosen[id]) texts.push_back(from.text(id));
+  return Index(std::move(texts));
+}
+
+}  // namespace tagwright

@@ -1,0 +1,45 @@
+// A corpus as numbers: every token's features, indexed once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "features/index.h"
+#include "features/templates.h"
+#include "features/text.h"
+
+namespace tagwright {
+
+// The features of tokens one behind the other, and where each token's end.
+struct Ids {
+  std::vector<int32_t> id;
+  std::vector<float> value;  // beside id; empty where all are 1
+  std::vector<size_t> end;   // [token]
+
+  size_t begin(size_t token) const { return token ? end[token - 1] : 0; }
+  float value_of(size_t at) const { return value.empty() ? 1.0F : value[at]; }
+};
+
+struct Encoded {
+  std::vector<size_t> sentence_end;  // in tokens
+  Ids node, edge;                    // edge: of the step into the token
+
+  size_t sentences() const { return sentence_end.size(); }
+  size_t first_token(size_t s) const { return s ? sentence_end[s - 1] : 0; }
+};
+
+// What features are called: those of nodes and those of edges.
+struct Names {
+  Index node, edge;
+};
+
+// Numbers the features of a text, new ones in the order in which they come, whatever the number of threads.
+Encoded encode(const Text& text, const Templates& templates, Names& names, size_t threads);
+
+// Forgets features that occur on fewer than min_count tokens, but for the first `kept` of each kind.
+void drop_rare(Encoded& corpus, Names& names, size_t min_count, size_t kept_node, size_t kept_edge);
+
+// The features that are chosen, in their order, as a new index.
+Index select(const Index& from, const std::vector<bool>& chosen);
+
+}  // namespace tagwright

@@ -1,0 +1,69 @@
+// Strings and their numbers: 0, 1, 2, ... in the order in which they came.
+//
+// The table is open addressing over 64-bit slots: the upper half holds the upper half of the hash, the lower half the
+// number plus one; 0 is empty. So most strings that are not there are told from one cache line, and the same arrays
+// serve in memory and mapped from a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tagwright {
+
+inline constexpr int32_t kNone = -1;
+
+uint64_t hash_of(std::string_view text);
+
+// The arrays of an index, wherever they are.
+struct IndexView {
+  std::span<const uint64_t> slots;
+  std::span<const uint32_t> ends;  // [id]: where its bytes end; they begin where those of the id before end
+  const char* bytes = nullptr;
+
+  size_t size() const { return ends.size(); }
+  std::string_view text(size_t id) const {
+    const size_t begin = id ? ends[id - 1] : 0;
+    return {bytes + begin, ends[id] - begin};
+  }
+  size_t slot(uint64_t hash) const { return ((hash & 0xffffffffU) * slots.size()) >> 32; }
+  void prefetch(uint64_t hash) const {
+    if (!slots.empty()) __builtin_prefetch(slots.data() + slot(hash));
+  }
+  int32_t find(uint64_t hash, std::string_view text) const;
+};
+
+class Index {
+ public:
+  Index() = default;
+  // Exactly these strings, which must differ; the table is made as small as a saved one should be.
+  explicit Index(std::vector<std::string_view> texts);
+
+  size_t size() const { return ends_.size(); }
+  IndexView view() const { return {slots_, ends_, bytes_.data()}; }
+  int32_t find(std::string_view text) const { return view().find(hash_of(text), text); }
+  // The number of a string, which is put in where it was not there.
+  int32_t add(uint64_t hash, std::string_view text);
+  int32_t add(std::string_view text) { return add(hash_of(text), text); }
+  std::string_view text(size_t id) const { return view().text(id); }
+
+  const std::vector<uint64_t>& slots() const { return slots_; }
+  const std::vector<uint32_t>& ends() const { return ends_; }
+  const std::vector<char>& bytes() const { return bytes_; }
+
+ private:
+  void rebuild(size_t slots);
+  void place(uint64_t hash, uint32_t id);
+
+  std::vector<uint64_t> slots_;
+  std::vector<uint32_t> ends_;
+  std::vector<char> bytes_;
+};
+
+// Throws std::invalid_argument unless the arrays are such as an Index makes: every look-up then stays inside them.
+void check_index(const IndexView& index, size_t bytes);
+
+}  // namespace tagwright

@@ -1,0 +1,39 @@
+// Sentences as the core sees them: cells of text. A token is a row of columns or a list of ready-made features.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tagwright {
+
+struct Text {
+  std::string bytes;
+  std::vector<size_t> cell_end;      // [cell], in bytes
+  std::vector<float> value;          // [cell]: of a ready-made feature; empty where all are 1
+  std::vector<size_t> token_end;     // [token], in cells
+  std::vector<size_t> sentence_end;  // [sentence], in tokens
+  bool ready = false;                // cells are features, not columns
+
+  size_t sentences() const { return sentence_end.size(); }
+  size_t tokens() const { return token_end.size(); }
+  size_t first_token(size_t s) const { return s ? sentence_end[s - 1] : 0; }
+  size_t length(size_t s) const { return sentence_end[s] - first_token(s); }
+  size_t first_cell(size_t token) const { return token ? token_end[token - 1] : 0; }
+  size_t columns(size_t token) const { return token_end[token] - first_cell(token); }
+  std::string_view cell(size_t at) const {
+    const size_t begin = at ? cell_end[at - 1] : 0;
+    return {bytes.data() + begin, cell_end[at] - begin};
+  }
+  float value_of(size_t at) const { return value.empty() ? 1.0F : value[at]; }
+
+  void add_cell(std::string_view text) {
+    bytes.append(text);
+    cell_end.push_back(bytes.size());
+  }
+  void end_token() { token_end.push_back(cell_end.size()); }
+  void end_sentence() { sentence_end.push_back(token_end.size()); }
+};
+
+}  // namespace tagwright

@@ -1,0 +1,68 @@
+#include "unicode.h"
+
+namespace tagwright {
+namespace {
+
+// Characters of one kind, whose lower case is `add` further on.
+struct Class {
+  Kind kind;
+  int32_t add;
+};
+
+#include "unicode_tables.inc"
+
+// c < kUsed
+const Class& class_of(char32_t c) {
+  return kClasses[static_cast<unsigned char>(kClassOf[kBlockOf[c / kBlock] * kBlock + c % kBlock]) - '0'];
+}
+
+}  // namespace
+
+namespace unicode {
+
+Kind kind_of(char32_t c) { return c < kUsed ? class_of(c).kind : Kind::other; }
+
+char32_t lower_of(char32_t c) { return c < kUsed ? c + static_cast<char32_t>(class_of(c).add) : c; }
+
+// Table 3-7 of the Unicode Standard: only the second byte has bounds of its own.
+char32_t next_char(const char*& at, const char* end) {
+  const unsigned char first = *at++;
+  const char32_t alone = 0xDC00 + first;
+  if (first < 0xC2 || first > 0xF4) return alone;
+  const ptrdiff_t more = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
+  if (end - at < more) return alone;
+  const unsigned char second = *at;
+  const unsigned char low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const unsigned char high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (second < low || second > high) return alone;
+  char32_t c = first & (0x3F >> more);
+  for (ptrdiff_t i = 0; i < more; ++i) {
+    if (!continues(at[i])) return alone;
+    c = c << 6 | (at[i] & 0x3F);
+  }
+  at += more;
+  return c;
+}
+
+}  // namespace unicode
+
+void append_utf8(std::string& out, char32_t c) {
+  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };
+  const auto put_rest = [&](int shift) { put(0x80 | (c >> shift & 0x3F)); };
+  if (c < 0x80) return put(c);
+  if (c >= 0xDC80 && c <= 0xDCFF) return put(c - 0xDC00);
+  if ((c >= 0xD800 && c <= 0xDFFF) || c > 0x10FFFF) c = 0xFFFD;
+  if (c < 0x800) {
+    put(0xC0 | c >> 6);
+  } else if (c < 0x10000) {
+    put(0xE0 | c >> 12);
+    put_rest(6);
+  } else {
+    put(0xF0 | c >> 18);
+    put_rest(12);
+    put_rest(6);
+  }
+  put_rest(0);
+}
+
+}  // namespace tagwright

@@ -1,0 +1,87 @@
+// Characters of UTF-8 text: what they are, their lower case, and where they begin and end.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tagwright {
+
+// What a character is, as far as features care.
+enum class Kind : uint8_t {
+  other,        // marks, symbols, spaces, controls, numbers that are no digits
+  upper,        // Lu, Lt
+  lower,        // Ll
+  letter,       // Lo, Lm: letters without case
+  digit,        // Nd
+  punctuation,  // P*
+};
+
+namespace unicode {
+
+constexpr std::array<Kind, 128> ascii_kinds() {
+  std::array<Kind, 128> kinds{};
+  for (char c = 'A'; c <= 'Z'; ++c) kinds[c] = Kind::upper;
+  for (char c = 'a'; c <= 'z'; ++c) kinds[c] = Kind::lower;
+  for (char c = '0'; c <= '9'; ++c) kinds[c] = Kind::digit;
+  for (const char* c = "!\"#%&'()*,-./:;?@[\\]_{}"; *c; ++c) kinds[*c] = Kind::punctuation;
+  return kinds;
+}
+inline constexpr std::array<Kind, 128> kAscii = ascii_kinds();
+
+// The same as below, for characters beyond ASCII.
+Kind kind_of(char32_t c);
+char32_t lower_of(char32_t c);
+char32_t next_char(const char*& at, const char* end);
+
+inline bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+}  // namespace unicode
+
+// `other` also for what is no character.
+inline Kind kind_of(char32_t c) { return c < 128 ? unicode::kAscii[c] : unicode::kind_of(c); }
+
+// The simple lower-case mapping, one character to one; c itself where there is none.
+inline char32_t lower_of(char32_t c) {
+  if (c < 128) return c - U'A' < 26 ? c + 32 : c;
+  return unicode::lower_of(c);
+}
+
+// The next character, advancing `at`; 0 at the end. A byte that is part of none (overlong forms, surrogates and cut
+// characters are none) is taken alone, as U+DC00 + byte, which is how Python's "surrogateescape" writes it.
+inline char32_t next_char(const char*& at, const char* end) {
+  if (at >= end) return 0;
+  if (const unsigned char byte = *at; byte < 128) {
+    ++at;
+    return byte;
+  }
+  return unicode::next_char(at, end);
+}
+
+// Undoes next_char, for any bytes: U+DC80 to U+DCFF become the byte again. Anything else that is no character becomes
+// U+FFFD.
+void append_utf8(std::string& out, char32_t c);
+
+// Where the first n characters end; nullptr where there are fewer. Here every byte but a continuation byte begins a
+// character, as does `begin`.
+inline const char* prefix_end(const char* begin, const char* end, size_t n) {
+  for (; n > 0; --n) {
+    if (begin == end) return nullptr;
+    ++begin;
+    while (begin != end && unicode::continues(*begin)) ++begin;
+  }
+  return begin;
+}
+
+// Where the last n characters begin; nullptr where there are fewer.
+inline const char* suffix_begin(const char* begin, const char* end, size_t n) {
+  for (; n > 0; --n) {
+    if (begin == end) return nullptr;
+    --end;
+    while (begin != end && unicode::continues(*end)) --end;
+  }
+  return end;
+}
+
+}  // namespace tagwright

@@ -1,0 +1,203 @@
+#include "train/perceptron.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tagwright {
+namespace {
+
+// Weights are small whole numbers, so many labellings have the same score; which of them a decoder returns is its
+// own affair. For training not to depend on the decoder, every node has a preference of its own: far too small to
+// outweigh a whole point, frequent labels first, otherwise random. Its last bit is 2^-36, so that sums of whole
+// numbers up to 2^16 and preferences are exact.
+constexpr size_t kTieRows = 61;
+constexpr double kRank = 0x1p-20, kGrain = 0x1p-36;
+
+std::vector<double> tie_preferences(size_t L) {
+  std::vector<double> ties(kTieRows * L);
+  uint64_t state = 0x853c49e6748fea9bU;
+  for (size_t t = 0; t < kTieRows; ++t) {
+    for (size_t y = 0; y < L; ++y) {
+      state ^= state << 13;
+      state ^= state >> 7;
+      state ^= state << 17;
+      const double rank = static_cast<double>(std::min<size_t>(y, 4095));
+      ties[t * L + y] = -rank * kRank - static_cast<double>(state >> 49) * kGrain;
+    }
+  }
+  return ties;
+}
+
+}  // namespace
+
+Perceptron::Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_features, size_t edge_features,
+                       const PerceptronOptions& options)
+    : options_(options), corpus_(std::move(corpus)), labels_(std::move(labels)), ties_(tie_preferences(options.L)) {
+  const size_t L = options_.L;
+  nodes_.reset(node_features);
+  edges_.reset(L);
+  sets_.reset(edge_features);
+  // Beyond this many labels the matrix is left out and only default + exceptions are held.
+  constexpr size_t kMatrix = 8192;
+  if (L <= kMatrix || !options_.sparse_edges) {
+    const std::vector<float> zero(times(L, L), 0.0F);
+    current_ = Edges::dense(L, {zero.data(), nullptr});
+    if (options_.sparse_edges) current_->find_exceptions(1.0);
+  } else {
+    current_ = Edges::sparse(L, 0.0, {}, {}, {});
+  }
+  if (edge_features) current_->add_correction_sets(edge_features);
+  if (options_.all_pairs) return;
+  // The pairs that the corpus has: those of a feature beside each other, so that its row is made once.
+  std::vector<size_t> room(node_features, 0);
+  for (const int32_t id : corpus_.node.id) ++room[static_cast<size_t>(id)];
+  std::vector<size_t> next(node_features);
+  for (size_t f = 0, sum = 0; f < node_features; ++f) {
+    next[f] = sum;
+    sum += room[f];
+  }
+  std::vector<uint16_t> of(corpus_.node.id.size());
+  for (size_t token = 0; token < labels_.size(); ++token)
+    for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at)
+      of[next[static_cast<size_t>(corpus_.node.id[at])]++] = static_cast<uint16_t>(labels_[token]);
+  for (size_t f = 0; f < node_features; ++f) {
+    const auto end = of.begin() + static_cast<ptrdiff_t>(next[f]), begin = end - static_cast<ptrdiff_t>(room[f]);
+    std::sort(begin, end);
+    room[f] = static_cast<size_t>(std::unique(begin, end) - begin);
+  }
+  std::vector<size_t> begins(next);
+  for (size_t f = 0, before = 0; f < node_features; ++f) {
+    begins[f] = before;
+    before = next[f];
+  }
+  nodes_.reset(node_features, room);
+  for (size_t f = 0; f < node_features; ++f)
+    for (size_t q = 0; q < room[f]; ++q) nodes_.find_or_add(f, of[begins[f] + q]);
+  for (size_t s = 0; s < corpus_.sentences(); ++s) {
+    for (size_t token = corpus_.first_token(s) + 1; token < corpus_.sentence_end[s]; ++token) {
+      const int32_t i = labels_[token - 1], j = labels_[token];
+      if (options_.edges) edges_.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
+      for (size_t at = corpus_.edge.begin(token); at < corpus_.edge.end[token]; ++at)
+        sets_.find_or_add(static_cast<size_t>(corpus_.edge.id[at]), Corrections::pair(i, j));
+    }
+  }
+}
+
+void Perceptron::score(size_t first, size_t T, double* nodes) const {
+  const size_t L = options_.L;
+  for (size_t t = 0; t < T; ++t) {
+    double* out = nodes + t * L;
+    const double* ties = ties_.data() + t % kTieRows * L;
+    std::copy(ties, ties + L, out);
+    const size_t begin = corpus_.node.begin(first + t), end = corpus_.node.end[first + t];
+    constexpr size_t kAhead = 4;
+    for (size_t at = begin; at < end; ++at) {
+      if (at + kAhead < end) nodes_.prefetch(static_cast<size_t>(corpus_.node.id[at + kAhead]));
+      const size_t f = static_cast<size_t>(corpus_.node.id[at]), size = nodes_.size(f);
+      const uint16_t* label = nodes_.keys(f).data();
+      const float* weight = nodes_.values<0>(f).data();
+      const double value = corpus_.node.value_of(at);
+      for (size_t q = 0; q < size; ++q) out[label[q]] += weight[q] * value;
+    }
+  }
+}
+
+Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Decoder& decoder, const Options& options) {
+  Seen seen;
+  std::vector<std::vector<int32_t>> on;
+  for (const int32_t s : sentences) {
+    const size_t first = corpus_.first_token(static_cast<size_t>(s));
+    const size_t T = corpus_.sentence_end[static_cast<size_t>(s)] - first;
+    seen.tokens += T;
+    if (T > 0) {
+      arena_.reset();
+      double* nodes = arena_.array<double>(times(T, options_.L));
+      score(first, T, nodes);
+      if (sets_.rows()) {
+        on.assign(T - 1, {});
+        for (size_t t = 1; t < T; ++t)
+          on[t - 1].assign(corpus_.edge.id.begin() + static_cast<ptrdiff_t>(corpus_.edge.begin(first + t)),
+                           corpus_.edge.id.begin() + static_cast<ptrdiff_t>(corpus_.edge.end[first + t]));
+      }
+      const Lattice lattice(*current_, T, {nullptr, nodes}, sets_.rows() ? &on : nullptr);
+      const Answer answer = decoder.decode(lattice, options, arena_);
+      const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
+      size_t errors = 0;
+      for (size_t t = 0; t < T; ++t) errors += predicted[t] != labels_[first + t];
+      seen.errors += errors;
+      seen.wrong_sentences += errors > 0;
+      seen.work.rounds += answer.work.rounds;
+      seen.work.nodes += answer.work.nodes;
+      seen.work.edges += answer.work.edges;
+      if (errors) update(first, T, predicted.data());
+    }
+    ++seen_;
+  }
+  arena_.trim(size_t{64} << 20);
+  return seen;
+}
+
+void Perceptron::update(size_t first, size_t T, const int32_t* predicted) {
+  for (size_t t = 0; t < T; ++t) {
+    const size_t token = first + t;
+    const int32_t right = labels_[token], wrong = predicted[t];
+    if (right != wrong) {
+      change_node(token, right, 1.0F);
+      change_node(token, wrong, -1.0F);
+    }
+    if (t == 0 || (right == wrong && labels_[token - 1] == predicted[t - 1])) continue;
+    change_edge(token, labels_[token - 1], right, 1.0F);
+    change_edge(token, predicted[t - 1], wrong, -1.0F);
+  }
+}
+
+// The entry, its weight and u changed; kAbsent where it is none and none may be made.
+template <class AnyRows, class Key>
+size_t Perceptron::touch(AnyRows& rows, size_t row, Key key, double by) {
+  const size_t entry = options_.all_pairs ? rows.find_or_add(row, key) : rows.find(row, key);
+  if (entry == AnyRows::kAbsent) return entry;
+  rows.template at<0>(entry) += static_cast<float>(by);
+  rows.template at<1>(entry) += seen_ * by;
+  return entry;
+}
+
+void Perceptron::change_node(size_t token, int32_t label, float by) {
+  for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at)
+    touch(nodes_, static_cast<size_t>(corpus_.node.id[at]), static_cast<uint16_t>(label),
+          static_cast<double>(by) * corpus_.node.value_of(at));
+}
+
+void Perceptron::change_edge(size_t token, int32_t i, int32_t j, float by) {
+  const size_t from = static_cast<size_t>(i), to = static_cast<size_t>(j);
+  if (options_.edges) {
+    const size_t entry = touch(edges_, from, static_cast<uint16_t>(j), by);
+    if (entry != Rows::kAbsent) current_->change(from, to, edges_.at<0>(entry));
+  }
+  for (size_t at = corpus_.edge.begin(token); at < corpus_.edge.end[token]; ++at) {
+    const size_t set = static_cast<size_t>(corpus_.edge.id[at]);
+    const size_t entry = touch(sets_, set, Corrections::pair(i, j), by);
+    if (entry != PairRows::kAbsent) current_->change_correction(set, from, to, sets_.at<0>(entry));
+  }
+}
+
+void Perceptron::set_node(size_t feature, size_t label, float weight, double sum) {
+  const size_t entry = nodes_.find_or_add(feature, static_cast<uint16_t>(label));
+  nodes_.at<0>(entry) = weight;
+  nodes_.at<1>(entry) = sum;
+}
+
+void Perceptron::set_edge(size_t i, size_t j, float weight, double sum) {
+  const size_t entry = edges_.find_or_add(i, static_cast<uint16_t>(j));
+  edges_.at<0>(entry) = weight;
+  edges_.at<1>(entry) = sum;
+  current_->change(i, j, weight);
+}
+
+void Perceptron::set_pair(size_t set, size_t i, size_t j, float weight, double sum) {
+  const size_t entry = sets_.find_or_add(set, Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)));
+  sets_.at<0>(entry) = weight;
+  sets_.at<1>(entry) = sum;
+  current_->change_correction(set, i, j, weight);
+}
+
+}  // namespace tagwright

@@ -1,0 +1,220 @@
+"""Templates: CRF++'s template files with macros of our own, and presets after the papers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from tagwright import _core
+from tagwright.data import word_list
+
+__all__ = ["PRESETS", "Features", "TemplateError"]
+
+MACROS = ("x", "lower", "prefix", "suffix", "shape", "digit", "capital", "punct", "in")
+"""The macros, in the order of `Macro` in cpp/features/templates.h."""
+
+_FARTHEST, _MOST_COLUMNS, _LONGEST_AFFIX = 1000, 10_000, 1000
+
+_PERCENT = re.compile(r"%(?:%|([A-Za-z_]\w*)\[([^\]]*)\])?")
+
+_WORDS = """
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+"""
+
+_AFFIXES = "".join(
+    f"U1{n}:%prefix[0,0,{n}]\nU2{n}:%suffix[0,0,{n}]\n" for n in range(1, 5)
+)
+
+_FORM = """
+U30:%capital[0,0]
+U31:%digit[0,0]
+U32:%punct[0,0]
+"""
+
+_LISTS = """
+U70:%in[0,0,*]
+U71:%in[-1,0,*]/%in[0,0,*]
+U72:%in[0,0,*]/%in[1,0,*]
+"""
+
+PRESETS: dict[str, str] = {
+    "pos": _WORDS + _AFFIXES + _FORM + "B\n",
+    "chunk": _WORDS + _AFFIXES + _FORM + "B\n",
+    "ner": _WORDS + _AFFIXES + _FORM + _LISTS + "B\n",
+    "supertag": _WORDS + _AFFIXES + _FORM + "B\n",
+    "query": _WORDS + _AFFIXES + _FORM + _LISTS + "B\n",
+    "g2p": "B\n",
+    "cws": "B\n",
+}
+
+
+class TemplateError(ValueError):
+    """A template that cannot be read; the message names its file, line and column."""
+
+
+class View(NamedTuple):
+    """What a macro shows of each token: the macro's number, the column, and its number of characters or list."""
+
+    macro: int
+    column: int
+    n: int
+
+
+class Part(NamedTuple):
+    """A piece of a template: text, then the view at a token so many rows away (view -1: none)."""
+
+    literal: str
+    view: int
+    row: int
+
+
+class Features:
+    """Templates, read and checked.
+
+    Args:
+        source: a preset's name, the path of a template file, or templates themselves (text with a line break in it).
+        lists: word lists for ``%in[row,col,name]``: name -> entries, or the path of a file with one entry a line.
+
+    """
+
+    def __init__(self, source: str | os.PathLike[str], lists: Mapping[str, object] | None = None) -> None:
+        """Read the templates and the word lists they name."""
+        given = {name: _entries(name, entries) for name, entries in (lists or {}).items()}
+        self.name, self.text = _templates(source)
+        self._views: dict[View, int] = {}
+        self._list_names: list[str] = []
+        self._given = given
+        self._plain_edges = False
+        self.templates: list[tuple[bool, list[Part]]] = []
+        for number, line in enumerate(self.text.split("\n"), 1):
+            self._read(line.rstrip("\r"), number)
+        if not self.templates and not self._plain_edges:
+            raise TemplateError(f"{self.name}: no template in it; a line such as U00:%x[0,0] is one")
+        self.lists = {name: given[name] for name in self._list_names}
+
+    @property
+    def edges(self) -> bool:
+        """Whether there is a plain `B`: weights for pairs of labels."""
+        return self._plain_edges
+
+    @property
+    def columns(self) -> int:
+        """How many columns a token must have."""
+        return max((view.column + 1 for view in self._views), default=0)
+
+    @cached_property
+    def core(self) -> _core.Templates:
+        """The templates as the core takes them."""
+        lists = [self.lists[name] for name in self._list_names]
+        return _core.Templates.make([tuple(view) for view in self._views], self.templates, lists)
+
+    def word_prefix(self) -> str | None:
+        """What stands before the word in the name of the feature that is the word itself; None where there is none."""
+        word = self._views.get(View(0, 0, 0))
+        for edge, parts in self.templates:
+            if not edge and word is not None and [p[1:] for p in parts] == [(word, 0)]:
+                return parts[0].literal
+        return None
+
+    def _read(self, line: str, number: int) -> None:
+        if not line.strip() or line.startswith("#"):
+            return
+        if line[0] not in "UB":
+            raise self._error(number, 1, f"a template begins with U (for labels) or B (for edges), not {line[0]!r}")
+        names = _STAR.findall(line)
+        if names:
+            # One template for every word list there is.
+            for name in self._given:
+                self._read(_STAR.sub(rf"\g<1>{name}]", line) + f"@{name}", number)
+            return
+        parts = self._parts(line, number)
+        if line[0] == "B" and all(part.view < 0 for part in parts):
+            self._plain_edges = True
+            return
+        self.templates.append((line[0] == "B", parts))
+
+    def _parts(self, line: str, number: int) -> list[Part]:
+        parts: list[Part] = []
+        literal, at = "", 0
+        for found in _PERCENT.finditer(line):
+            literal += line[at : found.start()]
+            at = found.end()
+            column = found.start() + 1
+            if found.group() == "%%":
+                literal += "%"
+            elif found.group(1) is None:
+                raise self._error(number, column, "% begins a macro such as %x[0,0]; for the character itself write %%")
+            else:
+                view, row = self._macro(found.group(1), found.group(2), number, column)
+                parts.append(Part(literal, self._views.setdefault(view, len(self._views)), row))
+                literal = ""
+        literal += line[at:]
+        if literal:
+            parts.append(Part(literal, -1, 0))
+        return parts
+
+    def _macro(self, name: str, inside: str, number: int, column: int) -> tuple[View, int]:
+        if name not in MACROS:
+            raise self._error(number, column, f"no macro %{name}; there are {', '.join('%' + m for m in MACROS)}")
+        arguments = [part.strip() for part in inside.split(",")]
+        wanted = ["row", "column"] + {"prefix": ["length"], "suffix": ["length"], "in": ["list"]}.get(name, [])
+        if len(arguments) != len(wanted):
+            raise self._error(number, column, f"%{name} is written %{name}[{','.join(wanted)}], not %{name}[{inside}]")
+        numbers = []
+        for what, text in zip(wanted, arguments, strict=True):
+            if what == "list":
+                numbers.append(self._list(text, number, column))
+                continue
+            low, high = {"row": (-_FARTHEST, _FARTHEST), "column": (0, _MOST_COLUMNS), "length": (1, _LONGEST_AFFIX)}[what]
+            if not re.fullmatch(r"[+-]?[0-9]{1,6}", text) or not low <= int(text) <= high:
+                raise self._error(number, column, f"{what} must be a whole number from {low} to {high}, not {text!r}")
+            numbers.append(int(text))
+        return View(MACROS.index(name), numbers[1], numbers[2] if len(numbers) > 2 else 0), numbers[0]
+
+    def _list(self, name: str, number: int, column: int) -> int:
+        if name not in self._given:
+            there = f"; there are {', '.join(sorted(self._given))}" if self._given else "; give it with lists= or --list"
+            raise self._error(number, column, f"no word list named {name!r}{there}")
+        if name not in self._list_names:
+            self._list_names.append(name)
+        return self._list_names.index(name)
+
+    def _error(self, line: int, column: int, message: str) -> TemplateError:
+        return TemplateError(f"{self.name}:{line}:{column}: {message}")
+
+
+_STAR = re.compile(r"(%in\[[^\],]*,[^\],]*,\s*)\*\s*\]")
+
+
+def _templates(source: str | os.PathLike[str]) -> tuple[str, str]:
+    """Name and text of templates."""
+    if isinstance(source, str) and "\n" in source:
+        return "templates", source
+    if isinstance(source, str) and source in PRESETS:
+        return source, PRESETS[source]
+    path = Path(source)
+    if not path.is_file():
+        raise TemplateError(f"no preset and no template file named {str(source)!r}; presets: {', '.join(PRESETS)}")
+    try:
+        return str(path), path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise TemplateError(f"{path}:{line}: not UTF-8") from None
+
+
+def _entries(name: str, entries: object) -> list[str]:
+    if isinstance(entries, str | os.PathLike):
+        return word_list(entries)
+    if isinstance(entries, Sequence) and all(isinstance(entry, str) for entry in entries):
+        return list(entries)
+    raise ValueError(f"word list {name!r} must be a list of strings or the path of a file, not {type(entries).__name__}")
