@@ -475,7 +475,7 @@ void bind_models(nb::module_& m) {
       .def_static("from_ready", &text_from_ready, "X"_a)
       .def_prop_ro("sentences", &Text::sentences)
       .def_prop_ro("tokens", &Text::tokens)
-      .def_prop_ro("lengths", [](const Text& text) {
+      .def("lengths", [](const Text& text) {
         std::vector<int64_t> lengths(text.sentences());
         for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = static_cast<int64_t>(text.length(s));
         return array_of(std::move(lengths));

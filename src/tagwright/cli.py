@@ -1,24 +1,321 @@
-"""The command line: `tagwright decoders` and `tagwright demo`."""
+"""The command line: `tagwright train | tag | eval | info | decoders | demo`."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from tagwright import __version__, demo
+from tagwright import __version__, data, demo
 from tagwright import decoders as decoder_rows
+from tagwright.decoder import parse_decoder
+from tagwright.model import Model, load
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class OneLine(click.Group):
+    """A group whose errors are one line on standard error and exit code 2, and that minds neither pipes nor Ctrl-C."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command."""
+        kwargs["standalone_mode"] = False
+        try:
+            super().main(*args, **kwargs)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever reads has had enough (`tagwright tag ... | head`). What is still in the buffer goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (click.Abort, KeyboardInterrupt):
+            _fail("interrupted", 130)
+        except click.exceptions.Exit as stop:
+            sys.exit(stop.exit_code)
+        except click.ClickException as error:
+            _fail(error.format_message())
+        except OSError as error:
+            _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        except (ValueError, MemoryError) as error:
+            _fail(str(error) or "out of memory")
+
+
+def _fail(message: str, code: int = 2) -> None:
+    click.echo("Error: " + " ".join(message.split()), err=True)
+    sys.exit(code)
+
+
+def _known_decoder(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        parse_decoder(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
+
+
+AT_LEAST_ONE = click.IntRange(1)
+FILE = click.Path(dir_okay=False)
+
+
+def decoder_option(text: str) -> Callable[[Command], Command]:
+    """Add --decoder."""
+    return click.option("--decoder", callback=_known_decoder, default="auto", show_default=True, help=text)
+
+
+def reading(command: Command) -> Command:
+    """Add the options that say how a file is read."""
+    for option in (
+        click.option("--comments", is_flag=True, help="Lines that start with '# ' are comments, not tokens."),
+        click.option(
+            "--format", type=click.Choice(data.FORMATS), default="auto", show_default=True, help="Of the file."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def tagging(command: Command) -> Command:
+    """Add the options that say how sentences are tagged."""
+    for option in (
+        click.option("--threads", type=AT_LEAST_ONE, default=1, show_default=True, help="Over sentences."),
+        click.option(
+            "--decoder", type=DecoderName(), default="auto", show_default=True, help="See tagwright decoders."
+        ),
+        click.option("-m", "--model", "model_path", type=FILE, help="A trained model; without it, English POS tags."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tagwright")
 def main() -> None:
-    """Label sequences with hundreds to thousands of labels: the exact best labelling, or the exact k best."""
+    """Label sequences with hundreds to thousands of labels: the exact best labelling, or the exact k best.
+
+    \b
+    Example:
+      echo "Would service be voluntary or compulsory ?" | tagwright tag
+    """
+
+
+@main.command()
+@click.argument("corpus", type=click.Path(dir_okay=False, allow_dash=True))
+@click.argument("model", type=FILE)
+@click.option("-l", "--label", default="last", show_default=True, help="Column, or columns as in 2+3; upos+feats.")
+@click.option("-f", "--features", default="pos", show_default=True, help="A preset or a template file.")
+@click.option("--list", "lists", multiple=True, metavar="NAME=FILE", help="A word list for %in[row,col,NAME].")
+@click.option("--learner", type=click.Choice(["perceptron", "hmm"]), default="perceptron", show_default=True)
+@click.option("-e", "--epochs", type=AT_LEAST_ONE, default=10, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the order of sentences.")
+@click.option("--min-count", type=AT_LEAST_ONE, default=1, show_default=True, help="Leave rarer features out.")
+@click.option("--pairs", type=click.Choice(["touched", "observed"]), default="touched", show_default=True)
+@click.option("--dev", type=FILE, help="Measure accuracy on this file after each epoch.")
+@click.option("--patience", type=AT_LEAST_ONE, help="Stop when so many epochs were no better on --dev; keep the best.")
+@click.option("--checkpoint", type=FILE, help="Written after each epoch; if it is there, go on from it.")
+@click.option("--warm-start", type=FILE, help="Go on from this model's weights.")
+@decoder_option("Used in training; see tagwright decoders.")
+@click.option("--threads", type=AT_LEAST_ONE, default=1, show_default=True, help="For feature extraction.")
+@reading
+def train(corpus: str, model: str, **options: Any) -> None:
+    """Train a model on CORPUS and write it to MODEL.
+
+    CORPUS has one token a line, its label in the last column, and a blank line between sentences; or it is CoNLL-U.
+
+    \b
+    Example:
+      tagwright train train.txt.xz pos.safetensors --features pos --dev dev.txt.xz
+      tagwright train train.txt joint.safetensors --label 2+3 --features chunk
+      tagwright train en.conllu morph.safetensors --label upos+feats
+    """
+    if not Path(model).absolute().parent.is_dir():
+        raise click.ClickException(f"{model}: no such folder to write to")
+    read = {name: options.pop(name) for name in ("format", "label", "comments")}
+    dev_path = options.pop("dev")
+    began = time.perf_counter()
+    X, y = data.read(corpus, **read)
+    dev = data.read(dev_path, **read) if dev_path else None
+    learner = _learner(options)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UserWarning)
+        learner.fit(X, y) if dev is None else learner.fit(X, y, dev=dev)
+    for warning in said:
+        click.echo(f"Warning: {warning.message}", err=True)
+    made: Model = learner.model_
+    made.facts["data"] = read
+    made.save(model)
+    rows = [
+        ["sentences", f"{len(X):,}"],
+        ["tokens", f"{sum(map(len, X)):,}"],
+        ["labels", f"{len(made.labels):,}"],
+        ["features", f"{len(made.arrays['rows.end']):,}"],
+        ["weights", f"{len(made.arrays['rows.weight']) + len(made.arrays['edges.score']):,}"],
+        ["file", f"{os.path.getsize(model) / 1e6:,.1f} MB"],
+        ["time", f"{time.perf_counter() - began:.1f} s"],
+    ]
+    history = getattr(learner, "history_", [])
+    if history:
+        rows.append(["training error", f"{history[-1]['error']:.2%}"])
+        if dev:
+            rows.append(["dev accuracy", f"{history[made.facts['epochs_done'] - 1]['dev']:.2%}"])
+    elif dev:
+        rows.append(["dev accuracy", f"{learner.score(*dev):.2%}"])
+    click.echo(demo.table([model, ""], rows))
+
+
+def _learner(options: dict[str, Any]) -> Any:
+    kind = options.pop("learner")
+    lists = {}
+    for given in options.pop("lists"):
+        name, equals, path = given.partition("=")
+        if not equals or not name:
+            raise click.ClickException(f"--list {given}: write NAME=FILE")
+        lists[name] = path
+    if kind == "hmm":
+        from tagwright.hmm import HMM
+
+        return HMM(decoder=options["decoder"], threads=options["threads"])
+    from tagwright.perceptron import Perceptron
+
+    options["warm_start"] = options["warm_start"] or False
+    return Perceptron(lists=lists, **options)
+
+
+@main.command()
+@click.argument("source", metavar="[INPUT]", default="-", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("-k", type=AT_LEAST_ONE, default=1, show_default=True, help="How many labellings, with their scores.")
+@click.option("-o", "--output", type=FILE, help="Write here; standard output without it.")
+@tagging
+@reading
+def tag(
+    source: str, k: int, output: str | None, model_path: str | None, decoder: str, threads: int, **read: Any
+) -> None:
+    """Tag INPUT (standard input without it): each line comes back with its label as another column.
+
+    INPUT has one token a line, or is CoNLL-U, or plain text with a sentence a line. With -k each labelling has a line
+    '# rank score' before it, as CRF++ writes it.
+
+    \b
+    Example:
+      echo "Would service be voluntary or compulsory ?" | tagwright tag -k 5
+      tagwright tag -m pos.safetensors --threads 2 test.txt.xz -o tagged.txt
+    """
+    model = _model(model_path)
+    out = _tagged(model, source, k, decoder, threads, read)
+    if output is None:
+        for text in out:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        return
+    beside = f"{output}.part"
+    with open(beside, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(out)
+    os.replace(beside, output)
+
+
+def _tagged(model: Model, source: str, k: int, decoder: str, threads: int, read: dict[str, Any]) -> Iterator[str]:
+    """Text of the sentences of each batch, tagged."""
+    label = model.facts.get("data", {}).get("label")
+    if read["format"] == "conllu" or data.is_conllu(source):
+        read = {**read, "label": label}
+    for batch in data.batches(source, columns=model.columns, empty_ok=source == "-", **read):
+        X = _rows(model, source, batch)
+        found = model.tag_kbest(X, k, decoder, threads)
+        pieces = []
+        for sentence, taggings in zip(batch, found, strict=True):
+            for rank, tagging in enumerate(taggings):
+                if k > 1:
+                    pieces.append(f"# {rank} {tagging.score:.6f}\n")
+                pieces.append(data.text(sentence, tagging.labels))
+        yield "".join(pieces)
+
+
+def _rows(model: Model, source: str, batch: Sequence[data.Sentence]) -> list[list[list[str]]]:
+    """The tokens of a batch, once it is clear that they have the columns that the model reads."""
+    width = len(batch[0].rows[0])
+    if width < model.columns:
+        name, line = data.name_of(source), batch[0].first + batch[0].at[0]
+        raise data.DataError(f"{name}:{line}: {width} column(s), but the model reads {model.columns}")
+    return [sentence.rows for sentence in batch]
+
+
+def _model(path: str | None) -> Model:
+    model = load(path)
+    if model.features is None:
+        raise click.ClickException(f"{path}: a model of ready-made features, which files do not have; use it in Python")
+    return model
+
+
+@main.command("eval")
+@click.argument("source", metavar="GOLD", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("-l", "--label", help="Where the right label is; without it, as in training.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--most", type=AT_LEAST_ONE, default=20, show_default=True, help="Labels that are listed.")
+@tagging
+@reading
+def evaluate(
+    source: str,
+    label: str | None,
+    as_json: bool,
+    most: int,
+    model_path: str | None,
+    decoder: str,
+    threads: int,
+    **read: Any,
+) -> None:
+    """Tag GOLD and compare with the labels it has: accuracy, per-label and span F1, confusions.
+
+    \b
+    Example:
+      tagwright eval -m pos.safetensors test.txt.xz
+      tagwright eval -m pos.safetensors test.txt.xz --json
+    """
+    from tagwright.evaluate import evaluate as compare
+
+    model = _model(model_path)
+    read["label"] = label or model.facts.get("data", {}).get("label", "last")
+    gold: list[list[str]] = []
+    predicted: list[list[str]] = []
+    known: list[list[bool]] = []
+    for batch in data.batches(source, columns=model.columns, **read):
+        X = _rows(model, source, batch)
+        predicted += model.tag_batch(X, decoder, threads)
+        for sentence in batch:
+            gold.append(sentence.labels or [])
+            known.append([bool(model.knows(row[0])) for row in sentence.rows])
+    tells = model.knows("") is not None
+    result = compare(gold, predicted, known if tells else None)
+    click.echo(json.dumps(result.as_dict(), ensure_ascii=False) if as_json else result.table(most))
+
+
+@main.command()
+@click.argument("model", type=FILE, required=False)
+@click.option("--labels", type=AT_LEAST_ONE, default=8, show_default=True, help="How many labels are shown.")
+@click.option("--most", type=AT_LEAST_ONE, default=5, show_default=True, help="Features a label, and edges.")
+def info(model: str | None, labels: int, most: int) -> None:
+    """Say what MODEL is (without it, the English one that comes along): sizes, strongest features and edges.
+
+    \b
+    Example:
+      tagwright info pos.safetensors
+    """
+    from tagwright.info import describe
+
+    click.echo(describe(load(model), labels, most))
 
 
 @main.command()
 def decoders() -> None:
-    """List every decoder: its paper, whether it is exact, whether it gives k paths."""
+    """List every decoder: its paper, whether it is exact, whether it gives k paths.
+
+    \b
+    Example:
+      tagwright decoders
+    """
     rows = [[row.name, "yes" if row.exact else "no", "yes" if row.kbest else "no", row.paper] for row in decoder_rows()]
     width = max(len(row[3]) for row in rows)
     click.echo(
@@ -32,6 +329,12 @@ def decoders() -> None:
 @click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many paths.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the random lattice.")
 def demo_command(L: int, T: int, k: int, seed: int) -> None:
-    """Decode a model-like lattice, dense and iterative, and show paths, times and work."""
+    """Tag a few English sentences, best and k best; then decode a lattice of 3,000 labels, dense and iterative.
+
+    \b
+    Example:
+      tagwright demo --labels 1000
+    """
+    demo.sentences(load(), k, echo=click.echo)
     if not demo.run(L, T, k, seed, echo=click.echo):
-        sys.exit("the decoders disagree: please report this with the output above")
+        raise click.ClickException("the decoders disagree: please report this with the output above")

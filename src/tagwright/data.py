@@ -84,7 +84,7 @@ def batches(
     if format not in FORMATS:
         raise ValueError(f"format {format!r}: use one of {', '.join(FORMATS)}")
     name = name_of(source)
-    if format == "auto" and re.search(r"\.conll-?u(\.gz|\.xz)?$", name.lower()):
+    if format == "auto" and is_conllu(source):
         format = "conllu"
     form: Form | None = None
     held: list[str] = []
@@ -177,6 +177,11 @@ def name_of(source: Source) -> str:
         return "<stdin>" if path == "-" else path
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else "<stream>"
+
+
+def is_conllu(source: Source) -> bool:
+    """Whether the name of a file says that it is CoNLL-U."""
+    return re.search(r"\.conll-?u(\.gz|\.xz)?$", name_of(source).lower()) is not None
 
 
 def chunks(source: Source, name: str) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""A lattice that looks like a real model's, and two exact decoders on it: what `tagwright demo` shows."""
+"""What `tagwright demo` shows: a few sentences tagged, and two exact decoders on a lattice like a real model's."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from tagwright.decoder import IterativeViterbiAStar, ViterbiAStar
 from tagwright.decoding import Decoding, Edges, decode
+from tagwright.model import Model
 
-__all__ = ["model_like", "run", "table"]
+__all__ = ["model_like", "run", "sentences", "table"]
 
 SHOWN = 20  # labels of a path that are printed
 
@@ -70,6 +71,27 @@ def timed(decoding: Callable[[], Decoding], repeats: int) -> Timed:
         found = decoding()
         best = min(best, time.perf_counter() - began)
     return Timed(found, best)
+
+
+SENTENCES = (
+    "Would service be voluntary or compulsory ?",
+    "Time flies like an arrow , fruit flies like a banana .",
+    "They can fish because the boats that they saw left .",
+)
+
+
+def sentences(model: Model, k: int = 5, echo: Callable[[str], None] = print) -> None:
+    """Tag a few sentences: best labelling, then the k best."""
+    split = [sentence.split() for sentence in SENTENCES]
+    for tokens, taggings in zip(split, model.tag_kbest(split, k), strict=True):
+        ranks = [str(r + 1) for r in range(len(taggings))]
+        lines = [["", *tokens], *([rank, *tagging.labels] for rank, tagging in zip(ranks, taggings, strict=True))]
+        widths = [max(len(line[c]) for line in lines) for c in range(len(tokens) + 1)]
+        scores = ["score", *(f"{tagging.score:.2f}" for tagging in taggings)]
+        for line, score in zip(lines, scores, strict=True):
+            cells = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            echo(f"{cells}  {score.rjust(max(map(len, scores)))}")
+        echo("")
 
 
 def run(L: int = 3000, T: int = 20, k: int = 5, seed: int = 0, echo: Callable[[str], None] = print) -> bool:

@@ -17,7 +17,10 @@ __all__ = ["PRESETS", "Features", "TemplateError"]
 MACROS = ("x", "lower", "prefix", "suffix", "shape", "digit", "capital", "punct", "in")
 """The macros, in the order of `Macro` in cpp/features/templates.h."""
 
-_FARTHEST, _MOST_COLUMNS, _LONGEST_AFFIX = 1000, 10_000, 1000
+_MORE = {"prefix": ("length",), "suffix": ("length",), "in": ("list",)}
+"""What a macro takes behind row and column."""
+
+_LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, 1000)}
 
 _PERCENT = re.compile(r"%(?:%|([A-Za-z_]\w*)\[([^\]]*)\])?")
 
@@ -31,9 +34,7 @@ U05:%x[-1,0]/%x[0,0]
 U06:%x[0,0]/%x[1,0]
 """
 
-_AFFIXES = "".join(
-    f"U1{n}:%prefix[0,0,{n}]\nU2{n}:%suffix[0,0,{n}]\n" for n in range(1, 5)
-)
+_AFFIXES = "".join(f"U1{n}:%prefix[0,0,{n}]\nU2{n}:%suffix[0,0,{n}]\n" for n in range(1, 5))
 
 _FORM = """
 U30:%capital[0,0]
@@ -102,6 +103,13 @@ class Features:
             raise TemplateError(f"{self.name}: no template in it; a line such as U00:%x[0,0] is one")
         self.lists = {name: given[name] for name in self._list_names}
 
+    @classmethod
+    def restored(cls, text: str, lists: Mapping[str, list[str]]) -> Features:
+        """Templates as a model keeps them: always text, never a name."""
+        made = cls(text if "\n" in text else text + "\n", lists)
+        made.text = text
+        return made
+
     @property
     def edges(self) -> bool:
         """Whether there is a plain `B`: weights for pairs of labels."""
@@ -116,7 +124,7 @@ class Features:
     def core(self) -> _core.Templates:
         """The templates as the core takes them."""
         lists = [self.lists[name] for name in self._list_names]
-        return _core.Templates.make([tuple(view) for view in self._views], self.templates, lists)
+        return _core.Templates.make(list(self._views), self.templates, lists)
 
     def word_prefix(self) -> str | None:
         """What stands before the word in the name of the feature that is the word itself; None where there is none."""
@@ -167,7 +175,7 @@ class Features:
         if name not in MACROS:
             raise self._error(number, column, f"no macro %{name}; there are {', '.join('%' + m for m in MACROS)}")
         arguments = [part.strip() for part in inside.split(",")]
-        wanted = ["row", "column"] + {"prefix": ["length"], "suffix": ["length"], "in": ["list"]}.get(name, [])
+        wanted = ["row", "column", *_MORE.get(name, ())]
         if len(arguments) != len(wanted):
             raise self._error(number, column, f"%{name} is written %{name}[{','.join(wanted)}], not %{name}[{inside}]")
         numbers = []
@@ -175,7 +183,9 @@ class Features:
             if what == "list":
                 numbers.append(self._list(text, number, column))
                 continue
-            low, high = {"row": (-_FARTHEST, _FARTHEST), "column": (0, _MOST_COLUMNS), "length": (1, _LONGEST_AFFIX)}[what]
+            low, high = {"row": (-_FARTHEST, _FARTHEST), "column": (0, _MOST_COLUMNS), "length": (1, _LONGEST_AFFIX)}[
+                what
+            ]
             if not re.fullmatch(r"[+-]?[0-9]{1,6}", text) or not low <= int(text) <= high:
                 raise self._error(number, column, f"{what} must be a whole number from {low} to {high}, not {text!r}")
             numbers.append(int(text))
@@ -183,7 +193,9 @@ class Features:
 
     def _list(self, name: str, number: int, column: int) -> int:
         if name not in self._given:
-            there = f"; there are {', '.join(sorted(self._given))}" if self._given else "; give it with lists= or --list"
+            there = (
+                f"; there are {', '.join(sorted(self._given))}" if self._given else "; give it with lists= or --list"
+            )
             raise self._error(number, column, f"no word list named {name!r}{there}")
         if name not in self._list_names:
             self._list_names.append(name)
@@ -217,4 +229,6 @@ def _entries(name: str, entries: object) -> list[str]:
         return word_list(entries)
     if isinstance(entries, Sequence) and all(isinstance(entry, str) for entry in entries):
         return list(entries)
-    raise ValueError(f"word list {name!r} must be a list of strings or the path of a file, not {type(entries).__name__}")
+    raise ValueError(
+        f"word list {name!r} must be a list of strings or the path of a file, not {type(entries).__name__}"
+    )

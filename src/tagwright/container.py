@@ -1,0 +1,105 @@
+"""One safetensors file: arrays, what they mean as JSON, and a digest of both. Read by memory map."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core
+
+__all__ = ["ModelError", "read", "write"]
+
+FORMAT = 1
+"""Of the file; raised when an older tagwright could not read it rightly."""
+
+_DTYPES = {"U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I32": "<i4", "F32": "<f4", "F64": "<f8"}
+_LONGEST_HEADER = 100_000_000  # safetensors' own limit
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class ModelError(ValueError):
+    """A file that is no model, or a damaged one."""
+
+
+def write(path: str | os.PathLike[str], arrays: Arrays, meta: dict[str, Any]) -> None:
+    """Write arrays and their meaning beside `path`, then rename: a reader sees the old file or the new one, whole."""
+    from safetensors.numpy import save_file
+
+    text = json.dumps(meta, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        save_file(arrays, beside, {"tagwright": text, "digest": _digest(text, arrays)})
+        with open(beside, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
+    """Map a file: its arrays, which are read-only and shared with other readers, and their meaning.
+
+    Raises:
+        ModelError: for a file that is cut, altered, of a newer format, or none of ours.
+
+    """
+    name = os.fspath(path)
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < 8:
+            raise ModelError(f"{name}: not a tagwright model ({size} bytes)")
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    length = int.from_bytes(mapped[:8], "little")
+    if length > _LONGEST_HEADER:
+        raise ModelError(f"{name}: not a tagwright model (no safetensors header)")
+    if 8 + length > size:
+        raise ModelError(f"{name}: cut short, or not a tagwright model; get or train it again")
+    try:
+        header = json.loads(mapped[8 : 8 + length].decode("utf-8"))
+        described = header.pop("__metadata__")
+        text, digest = described["tagwright"], described["digest"]
+        meta = json.loads(text)
+        form = meta["format"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ModelError(f"{name}: not a tagwright model (a safetensors file of another kind, or damaged)") from None
+    if form != FORMAT:
+        raise ModelError(f"{name}: written in format {form!r}, but this tagwright reads {FORMAT}; install a newer one")
+    arrays = _arrays(name, mapped, 8 + length, header)
+    if digest != _digest(text, arrays):
+        raise ModelError(f"{name}: altered or damaged (its digest does not fit); get or train it again")
+    return arrays, meta
+
+
+def _arrays(name: str, mapped: mmap.mmap, data: int, header: dict[str, Any]) -> Arrays:
+    arrays = {}
+    for key, entry in header.items():
+        try:
+            dtype = np.dtype(_DTYPES[entry["dtype"]])
+            (count,) = (int(n) for n in entry["shape"])
+            begin, end = (int(n) for n in entry["data_offsets"])
+        except (KeyError, TypeError, ValueError):
+            raise ModelError(f"{name}: damaged (array {key!r} is not described rightly)") from None
+        if begin < 0 or count < 0 or end - begin != count * dtype.itemsize or data + end > len(mapped):
+            raise ModelError(f"{name}: cut short or damaged (array {key!r} ends beyond the file); get it again")
+        array: npt.NDArray[Any] = np.frombuffer(mapped, dtype, count, data + begin) if count else np.empty(0, dtype)
+        arrays[key] = array if array.flags.aligned else array.copy()
+    return arrays
+
+
+def _digest(text: str, arrays: Arrays) -> str:
+    names = sorted(arrays)
+    form = json.dumps([text, [[key, arrays[key].dtype.str, len(arrays[key])] for key in names]])
+    return _core.digest([np.frombuffer(form.encode(), np.uint8), *(arrays[key] for key in names)])

@@ -1,0 +1,74 @@
+"""What a model is, for people: `tagwright info`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tagwright.demo import table
+from tagwright.model import Model
+
+__all__ = ["describe"]
+
+
+def describe(model: Model, labels: int = 8, most: int = 5) -> str:
+    """Say what a model is, its sizes, the strongest features of its first labels, and its strongest edges."""
+    parts = [table(["model", ""], _summary(model)), _strongest(model, labels, most), _edges(model, most)]
+    if model.features:
+        lines = [line for line in model.features.text.split("\n") if line.strip() and not line.startswith("#")]
+        parts.insert(1, "templates: " + "  ".join(lines))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _summary(model: Model) -> list[list[str]]:
+    facts, arrays = model.facts, model.arrays
+    size = sum(array.nbytes for array in arrays.values())
+    rows = [
+        ["learner", str(facts.get("learner", "?"))],
+        ["labels", f"{len(model.labels):,}"],
+        ["features", f"{len(arrays['rows.end']):,}"],
+        ["weights", f"{len(arrays['rows.weight']):,}"],
+        ["edges", f"{len(arrays['edges.score']):,} of {len(model.labels) ** 2:,}"],
+    ]
+    if "corrections.set" in arrays:
+        rows.append(["token-dependent edges", f"{len(arrays['corrections.set']):,}"])
+    rows.append(["size", f"{size / 1e6:,.1f} MB"])
+    if "sentences" in facts:
+        rows.append(["trained on", f"{facts['sentences']:,} sentences, {facts['tokens']:,} tokens"])
+    for name in ("epochs_done", "version", "attribution"):
+        if name in facts:
+            rows.append([name.replace("_", " "), str(facts[name])])
+    told: dict[str, Any] = {**facts.get("options", {}), **facts.get("data", {})}
+    return rows + [[name.replace("_", " "), str(value)] for name, value in told.items() if value is not None]
+
+
+def _strongest(model: Model, labels: int, most: int) -> str:
+    """Give a table of the features with the largest weights of each of the first labels."""
+    arrays = model.arrays
+    ends, text = arrays["names.ends"], arrays["names.bytes"]
+    rows = []
+    for number, name in enumerate(model.labels[:labels]):
+        mine = np.flatnonzero(arrays["rows.label"] == number)
+        best = mine[np.argsort(-arrays["rows.weight"][mine], kind="stable")[:most]]
+        for rank, entry in enumerate(best):
+            feature = int(np.searchsorted(arrays["rows.end"], entry, side="right"))
+            begin = int(ends[feature - 1]) if feature else 0
+            shown = text[begin : int(ends[feature])].tobytes().decode("utf-8", "replace")
+            rows.append([name if rank == 0 else "", f"{arrays['rows.weight'][entry]:.2f}", shown])
+    width = max((len(row[2]) for row in rows), default=0)
+    return table(["label", "weight", "feature".ljust(width)], [[*row[:2], row[2].ljust(width)] for row in rows])
+
+
+def _edges(model: Model, most: int) -> str:
+    """Give a table of the edges with the largest scores and of those with the smallest."""
+    score = model.arrays["edges.score"]
+    if not len(score):
+        return ""
+    order = np.argsort(-score, kind="stable")
+    shown = order if len(order) <= 2 * most else np.concatenate([order[:most], order[-most:]])
+    names = [
+        f"{model.labels[model.arrays['edges.previous'][n]]} -> {model.labels[model.arrays['edges.current'][n]]}"
+        for n in shown
+    ]
+    return table(["edge", "score"], [[name, f"{score[n]:.2f}"] for name, n in zip(names, shown, strict=True)])

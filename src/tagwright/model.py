@@ -1,0 +1,213 @@
+"""Model: labels, features, weights and edges. Text in, labels out; saved to and mapped from one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core, container
+from tagwright.container import Arrays, ModelError
+from tagwright.decoder import Decoder, at_least_one, plan
+from tagwright.decoding import Edges
+from tagwright.features import Features
+
+__all__ = ["Lattice", "Model", "Tagging", "load"]
+
+BUILT_IN = Path(__file__).with_name("english.safetensors")
+"""A POS tagger for English that comes with the package; see NOTICE."""
+
+# Up to this many labels an edge matrix is small enough to be had beside the exceptions.
+_MATRIX = 1500
+
+
+class Tagging(NamedTuple):
+    """One labelling of a sentence."""
+
+    labels: list[str]
+    """The name of each token's label."""
+    score: float
+    """Its score under the model; higher is better."""
+
+
+class Lattice(NamedTuple):
+    """A sentence's scores, to be decoded by any means: ``tw.decode(*model.lattice(sentence))`` or your own."""
+
+    nodes: npt.NDArray[np.float32]
+    """(T, L); label y is ``model.labels[y]``."""
+    edges: Edges
+    """The model's edges, shared by all sentences."""
+    switched_on: list[list[int]] | None
+    """For each step the correction sets that count there, where the model has token-dependent edges."""
+
+
+class Model:
+    """What training makes and tagging uses.
+
+    Args:
+        labels: their names, most frequent first.
+        features: templates, or None where tokens come with ready-made features.
+        arrays: names.slots, names.ends, names.bytes (the feature index), rows.end, rows.label, rows.weight (a sparse
+            row a feature), edges.previous, edges.current, edges.score; where there are any, start, stop, and for
+            token-dependent edges edge_names.* and corrections.set, .previous, .current, .score.
+        facts: learner, options, and what it was trained on.
+
+    """
+
+    def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
+        """Check that the parts fit together."""
+        self.labels = list(labels)
+        self.features = features
+        self.arrays = arrays
+        self.facts = facts
+        templates = features.core if features else _core.Templates.make([], [], [])
+        self._scorer = _core.Scorer.make(
+            templates,
+            len(self.labels),
+            self._index("names"),
+            self._index("edge_names"),
+            arrays["rows.end"],
+            arrays["rows.label"],
+            arrays["rows.weight"],
+            bool(facts.get("first_only", False)),
+        )
+
+    def _index(self, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+        if f"{name}.slots" not in self.arrays:
+            return np.empty(0, np.uint64), np.empty(0, np.uint32), np.empty(0, np.uint8)
+        return self.arrays[f"{name}.slots"], self.arrays[f"{name}.ends"], self.arrays[f"{name}.bytes"]
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The edges, in the form that is fastest to decode over."""
+        L = len(self.labels)
+        previous, current = (self.arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
+        scores = self.arrays["edges.score"]
+        start, stop = self.arrays.get("start"), self.arrays.get("stop")
+        if L > _MATRIX:
+            return Edges.from_exceptions(
+                L, 0.0, previous, current, scores, start, stop, corrections=self._corrections()
+            )
+        if previous.size and max(previous.max(), current.max()) >= L:
+            raise ModelError("an edge is between labels that are not there")
+        matrix = np.zeros((L, L), np.float32)
+        matrix[previous, current] = scores
+        return Edges(matrix, start, stop, corrections=self._corrections())
+
+    def _corrections(self) -> tuple[object, object, object, object] | None:
+        if "corrections.set" not in self.arrays:
+            return None
+        sets, previous, current = (self.arrays[f"corrections.{part}"] for part in ("set", "previous", "current"))
+        return sets, previous, current, self.arrays["corrections.score"]
+
+    @property
+    def columns(self) -> int:
+        """How many columns a token must have; 0 for ready-made features."""
+        return self.features.columns if self.features else 0
+
+    def knows(self, word: str) -> bool | None:
+        """Whether a word was met in training; None where the features do not hold the word itself."""
+        prefix = self.features.word_prefix() if self.features else None
+        return None if prefix is None else _core.index_find(self._index("names"), prefix + word) >= 0
+
+    def tag(self, sentence: Sequence[object], decoder: str | Decoder = "auto") -> list[str]:
+        """Give the best label of each token of one sentence."""
+        return self.tag_batch([sentence], decoder)[0]
+
+    def tag_batch(
+        self, X: Sequence[Sequence[object]], decoder: str | Decoder = "auto", threads: int = 1
+    ) -> list[list[str]]:
+        """Give the best labels of many sentences: one native call, `threads` threads over the sentences."""
+        return [found[0].labels for found in self.tag_kbest(X, 1, decoder, threads)]
+
+    def tag_kbest(
+        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder = "auto", threads: int = 1
+    ) -> list[list[Tagging]]:
+        """Give the k best labellings of each sentence, best first; fewer where there are no more."""
+        at_least_one("k", k)
+        at_least_one("threads", threads)
+        chosen = plan(decoder)
+        if k > 1 and not chosen.row.kbest:
+            raise ValueError(f'decoder {chosen.row.name!r} gives one path only, but k = {k}; use "auto" or another')
+        text = self.text(X)
+        flat, scores, work = self._scorer.decode(text, self.edges._core, *chosen.arguments, k, threads)
+        names = [self.labels[y] for y in flat.tolist()]
+        return list(_cut(names, scores, text.lengths().tolist(), [row[0] for row in work]))
+
+    def lattice(self, sentence: Sequence[object]) -> Lattice:
+        """Score a sentence without decoding it."""
+        nodes, on = self._scorer.nodes(self.text([sentence]), 0)
+        return Lattice(nodes, self.edges, on or None)
+
+    def text(self, X: Sequence[Sequence[object]]) -> _core.Text:
+        """Sentences as the core takes them."""
+        return core_text(X, self.features)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one safetensors file, which `load` maps."""
+        self.save_with(path, {}, {})
+
+    def save_with(self, path: str | os.PathLike[str], more: Arrays, meta: dict[str, Any]) -> None:
+        """Write the model with arrays and facts of a training that is under way."""
+        from tagwright import __version__
+
+        container.write(
+            path,
+            {**self.arrays, **more},
+            {
+                "format": container.FORMAT,
+                "version": __version__,
+                "labels": self.labels,
+                "templates": self.features.text if self.features else None,
+                "lists": self.features.lists if self.features else {},
+                "facts": self.facts,
+                **meta,
+            },
+        )
+
+    def __repr__(self) -> str:
+        """Say what it is."""
+        features, weights = len(self.arrays["rows.end"]), len(self.arrays["rows.weight"])
+        learner = self.facts.get("learner", "model")
+        return f"Model({learner}, {len(self.labels)} labels, {features:,} features, {weights:,} weights)"
+
+
+def load(path: str | os.PathLike[str] | None = None) -> Model:
+    """Map a model from its file; `ModelError` where it is damaged or none. Without a path: English POS tags."""
+    return opened(BUILT_IN if path is None else path)[0]
+
+
+def opened(path: str | os.PathLike[str]) -> tuple[Model, Arrays, dict[str, Any]]:
+    """Map a model, with all its arrays and all that is said about them."""
+    arrays, meta = container.read(path)
+    try:
+        features = None if meta["templates"] is None else Features.restored(meta["templates"], meta["lists"])
+        model = Model([str(name) for name in meta["labels"]], features, arrays, dict(meta["facts"]))
+        if len(arrays["edges.score"]) < len(model.labels) ** 2:
+            model.edges  # noqa: B018 - bad ones are told here, not at the first sentence
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{os.fspath(path)}: damaged ({error}); get or train it again") from None
+    return model, arrays, meta
+
+
+def core_text(X: Sequence[Sequence[object]], features: Features | None) -> _core.Text:
+    """Sentences as the core takes them: tokens as text for templates, or as ready-made features."""
+    return _core.Text.from_rows(X, features.columns) if features else _core.Text.from_ready(X)
+
+
+def _cut(
+    names: list[str], scores: Sequence[float], lengths: Sequence[int], paths: Sequence[int]
+) -> Iterator[list[Tagging]]:
+    at = 0
+    score = iter(scores)
+    for length, count in zip(lengths, paths, strict=True):
+        found = []
+        for _ in range(count):
+            found.append(Tagging(names[at : at + length], next(score)))
+            at += length
+        yield found

@@ -1,0 +1,366 @@
+"""The averaged perceptron (Collins 2002), trained with any decoder."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from tagwright import _core
+from tagwright.container import Arrays
+from tagwright.decoder import Decoder, at_least_one, plan
+from tagwright.features import Features
+from tagwright.learner import Labels, Learner, Sentences, accuracy, check, numbers, rank
+from tagwright.model import Model, core_text, load, opened
+
+__all__ = ["Perceptron"]
+
+_A_WHILE = 0.1  # seconds between two looks at the keyboard and the progress bar
+_KINDS = ("nodes", "edges", "sets")
+_PARTS = ("row", "key", "weight", "sum")
+
+State = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.float64]]
+"""Weights as the trainer takes them: `_PARTS`, side by side."""
+
+
+class Perceptron(Learner):
+    """The averaged perceptron of Collins (2002): decode, and where that is wrong move weights towards the truth.
+
+    Args:
+        features: a preset's name, a template file, templates themselves, or None for ready-made features. Tokens that
+            are dicts are always taken as ready-made features.
+        epochs: passes over the corpus.
+        seed: of the order in which sentences come, a new one each epoch.
+        decoder: finds the labelling that is compared with the truth, in training and afterwards. The exact ones all
+            lead to the same weights; a beam does not.
+        min_count: features on fewer tokens than this are left out.
+        pairs: "touched" gives a weight to every (feature, label) pair that an update touches, "observed" only to those
+            the corpus has: smaller models, a little less accurate.
+        lists: word lists for ``%in``: name -> entries or the path of a file.
+        patience: with dev data, stop when so many epochs in a row brought no better accuracy, and keep the best.
+        warm_start: True goes on from this estimator's own model, a Model or its path from that one; its features and
+            labels are kept.
+        checkpoint: a file that is written after each epoch. If it is there already, training goes on from it and ends
+            with the weights it would have had. It can be loaded as a model.
+        dense_edges: True holds edges as a matrix only, for comparison; None: where most pairs of labels were met.
+        threads: for feature extraction and for tagging; the weights do not depend on it.
+        progress: whether to show a bar; None: where standard error is a terminal.
+
+    After `fit`: `model_`, and `history_`, a dict an epoch with error, seconds and (with dev data) dev accuracy.
+
+    Differs from the paper in that ties between labellings, which are common while weights are small whole numbers,
+    are broken by a fixed tiny preference a node, so that training does not depend on the decoder.
+
+    """
+
+    def __init__(
+        self,
+        features: str | os.PathLike[str] | None = "pos",
+        epochs: int = 10,
+        seed: int = 0,
+        decoder: str | Decoder = "auto",
+        min_count: int = 1,
+        pairs: str = "touched",
+        lists: Mapping[str, object] | None = None,
+        patience: int | None = None,
+        warm_start: bool | str | os.PathLike[str] | Model = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        dense_edges: bool | None = None,
+        threads: int = 1,
+        progress: bool | None = None,
+    ) -> None:
+        """Keep the parameters; they are checked by `fit`."""
+        self.features = features
+        self.epochs = epochs
+        self.seed = seed
+        self.decoder = decoder
+        self.min_count = min_count
+        self.pairs = pairs
+        self.lists = lists
+        self.patience = patience
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.dense_edges = dense_edges
+        self.threads = threads
+        self.progress = progress
+
+    def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> Perceptron:
+        """Train on sentences X with labels y; dev, a pair like them, is measured after each epoch.
+
+        Ctrl-C ends training with the model of the last finished epoch, and a warning.
+        """
+        self._check(X, y, dev)
+        run = _Run(self, X, y)
+        epoch, self.history_ = run.epochs_done, run.history
+        while epoch < self.epochs and not self._stalled():
+            try:
+                fact = run.epoch(epoch, self._bar(epoch, len(X)))
+                average = run.trainer.average()
+                model = None
+                if dev is not None:
+                    model = run.model(average, epoch + 1)
+                    fact["dev"] = accuracy(model, *dev, "auto", self.threads)
+            except KeyboardInterrupt:
+                if not run.finished:
+                    raise
+                warnings.warn(f"interrupted in epoch {epoch + 1}; the model is that of epoch {epoch}", stacklevel=2)
+                break
+            epoch += 1
+            self.history_.append(fact)
+            if self.patience is None or self._is_best():
+                run.keep(average, epoch, model)
+            if self.checkpoint is not None:
+                run.save(self.checkpoint)
+        self.model_ = run.kept_model()
+        return self
+
+    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+        check(X, y)
+        if dev is not None:
+            check(*dev)
+        for name in ("epochs", "min_count", "threads"):
+            at_least_one(name, getattr(self, name))
+        if self.patience is not None:
+            at_least_one("patience", self.patience)
+            if dev is None:
+                raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
+        if self.pairs not in ("touched", "observed"):
+            raise ValueError(f"pairs must be 'touched' or 'observed', not {self.pairs!r}")
+        plan(self.decoder)
+
+    def _is_best(self) -> bool:
+        return self.history_[-1]["dev"] >= max(fact["dev"] for fact in self.history_)
+
+    def _stalled(self) -> bool:
+        if self.patience is None or not self.history_:
+            return False
+        accuracies = [fact["dev"] for fact in self.history_]
+        return len(accuracies) - 1 - int(np.argmax(accuracies)) >= self.patience
+
+    def _bar(self, epoch: int, sentences: int) -> Any:
+        hidden = None if self.progress is None else not self.progress
+        bar = tqdm(total=sentences, desc=f"epoch {epoch + 1}/{self.epochs}", unit="sent", disable=hidden, leave=True)
+        if self.history_ and "dev" in self.history_[-1]:
+            bar.set_postfix_str(f"dev {self.history_[-1]['dev']:.2%}")
+        return bar
+
+
+class _Run:
+    """One training: the corpus in numbers, the weights so far, and the model that would be returned now."""
+
+    def __init__(self, learner: Perceptron, X: Sentences, y: Labels) -> None:
+        self.learner = learner
+        self.plan = plan(learner.decoder)
+        old = self._old_model()
+        self.features = self._features(X, old)
+        self.labels = rank(y, old.labels if old else ())
+        text = core_text(X, self.features)
+        self.trainer = _core.PerceptronTrainer.make(
+            text,
+            self.features.core if self.features else _core.Templates.make([], [], []),
+            numbers(y, self.labels),
+            len(self.labels),
+            _names(old, "names"),
+            _names(old, "edge_names"),
+            learner.min_count,
+            self.features.edges if self.features else True,
+            learner.pairs == "touched",
+            None if learner.dense_edges is None else not learner.dense_edges,
+            learner.threads,
+        )
+        self.sentences, self.tokens = text.sentences, text.tokens
+        self.history: list[dict[str, float]] = []
+        self.epochs_done = 0
+        self.finished: _core.Averaged | Model | None = None
+        self.finished_epoch = 0
+        if old:
+            self._start_from(old)
+        if learner.checkpoint is not None and Path(learner.checkpoint).exists():
+            self._resume(learner.checkpoint)
+
+    def _old_model(self) -> Model | None:
+        start = self.learner.warm_start
+        if isinstance(start, Model):
+            return start
+        if isinstance(start, bool | np.bool_):
+            return getattr(self.learner, "model_", None) if start else None
+        return load(start)
+
+    def _features(self, X: Sentences, old: Model | None) -> Features | None:
+        first = next((token for sentence in X for token in sentence), None)
+        if self.learner.features is None or isinstance(first, Mapping):
+            made = None
+        else:
+            made = Features(self.learner.features, self.learner.lists)
+        if old and (old.features.text if old.features else None) != (made.text if made else None):
+            raise ValueError("warm_start: the model has other templates than features= names")
+        if old and old.facts.get("first_only"):
+            raise ValueError("warm_start: the model is an HMM, whose scores a perceptron cannot go on from")
+        return made
+
+    def _start_from(self, old: Model) -> None:
+        """Take over the weights of a model, by the names of its features and labels."""
+        number = {name: n for n, name in enumerate(self.labels)}
+        renamed = np.array([number[name] for name in old.labels], np.uint64)
+        arrays = old.arrays
+        ends = arrays["rows.end"].astype(np.int64)
+        rows = np.repeat(np.arange(len(ends), dtype=np.uint32), np.diff(ends, prepend=0))
+        nodes = _state(rows, renamed[arrays["rows.label"]], arrays["rows.weight"])
+        edges = _state(
+            renamed[arrays["edges.previous"]].astype(np.uint32),
+            renamed[arrays["edges.current"]],
+            arrays["edges.score"],
+        )
+        sets = _state(np.empty(0, np.uint32), np.empty(0, np.uint64), np.empty(0, np.float32))
+        if "corrections.set" in arrays:
+            pairs = renamed[arrays["corrections.previous"]] << np.uint64(32) | renamed[arrays["corrections.current"]]
+            sets = _state(arrays["corrections.set"].astype(np.uint32), pairs, arrays["corrections.score"])
+        self.trainer.restore(0.0, nodes, edges, sets)
+
+    def epoch(self, epoch: int, bar: Any) -> dict[str, float]:
+        """Go over the corpus once, in this epoch's order."""
+        order = np.random.default_rng([self.learner.seed, epoch]).permutation(self.sentences).astype(np.int32)
+        began = time.perf_counter()
+        tokens = errors = 0
+        with bar:
+            for part in _pieces(order):
+                seen, wrong, *_ = self.trainer.run(part, *self.plan.arguments)
+                tokens, errors = tokens + seen, errors + wrong
+                bar.update(len(part))
+                bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
+        return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
+
+    def model(self, average: _core.Averaged, epoch: int) -> Model:
+        """Make a model of averaged weights."""
+        found = average.arrays(0.0)
+        arrays: Arrays = {}
+        for name in ("names", "edge_names"):
+            arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
+        arrays |= {"rows.end": found["row_end"], "rows.label": found["label"], "rows.weight": found["weight"]}
+        previous, current, score = found["edges"]
+        arrays |= _narrow("edges", {"previous": previous, "current": current, "score": score})
+        if len(found["corrections"][0]):
+            parts = dict(zip(("set", "previous", "current", "score"), found["corrections"], strict=True))
+            arrays |= _narrow("corrections", parts)
+        else:
+            for part in ("slots", "ends", "bytes"):
+                del arrays[f"edge_names.{part}"]
+        return Model(self.labels, self.features, arrays, self.facts(epoch))
+
+    def facts(self, epoch: int) -> dict[str, Any]:
+        """What a model says about its training."""
+        from tagwright import __version__
+
+        learner = self.learner
+        return {
+            "learner": "perceptron",
+            "options": {
+                "features": None if self.features is None else self.features.name,
+                "epochs": learner.epochs,
+                "seed": learner.seed,
+                "decoder": str(learner.decoder),
+                "min_count": learner.min_count,
+                "pairs": learner.pairs,
+                "patience": learner.patience,
+            },
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "epochs_done": epoch,
+            "version": __version__,
+        }
+
+    def keep(self, average: _core.Averaged, epoch: int, model: Model | None) -> None:
+        """Remember what would be returned if training ended now."""
+        self.finished, self.finished_epoch = model or average, epoch
+
+    def kept_model(self) -> Model:
+        """Give the model that is returned."""
+        if self.finished is None:
+            raise ValueError("no epoch was run")
+        if not isinstance(self.finished, Model):
+            self.finished = self.model(self.finished, self.finished_epoch)
+        return self.finished
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a training to be the same one."""
+        learner = self.learner
+        return {
+            "corpus": self.trainer.corpus,
+            "labels": self.labels,
+            "seed": learner.seed,
+            "decoder": str(learner.decoder),
+            "pairs": learner.pairs,
+            "templates": self.features.text if self.features else None,
+            "warm": bool(_names(self._old_model(), "names")),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model so far and all that is needed to go on."""
+        state = self.trainer.state()
+        more = {
+            f"state.{kind}.{part}": array for kind in _KINDS for part, array in zip(_PARTS, state[kind], strict=True)
+        }
+        going_on = {
+            "identity": self.identity(),
+            "seen": self.trainer.seen,
+            "history": self.learner.history_,
+            "finished_epoch": self.finished_epoch,
+        }
+        self.kept_model().save_with(path, more, {"going_on": going_on})
+
+    def _resume(self, path: str | os.PathLike[str]) -> None:
+        model, arrays, meta = opened(path)
+        if "going_on" not in meta:
+            raise ValueError(f"{os.fspath(path)}: a finished model, not a checkpoint; name another file")
+        going_on = meta["going_on"]
+        mine, its = self.identity(), going_on["identity"]
+        for what in mine:
+            if mine[what] != its[what]:
+                raise ValueError(f"{os.fspath(path)}: the checkpoint of another training (other {what}); remove it")
+        state = [cast(State, tuple(arrays[f"state.{kind}.{part}"] for part in _PARTS)) for kind in _KINDS]
+        self.trainer.restore(going_on["seen"], *state)
+        self.history = list(going_on["history"])
+        self.epochs_done = len(self.history)
+        plain = {name: array for name, array in model.arrays.items() if not name.startswith("state.")}
+        facts = {**model.facts, "options": self.facts(0)["options"]}
+        self.finished, self.finished_epoch = (
+            Model(model.labels, self.features, plain, facts),
+            going_on["finished_epoch"],
+        )
+
+
+def _names(model: Model | None, index: str) -> list[str]:
+    """The features of a model, in their order."""
+    if model is None or f"{index}.ends" not in model.arrays:
+        return []
+    ends = model.arrays[f"{index}.ends"].tolist()
+    text = model.arrays[f"{index}.bytes"].tobytes()
+    return [text[begin:end].decode() for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def _state(row: npt.NDArray[Any], key: npt.NDArray[Any], weight: npt.NDArray[Any]) -> State:
+    """Weights with nothing to average yet."""
+    return row, np.ascontiguousarray(key), np.ascontiguousarray(weight, np.float32), np.zeros(len(row))
+
+
+def _narrow(kind: str, parts: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """Edges as a file keeps them."""
+    dtypes = {"previous": np.uint16, "current": np.uint16, "score": np.float32, "set": np.int32}
+    return {f"{kind}.{part}": array.astype(dtypes[part]) for part, array in parts.items()}
+
+
+def _pieces(order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
+    """Cut an epoch into pieces that take about `_A_WHILE` each."""
+    at, size = 0, 16
+    while at < len(order):
+        began = time.perf_counter()
+        yield order[at : at + size]
+        at += size
+        size = max(1, min(4 * size, int(size * _A_WHILE / max(1e-6, time.perf_counter() - began))))
