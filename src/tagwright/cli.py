@@ -83,9 +83,7 @@ def tagging(command: Command) -> Command:
     """Add the options that say how sentences are tagged."""
     for option in (
         click.option("--threads", type=AT_LEAST_ONE, default=1, show_default=True, help="Over sentences."),
-        click.option(
-            "--decoder", type=DecoderName(), default="auto", show_default=True, help="See tagwright decoders."
-        ),
+        decoder_option("See tagwright decoders."),
         click.option("-m", "--model", "model_path", type=FILE, help="A trained model; without it, English POS tags."),
     ):
         command = option(command)

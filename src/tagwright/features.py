@@ -183,9 +183,7 @@ class Features:
             if what == "list":
                 numbers.append(self._list(text, number, column))
                 continue
-            low, high = {"row": (-_FARTHEST, _FARTHEST), "column": (0, _MOST_COLUMNS), "length": (1, _LONGEST_AFFIX)}[
-                what
-            ]
+            low, high = _LIMITS[what]
             if not re.fullmatch(r"[+-]?[0-9]{1,6}", text) or not low <= int(text) <= high:
                 raise self._error(number, column, f"{what} must be a whole number from {low} to {high}, not {text!r}")
             numbers.append(int(text))
