@@ -274,7 +274,7 @@ Digest joined(const std::vector<V>& values, const Digest& before) {
 std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templates, IntArray labels, size_t L,
                                       const std::vector<std::string_view>& known_node,
                                       const std::vector<std::string_view>& known_edge, size_t min_count, bool edges,
-                                      bool all_pairs, std::optional<bool> sparse_edges, size_t threads) {
+                                      bool all_pairs, double margin, std::optional<bool> sparse_edges, size_t threads) {
   need(labels.shape(0) == text.tokens(), "there must be one label a token");
   need(L > 0 && L <= std::numeric_limits<uint16_t>::max(), "a model has between 1 and 65,535 labels");
   std::vector<int32_t> own(labels.data(), labels.data() + labels.shape(0));
@@ -286,7 +286,8 @@ std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templat
   nb::gil_scoped_release release;
   Encoded corpus = encode(text, templates, *made->names, threads);
   drop_rare(corpus, *made->names, min_count, known_node.size(), known_edge.size());
-  PerceptronOptions options{.L = L, .edges = edges, .all_pairs = all_pairs};
+  PerceptronOptions options{.L = L, .edges = edges, .all_pairs = all_pairs, .margin = margin};
+  need(margin >= 0 && margin <= 1e6, "margin must be between 0 and 1,000,000");
   if (sparse_edges) {
     options.sparse_edges = *sparse_edges;
   } else {
@@ -526,7 +527,7 @@ void bind_models(nb::module_& m) {
 
   nb::class_<Trainer>(m, "PerceptronTrainer")
       .def_static("make", &make_trainer, "text"_a, "templates"_a, "labels"_a, "L"_a, "known_node"_a, "known_edge"_a,
-                  "min_count"_a, "edges"_a, "all_pairs"_a, "sparse_edges"_a.none(), "threads"_a)
+                  "min_count"_a, "edges"_a, "all_pairs"_a, "margin"_a, "sparse_edges"_a.none(), "threads"_a)
       .def("run", &trainer_run, "sentences"_a, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a, "extra"_a,
            "Tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &trainer_average, nb::call_guard<nb::gil_scoped_release>())

@@ -89,6 +89,7 @@ void Perceptron::score(size_t first, size_t T, double* nodes) const {
     double* out = nodes + t * L;
     const double* ties = ties_.data() + t % kTieRows * L;
     std::copy(ties, ties + L, out);
+    out[labels_[first + t]] -= options_.margin;
     const size_t begin = corpus_.node.begin(first + t), end = corpus_.node.end[first + t];
     constexpr size_t kAhead = 4;
     for (size_t at = begin; at < end; ++at) {

@@ -18,6 +18,7 @@ struct PerceptronOptions {
   size_t L = 0;
   bool edges = true;         // weights for pairs of labels
   bool all_pairs = false;    // an update may give weights to (feature, label) pairs that the corpus does not have
+  double margin = 0;         // the right label of a token must win by this much: it is scored so much lower
   bool sparse_edges = true;  // edges are held as default + exceptions, beside the matrix
 };
 

@@ -112,6 +112,10 @@ def main() -> None:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the order of sentences.")
 @click.option("--min-count", type=AT_LEAST_ONE, default=1, show_default=True, help="Leave rarer features out.")
 @click.option("--pairs", type=click.Choice(["touched", "observed"]), default="touched", show_default=True)
+@click.option(
+    "--margin", type=click.FloatRange(0), default=0, show_default=True, help="By which right labels must win."
+)
+@click.option("--min-weight", type=click.FloatRange(0), default=0, show_default=True, help="Leave smaller ones out.")
 @click.option("--dev", type=FILE, help="Measure accuracy on this file after each epoch.")
 @click.option("--patience", type=AT_LEAST_ONE, help="Stop when so many epochs were no better on --dev; keep the best.")
 @click.option("--checkpoint", type=FILE, help="Written after each epoch; if it is there, go on from it.")

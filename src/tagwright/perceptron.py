@@ -43,6 +43,9 @@ class Perceptron(Learner):
         min_count: features on fewer tokens than this are left out.
         pairs: "touched" gives a weight to every (feature, label) pair that an update touches, "observed" only to those
             the corpus has: smaller models, a little less accurate.
+        margin: how much better the right labelling must be, for each token that another one has wrong; smaller wins
+            count as mistakes. 0 is Collins' perceptron. Whole numbers keep training independent of the decoder.
+        min_weight: averaged weights smaller than this are left out of the model: smaller, a little less accurate.
         lists: word lists for ``%in``: name -> entries or the path of a file.
         patience: with dev data, stop when so many epochs in a row brought no better accuracy, and keep the best.
         warm_start: True goes on from this estimator's own model, a Model or its path from that one; its features and
@@ -68,6 +71,8 @@ class Perceptron(Learner):
         decoder: str | Decoder = "auto",
         min_count: int = 1,
         pairs: str = "touched",
+        margin: float = 0,
+        min_weight: float = 0,
         lists: Mapping[str, object] | None = None,
         patience: int | None = None,
         warm_start: bool | str | os.PathLike[str] | Model = False,
@@ -83,6 +88,8 @@ class Perceptron(Learner):
         self.decoder = decoder
         self.min_count = min_count
         self.pairs = pairs
+        self.margin = margin
+        self.min_weight = min_weight
         self.lists = lists
         self.patience = patience
         self.warm_start = warm_start
@@ -172,6 +179,7 @@ class _Run:
             learner.min_count,
             self.features.edges if self.features else True,
             learner.pairs == "touched",
+            float(learner.margin),
             None if learner.dense_edges is None else not learner.dense_edges,
             learner.threads,
         )
@@ -239,7 +247,7 @@ class _Run:
 
     def model(self, average: _core.Averaged, epoch: int) -> Model:
         """Make a model of averaged weights."""
-        found = average.arrays(0.0)
+        found = average.arrays(float(self.learner.min_weight))
         arrays: Arrays = {}
         for name in ("names", "edge_names"):
             arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
@@ -268,6 +276,8 @@ class _Run:
                 "decoder": str(learner.decoder),
                 "min_count": learner.min_count,
                 "pairs": learner.pairs,
+                "margin": learner.margin,
+                "min_weight": learner.min_weight,
                 "patience": learner.patience,
             },
             "sentences": self.sentences,
@@ -297,6 +307,7 @@ class _Run:
             "seed": learner.seed,
             "decoder": str(learner.decoder),
             "pairs": learner.pairs,
+            "margin": learner.margin,
             "templates": self.features.text if self.features else None,
             "warm": bool(_names(self._old_model(), "names")),
         }
