@@ -164,7 +164,7 @@ def cases(draw):
     return "\n".join(lines) + "\n", X
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 @given(cases())
 @example(("U:%shape[0,0]\n", [[["\x00\x00a"]]]))
 @example(("U:%in[0,0,place]/%in[1,0,odd]\n", [[["New"], ["york"], ["City"], ["x"], ["x"], ["x"]]]))

@@ -177,7 +177,7 @@ def test_data_that_does_not_fit(learner, X, y, says):
 def test_tokens_that_are_not_text_are_named(name, token):
     learner = tw.HMM(column=1) if name == "hmm" else tw.Perceptron(features="U:%x[0,1]\n")
     good = ["x", "a"]
-    with pytest.raises(ValueError, match="^sentence 1, token 2"):
+    with pytest.raises(ValueError, match=r"^sentence 1, token 2"):
         learner.fit([[good, good], [good, good, token]], [["A", "B"], ["A", "B", "A"]])
 
 
@@ -300,15 +300,20 @@ def test_error_falls():
 
 
 def test_min_count():
-    X, y = [["a", "a", "b"], ["b", "c"]], [["A", "B", "A"], ["B", "A"]]
-    for count, names in [(1, {"U:a", "U:b", "U:c"}), (2, {"U:a", "U:b"})]:
-        model = tw.Perceptron(features="U:%x[0,0]\nB\nB01:%x[0,0]\n", min_count=count, epochs=3).fit(X, y).model_
-        assert set(names_of(model.arrays)) <= names
-        assert ("U:c" in names_of(model.arrays)) == (count == 1)
-    # On so many tokens, not so many times.
-    X, y = [[["a", "a"], ["b", "c"]], [["b"], ["c"]]], [["A", "B"], ["A", "A"]]
-    model = tw.Perceptron(features=None, min_count=2, epochs=3).fit(X, y).model_
-    assert "a" not in names_of(model.arrays)
+    X, y = drawn(5, sentences=12, words=20)
+    count = Counter(itertools.chain(*X))
+    for least in (1, 2, 3):
+        learner = tw.Perceptron(features="U:%x[0,0]\nB\nB01:%x[0,0]\n", min_count=least, epochs=5)
+        arrays = learner.fit(X, y).model_.arrays
+        assert min(count[name[2:]] for name in names_of(arrays)) == least
+        assert min(count[name[4:]] for name in names_of(arrays, "edge_names")) >= least
+
+
+def test_min_count_is_of_tokens():
+    X, y = [[["a", "a"]], [["b"]], [["b"]]], [["B"], ["A"], ["A"]]
+    for least in (1, 2):
+        model = tw.Perceptron(features=None, min_count=least, epochs=1).fit(X, y).model_
+        assert ("a" in names_of(model.arrays)) == (least == 1)
 
 
 def test_observed_pairs_are_those_of_the_corpus():
@@ -480,9 +485,6 @@ def test_warm_start_is_refused_where_it_means_nothing(tmp_path):
     other = tw.Perceptron(features=WORD, epochs=1).fit(X10, Y10).model_
     with pytest.raises(ValueError, match="the model has other templates"):
         tw.Perceptron(features=DEPENDENT, warm_start=other).fit(X10, Y10)
-    lists = tw.Perceptron(features="U:%in[0,0,l]\n", lists={"l": ["dog"]}, epochs=1).fit(X10, Y10).model_
-    with pytest.raises(ValueError, match="warm_start"):
-        tw.Perceptron(features="U:%in[0,0,l]\n", lists={"l": ["cat"]}, warm_start=lists).fit(X10, Y10)
     with pytest.raises(FileNotFoundError):
         tw.Perceptron(warm_start=tmp_path / "none").fit(X10, Y10)
 
@@ -558,7 +560,7 @@ def test_patience_counts_over_a_checkpoint(tmp_path):
 OTHERS = {
     "labels": ([["a", "b"], ["c"]], [["A", "B"], ["C"]], {}),
     "label order": ([["a", "b"], ["c"]], [["B", "A"], ["A"]], {}),
-    "a word more": ([["a", "b"], ["d"]], [["A", "B"], ["B"]], {}),
+    "another word": ([["a", "b"], ["d"]], [["A", "B"], ["B"]], {}),
     "words of other names": ([["e", "f"], ["g"]], [["A", "B"], ["B"]], {}),
     "sentence borders": ([["a"], ["b", "c"]], [["A"], ["B", "B"]], {}),
     "seed": (None, None, {"seed": 1}),

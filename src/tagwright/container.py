@@ -34,13 +34,17 @@ def write(path: str | os.PathLike[str], arrays: Arrays, meta: dict[str, Any]) ->
     """Write arrays and their meaning beside `path`, then rename: a reader sees the old file or the new one, whole."""
     from safetensors.numpy import save_file
 
-    text = json.dumps(meta, ensure_ascii=False, sort_keys=True, allow_nan=False)
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    stored = _text({"about": meta, "digest": _digest(meta, arrays)})
     target = Path(path)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        save_file(arrays, beside, {"tagwright": text, "digest": _digest(text, arrays)})
+        beside.touch(exist_ok=False)
+        mode = beside.stat().st_mode
+        save_file(arrays, beside, {"tagwright": stored})
         with open(beside, "rb+") as file:
+            # safetensors lets the owner read only; a model is as open as any other file.
+            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.replace(beside, target)
     except BaseException:
@@ -69,16 +73,15 @@ def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         raise ModelError(f"{name}: cut short, or not a tagwright model; get or train it again")
     try:
         header = json.loads(mapped[8 : 8 + length].decode("utf-8"))
-        described = header.pop("__metadata__")
-        text, digest = described["tagwright"], described["digest"]
-        meta = json.loads(text)
+        stored = json.loads(header.pop("__metadata__")["tagwright"])
+        meta, digest = stored["about"], stored["digest"]
         form = meta["format"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelError(f"{name}: not a tagwright model (a safetensors file of another kind, or damaged)") from None
     if form != FORMAT:
         raise ModelError(f"{name}: written in format {form!r}, but this tagwright reads {FORMAT}; install a newer one")
     arrays = _arrays(name, mapped, 8 + length, header)
-    if digest != _digest(text, arrays):
+    if digest != _digest(meta, arrays):
         raise ModelError(f"{name}: altered or damaged (its digest does not fit); get or train it again")
     return arrays, meta
 
@@ -99,7 +102,11 @@ def _arrays(name: str, mapped: mmap.mmap, data: int, header: dict[str, Any]) -> 
     return arrays
 
 
-def _digest(text: str, arrays: Arrays) -> str:
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+
+
+def _digest(meta: dict[str, Any], arrays: Arrays) -> str:
     names = sorted(arrays)
-    form = json.dumps([text, [[key, arrays[key].dtype.str, len(arrays[key])] for key in names]])
+    form = _text([meta, [[key, arrays[key].dtype.str, len(arrays[key])] for key in names]])
     return _core.digest([np.frombuffer(form.encode(), np.uint8), *(arrays[key] for key in names)])
