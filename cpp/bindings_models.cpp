@@ -84,7 +84,7 @@ Text text_from_rows(nb::handle X, size_t columns) {
       text.add_cell(utf8(token, s, t, "a token"));
     } else {
       if (PyDict_Check(token.ptr()))
-        throw std::invalid_argument(where(s, t) + " is a dict of features, but templates need text; use features=None");
+        throw std::invalid_argument(where(s, t) + " is a dict of ready-made features, but text is needed here");
       n = 0;
       each_item(token, where(s, t), [&](nb::handle cell, size_t c) {
         if (c < columns) text.add_cell(utf8(cell, s, t, "a column"));
@@ -99,14 +99,16 @@ Text text_from_rows(nb::handle X, size_t columns) {
   });
 }
 
-void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, size_t t) {
+void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, size_t t, size_t depth = 0) {
+  constexpr size_t kDeepest = 16;
+  if (depth > kDeepest) throw std::invalid_argument(where(s, t) + ": features inside features, too deep to be meant");
   double number = 1.0;
   if (PyUnicode_Check(value.ptr())) {
     text.bytes.append(name).append(":");
     text.add_cell(utf8(value, s, t, "a feature's value"));
   } else if (PyDict_Check(value.ptr())) {
     for (auto [key, inner] : nb::borrow<nb::dict>(value))
-      add_ready(text, name + ":" + std::string(utf8(key, s, t, "a feature's name")), inner, s, t);
+      add_ready(text, name + ":" + std::string(utf8(key, s, t, "a feature's name")), inner, s, t, depth + 1);
     return;
   } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()) || PyAnySet_Check(value.ptr())) {
     const nb::object items = PyAnySet_Check(value.ptr()) ? nb::steal(PySequence_List(value.ptr())) : nb::borrow(value);
@@ -303,6 +305,8 @@ std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templat
   Digest digest = joined(own, {});
   for (const Ids* ids : {&corpus.node, &corpus.edge})
     digest = joined(ids->end, joined(ids->value, joined(ids->id, digest)));
+  for (const Index* index : {&made->names->node, &made->names->edge})
+    digest = joined(index->ends(), joined(index->bytes(), digest));
   made->corpus = joined(corpus.sentence_end, digest);
   made->perceptron = std::make_unique<Perceptron>(std::move(corpus), std::move(own), made->names->node.size(),
                                                   made->names->edge.size(), options);

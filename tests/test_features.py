@@ -90,9 +90,9 @@ def expanded(text, sentence, lists):
     lines = []
     for line in text.split("\n"):
         starred = re.search(r"%in\[[^]]*\*\]", line)
-        lines += [line.replace("*]", f"{name}]") + f"@{name}" for name in lists] if starred else [line]
+        lines += [line.replace("*]", f"{name}]") + f"@{name}" for name in sorted(lists)] if starred else [line]
     for line in lines:
-        if not line or line.startswith("#") or (line[0] == "B" and not re.search(r"%[a-z]", line)):
+        if not line or line.startswith("#") or (line[0] == "B" and not re.search(r"%[a-z]", line.replace("%%", ""))):
             continue
         pieces = re.split(r"(%%|%[a-z]+\[[^]]*\])", line)
         for t in range(T):
@@ -275,7 +275,7 @@ def test_word_lists():
     marks = [[nodes[0] for nodes, _ in expand("U:%in[0,0,place]\n", X, lists, s)] for s in (0, 1)]
     assert marks == [["U:O", "U:B", "U:I", "U:O", "U:O"], ["U:B", "U:I", "U:I"]]
     starred = expand("U70:%in[-1,0,*]/%in[0,0,*]\n", X, lists)
-    assert starred[1][0] == ["U70:O/B@place", "U70:O/B@first"]
+    assert starred[1][0] == ["U70:O/B@first", "U70:O/B@place"]
     assert starred[2][0] == ["U70:B/I@place", "U70:B/O@first"]
     assert Features("U:%x[0,0]\nU:%in[0,0,*]\n").templates == Features("U:%x[0,0]\n").templates
 
@@ -507,7 +507,7 @@ def test_a_dict_that_holds_itself_is_an_error_and_no_crash():
         (["a", None], "a column must be a string, not NoneType"),
         (["a", "\ud800"], "not valid Unicode"),
         (5, "must be a list, not int"),
-        ({"a": "b"}, "is a dict of features, but templates need text"),
+        ({"a": "b"}, "is a dict of ready-made features"),
     ],
 )
 def test_bad_rows(token, says):

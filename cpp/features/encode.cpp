@@ -39,8 +39,8 @@ void encode_part(const Text& text, const Templates& templates, size_t first, siz
 // Joins a part to what is there, its ids through `renamed`.
 void append(Ids& to, const Ids& part, const std::vector<int32_t>& renamed) {
   const size_t shift = to.id.size();
-  if (!part.value.empty() && to.value.empty()) to.value.assign(shift, 1.0F);
-  if (!to.value.empty()) {
+  if (!part.value.empty() || !to.value.empty()) {
+    to.value.resize(shift, 1.0F);
     to.value.insert(to.value.end(), part.value.begin(), part.value.end());
     to.value.resize(shift + part.id.size(), 1.0F);
   }
@@ -55,8 +55,14 @@ std::vector<int32_t> merge(Index& to, const Index& part) {
 }
 
 void drop_rare(Ids& ids, Index& index, size_t min_count, size_t kept) {
-  std::vector<size_t> tokens(index.size(), 0);
-  for (const int32_t id : ids.id) ++tokens[static_cast<size_t>(id)];
+  std::vector<size_t> tokens(index.size(), 0), last(index.size(), SIZE_MAX);  // last: token it was met on
+  for (size_t token = 0; token < ids.end.size(); ++token) {
+    for (size_t at = ids.begin(token); at < ids.end[token]; ++at) {
+      const size_t id = static_cast<size_t>(ids.id[at]);
+      tokens[id] += last[id] != token;
+      last[id] = token;
+    }
+  }
   std::vector<bool> chosen(index.size());
   std::vector<int32_t> renamed(index.size(), kNone);
   int32_t next = 0;

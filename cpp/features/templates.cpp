@@ -20,7 +20,7 @@ void lower(std::string_view cell, std::string& out) {
 // one, so that McDonald's is XxXx'x.
 void shape(std::string_view cell, std::string& out) {
   out.clear();
-  char32_t before = 0;
+  char32_t before = ~char32_t{0};
   for (const char *at = cell.data(), *end = at + cell.size(); at < end;) {
     char32_t c = next_char(at, end);
     switch (kind_of(c)) {

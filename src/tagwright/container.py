@@ -93,7 +93,7 @@ def _arrays(name: str, mapped: mmap.mmap, data: int, header: dict[str, Any]) -> 
             dtype = np.dtype(_DTYPES[entry["dtype"]])
             (count,) = (int(n) for n in entry["shape"])
             begin, end = (int(n) for n in entry["data_offsets"])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise ModelError(f"{name}: damaged (array {key!r} is not described rightly)") from None
         if begin < 0 or count < 0 or end - begin != count * dtype.itemsize or data + end > len(mapped):
             raise ModelError(f"{name}: cut short or damaged (array {key!r} ends beyond the file); get it again")

@@ -124,8 +124,11 @@ class Features:
 
     def __init__(self, source: str | os.PathLike[str], lists: Mapping[str, object] | None = None) -> None:
         """Read the templates and the word lists they name."""
-        given = {name: _entries(name, entries) for name, entries in (lists or {}).items()}
+        # In a fixed order: a model that is loaded must mean what it meant when it was saved.
+        given = {name: _entries(name, entries) for name, entries in sorted((lists or {}).items())}
         self.name, self.text = _templates(source)
+        if not _unicode(self.text):
+            raise TemplateError(f"{self.name}: not valid Unicode (a lone surrogate)")
         self._views: dict[View, int] = {}
         self._list_names: list[str] = []
         self._given = given
@@ -140,6 +143,9 @@ class Features:
     @classmethod
     def restored(cls, text: str, lists: Mapping[str, list[str]]) -> Features:
         """Templates as a model keeps them: always text, never a name."""
+        for name, entries in lists.items():
+            if not isinstance(entries, list):
+                raise ValueError(f"word list {name!r} is no list")
         made = cls(text if "\n" in text else text + "\n", lists)
         made.text = text
         return made
@@ -256,10 +262,20 @@ def _templates(source: str | os.PathLike[str]) -> tuple[str, str]:
         raise TemplateError(f"{path}:{line}: not UTF-8") from None
 
 
+def _unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _entries(name: str, entries: object) -> list[str]:
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
+        raise TemplateError(f"a word list cannot be named {name!r}; use letters, digits, dots and hyphens")
     if isinstance(entries, str | os.PathLike):
         return word_list(entries)
-    if isinstance(entries, Sequence) and all(isinstance(entry, str) for entry in entries):
+    if isinstance(entries, Sequence) and all(isinstance(entry, str) and _unicode(entry) for entry in entries):
         return list(entries)
     raise ValueError(
         f"word list {name!r} must be a list of strings or the path of a file, not {type(entries).__name__}"

@@ -68,6 +68,9 @@ class HMM(Learner):
         check(X, y)
         at_least_one("suffix", self.suffix)
         at_least_one("rare", self.rare)
+        if isinstance(self.column, bool) or not isinstance(self.column, int) or self.column < 0:
+            raise ValueError(f"column must be a whole number of at least 0, not {self.column!r}")
+        _core.Text.from_rows(X, self.column + 1)  # complains about tokens that are no text
         labels = rank(y)
         ids = numbers(y, labels)
         lengths = np.array([len(sentence) for sentence in y])
@@ -132,24 +135,23 @@ def _suffix_rows(
 ) -> dict[str, Row]:
     """Give log p(suffix | label), but for a constant, from counts of labels; shorter: the next suffix to ask."""
     weight = float(prior.std(ddof=1)) if len(prior) > 1 else 0.0
-    rows: dict[str, Row] = {}
     likely: dict[str, Row] = {}
-
-    def smoothed(name: str) -> Row:
-        if name not in likely:
+    for asked in suffixes:
+        chain = [asked]
+        while chain[-1] not in likely and chain[-1] in shorter:
+            chain.append(shorter[chain[-1]])
+        for name in reversed(chain):
+            if name in likely:
+                continue
             met, n = suffixes[name], suffixes[name].total()
-            before = smoothed(shorter[name]) if name in shorter else {}
+            before = likely[shorter[name]] if name in shorter else {}
             scale = 1 + weight if before else 1.0
             row = {j: weight * p / scale for j, p in before.items()}
             for j, times in met.items():
                 row[j] = row.get(j, 0.0) + times / n / scale
             least = _UNLIKELY * max(row.values())
             likely[name] = {j: p for j, p in row.items() if p >= least}
-        return likely[name]
-
-    for name in suffixes:
-        rows[name] = {j: math.log(p / prior[j]) for j, p in smoothed(name).items()}
-    return rows
+    return {name: {j: math.log(p / prior[j]) for j, p in row.items()} for name, row in likely.items()}
 
 
 def _transitions(

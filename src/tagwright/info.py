@@ -40,6 +40,7 @@ def _summary(model: Model) -> list[list[str]]:
         if name in facts:
             rows.append([name.replace("_", " "), str(facts[name])])
     told: dict[str, Any] = {**facts.get("options", {}), **facts.get("data", {})}
+    told["templates"] = told.pop("features", None)
     return rows + [[name.replace("_", " "), str(value)] for name, value in told.items() if value is not None]
 
 

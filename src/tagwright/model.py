@@ -65,6 +65,7 @@ class Model:
         self.features = features
         self.arrays = arrays
         self.facts = facts
+        _check(self.labels, arrays)
         templates = features.core if features else _core.Templates.make([], [], [])
         self._scorer = _core.Scorer.make(
             templates,
@@ -93,8 +94,6 @@ class Model:
             return Edges.from_exceptions(
                 L, 0.0, previous, current, scores, start, stop, corrections=self._corrections()
             )
-        if previous.size and max(previous.max(), current.max()) >= L:
-            raise ModelError("an edge is between labels that are not there")
         matrix = np.zeros((L, L), np.float32)
         matrix[previous, current] = scores
         return Edges(matrix, start, stop, corrections=self._corrections())
@@ -187,12 +186,66 @@ def opened(path: str | os.PathLike[str]) -> tuple[Model, Arrays, dict[str, Any]]
     arrays, meta = container.read(path)
     try:
         features = None if meta["templates"] is None else Features.restored(meta["templates"], meta["lists"])
-        model = Model([str(name) for name in meta["labels"]], features, arrays, dict(meta["facts"]))
-        if len(arrays["edges.score"]) < len(model.labels) ** 2:
-            model.edges  # noqa: B018 - bad ones are told here, not at the first sentence
-    except (KeyError, TypeError, ValueError) as error:
+        model = Model(meta["labels"], features, arrays, dict(meta["facts"]))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{os.fspath(path)}: damaged ({error}); get or train it again") from None
     return model, arrays, meta
+
+
+_DTYPES = {
+    "names.slots": "u8",
+    "names.ends": "u4",
+    "names.bytes": "u1",
+    "rows.end": "u8",
+    "rows.label": "u2",
+    "rows.weight": "f4",
+    "edges.previous": "u2",
+    "edges.current": "u2",
+    "edges.score": "f4",
+}
+_DTYPES_OF_SETS = {
+    "edge_names.slots": "u8",
+    "edge_names.ends": "u4",
+    "edge_names.bytes": "u1",
+    "corrections.set": "i4",
+    "corrections.previous": "u2",
+    "corrections.current": "u2",
+    "corrections.score": "f4",
+}
+
+
+def _check(labels: list[str], arrays: Arrays) -> None:
+    """Complain about parts that do not fit together; the core looks at names and rows itself."""
+    if not all(isinstance(name, str) for name in labels) or len(set(labels)) < len(labels):
+        raise ValueError("label names must be strings that differ")
+    wanted = dict(_DTYPES)
+    if any(name in arrays for name in _DTYPES_OF_SETS):
+        wanted |= _DTYPES_OF_SETS
+    for name, dtype in wanted.items():
+        if arrays[name].dtype != np.dtype(dtype):
+            raise ValueError(f"{name} holds {arrays[name].dtype}, not {np.dtype(dtype)}")
+    _check_edges(arrays, "edges", len(labels), np.zeros(len(arrays["edges.score"]), np.int64))
+    for end in ("start", "stop"):
+        if end in arrays and (arrays[end].shape != (len(labels),) or not np.isfinite(arrays[end]).all()):
+            raise ValueError(f"{end} must hold a finite score for each label")
+    if "corrections.set" not in arrays:
+        return
+    sets = arrays["corrections.set"].astype(np.int64)
+    if not sets.size or sets.min() != 0 or sets.max() + 1 != len(arrays["edge_names.ends"]):
+        raise ValueError("the sets of corrections are not those that have names")
+    _check_edges(arrays, "corrections", len(labels), sets)
+
+
+def _check_edges(arrays: Arrays, kind: str, L: int, sets: npt.NDArray[np.int64]) -> None:
+    previous, current, scores = (arrays[f"{kind}.{part}"] for part in ("previous", "current", "score"))
+    if not len(previous) == len(current) == len(scores) == len(sets):
+        raise ValueError(f"{kind}: arrays of unequal length")
+    if len(scores) and max(previous.max(), current.max()) >= L:
+        raise ValueError(f"{kind}: a label that is not there")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{kind}: a score that is not finite")
+    if (np.diff((sets * L + previous) * L + current) <= 0).any():
+        raise ValueError(f"{kind}: not in order, or given twice")
 
 
 def core_text(X: Sequence[Sequence[object]], features: Features | None) -> _core.Text:

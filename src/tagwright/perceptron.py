@@ -117,7 +117,8 @@ class Perceptron(Learner):
             except KeyboardInterrupt:
                 if not run.finished:
                     raise
-                warnings.warn(f"interrupted in epoch {epoch + 1}; the model is that of epoch {epoch}", stacklevel=2)
+                kept = run.finished_epoch
+                warnings.warn(f"interrupted in epoch {epoch + 1}; the model is that of epoch {kept}", stacklevel=2)
                 break
             epoch += 1
             self.history_.append(fact)
@@ -165,7 +166,7 @@ class _Run:
     def __init__(self, learner: Perceptron, X: Sentences, y: Labels) -> None:
         self.learner = learner
         self.plan = plan(learner.decoder)
-        old = self._old_model()
+        self.old = old = self._old_model()
         self.features = self._features(X, old)
         self.labels = rank(y, old.labels if old else ())
         text = core_text(X, self.features)
@@ -207,8 +208,8 @@ class _Run:
             made = None
         else:
             made = Features(self.learner.features, self.learner.lists)
-        if old and (old.features.text if old.features else None) != (made.text if made else None):
-            raise ValueError("warm_start: the model has other templates than features= names")
+        if old and _form(old.features) != _form(made):
+            raise ValueError("warm_start: the model has other templates or word lists than are given")
         if old and old.facts.get("first_only"):
             raise ValueError("warm_start: the model is an HMM, whose scores a perceptron cannot go on from")
         return made
@@ -308,8 +309,8 @@ class _Run:
             "decoder": str(learner.decoder),
             "pairs": learner.pairs,
             "margin": learner.margin,
-            "templates": self.features.text if self.features else None,
-            "warm": bool(_names(self._old_model(), "names")),
+            "templates": _form(self.features),
+            "warm_start": None if self.old is None else _core.digest([self.old.arrays["rows.weight"]]),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -345,6 +346,10 @@ class _Run:
             Model(model.labels, self.features, plain, facts),
             going_on["finished_epoch"],
         )
+
+
+def _form(features: Features | None) -> list[Any] | None:
+    return None if features is None else [features.text, features.lists]
 
 
 def _names(model: Model | None, index: str) -> list[str]:
