@@ -276,7 +276,7 @@ def test_word_lists():
     assert marks == [["U:O", "U:B", "U:I", "U:O", "U:O"], ["U:B", "U:I", "U:I"]]
     starred = expand("U70:%in[-1,0,*]/%in[0,0,*]\n", X, lists)
     assert starred[1][0] == ["U70:O/B@first", "U70:O/B@place"]
-    assert starred[2][0] == ["U70:B/I@place", "U70:B/O@first"]
+    assert starred[2][0] == ["U70:B/O@first", "U70:B/I@place"]
     assert Features("U:%x[0,0]\nU:%in[0,0,*]\n").templates == Features("U:%x[0,0]\n").templates
 
 
