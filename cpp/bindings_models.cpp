@@ -197,9 +197,11 @@ nb::tuple arrays_of(const Index& index) {
 
 std::unique_ptr<Scorer> make_scorer(const Templates& templates, size_t L, nb::handle node_names, nb::handle edge_names,
                                     Vector<uint64_t> row_end, Vector<uint16_t> label, Vector<float> weight,
-                                    bool first_only) {
+                                    Vector<uint16_t> parts, size_t part_count, bool first_only) {
   const IndexArrays node = index_arrays(node_names), edge = index_arrays(edge_names);
+  need(L > 0 && parts.shape(0) % L == 0, "parts: there must be as many for each label");
   Weights weights{.L = L,
+                  .parts = {L, part_count, parts.shape(0) / L, span_of(parts)},
                   .node_names = node.view(),
                   .edge_names = edge.view(),
                   .row_end = span_of(row_end),
@@ -207,8 +209,9 @@ std::unique_ptr<Scorer> make_scorer(const Templates& templates, size_t L, nb::ha
                   .weight = span_of(weight),
                   .first_only = first_only,
                   .keep = {}};
-  using Held = std::tuple<IndexArrays, IndexArrays, Vector<uint64_t>, Vector<uint16_t>, Vector<float>>;
-  weights.keep = {new Held(node, edge, row_end, label, weight), [](void* held) {
+  using Held =
+      std::tuple<IndexArrays, IndexArrays, Vector<uint64_t>, Vector<uint16_t>, Vector<float>, Vector<uint16_t>>;
+  weights.keep = {new Held(node, edge, row_end, label, weight, parts), [](void* held) {
                     nb::gil_scoped_acquire gil;
                     delete static_cast<Held*>(held);
                   }};
@@ -276,9 +279,12 @@ Digest joined(const std::vector<V>& values, const Digest& before) {
 std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templates, IntArray labels, size_t L,
                                       const std::vector<std::string_view>& known_node,
                                       const std::vector<std::string_view>& known_edge, size_t min_count, bool edges,
-                                      bool all_pairs, double margin, std::optional<bool> sparse_edges, size_t threads) {
+                                      bool all_pairs, double margin, Vector<uint16_t> parts, size_t part_count,
+                                      std::optional<bool> sparse_edges, size_t threads) {
   need(labels.shape(0) == text.tokens(), "there must be one label a token");
-  need(L > 0 && L <= std::numeric_limits<uint16_t>::max(), "a model has between 1 and 65,535 labels");
+  need(L > 0 && L + part_count <= std::numeric_limits<uint16_t>::max(),
+       "a model has between 1 and 65,535 labels, their parts included");
+  need(parts.shape(0) % L == 0, "parts: there must be as many for each label");
   std::vector<int32_t> own(labels.data(), labels.data() + labels.shape(0));
   for (const int32_t y : own) need(y >= 0 && static_cast<size_t>(y) < L, "no such label");
   auto made = std::make_unique<Trainer>();
@@ -288,7 +294,12 @@ std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templat
   nb::gil_scoped_release release;
   Encoded corpus = encode(text, templates, *made->names, threads);
   drop_rare(corpus, *made->names, min_count, known_node.size(), known_edge.size());
-  PerceptronOptions options{.L = L, .edges = edges, .all_pairs = all_pairs, .margin = margin};
+  PerceptronOptions options{.L = L,
+                            .parts = part_count,
+                            .parts_each = parts.shape(0) / L,
+                            .edges = edges,
+                            .all_pairs = all_pairs,
+                            .margin = margin};
   need(margin >= 0 && margin <= 1e6, "margin must be between 0 and 1,000,000");
   if (sparse_edges) {
     options.sparse_edges = *sparse_edges;
@@ -308,8 +319,9 @@ std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templat
   for (const Index* index : {&made->names->node, &made->names->edge})
     digest = joined(index->ends(), joined(index->bytes(), digest));
   made->corpus = joined(corpus.sentence_end, digest);
-  made->perceptron = std::make_unique<Perceptron>(std::move(corpus), std::move(own), made->names->node.size(),
-                                                  made->names->edge.size(), options);
+  made->perceptron = std::make_unique<Perceptron>(
+      std::move(corpus), std::move(own), made->names->node.size(), made->names->edge.size(),
+      std::vector<uint16_t>(parts.data(), parts.data() + parts.shape(0)), options);
   return made;
 }
 
@@ -446,7 +458,7 @@ void trainer_restore(Trainer& trainer, double seen, const StateArrays& nodes, co
     for (size_t q = 0; q < row.shape(0); ++q) take(row(q), key(q), weight(q), sum(q));
   };
   each(nodes, [&](size_t f, uint64_t y, float w, double u) {
-    need(f < p.nodes().rows() && y < L, "state: a weight for a feature or label that is not there");
+    need(f < p.nodes().rows() && y < p.parts().keys(), "state: a weight for a feature or label that is not there");
     p.set_node(f, y, w, u);
   });
   each(edges, [&](size_t i, uint64_t j, float w, double u) {
@@ -519,7 +531,7 @@ void bind_models(nb::module_& m) {
 
   nb::class_<Scorer>(m, "Scorer")
       .def_static("make", &make_scorer, "templates"_a, "L"_a, "names"_a, "edge_names"_a, "row_end"_a, "label"_a,
-                  "weight"_a, "first_only"_a)
+                  "weight"_a, "parts"_a, "part_count"_a, "first_only"_a)
       .def("decode", &scorer_decode, "text"_a, "edges"_a, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a, "extra"_a,
            "k"_a, "threads"_a)
       .def("nodes", &scorer_nodes, "text"_a, "sentence"_a,
@@ -531,7 +543,8 @@ void bind_models(nb::module_& m) {
 
   nb::class_<Trainer>(m, "PerceptronTrainer")
       .def_static("make", &make_trainer, "text"_a, "templates"_a, "labels"_a, "L"_a, "known_node"_a, "known_edge"_a,
-                  "min_count"_a, "edges"_a, "all_pairs"_a, "margin"_a, "sparse_edges"_a.none(), "threads"_a)
+                  "min_count"_a, "edges"_a, "all_pairs"_a, "margin"_a, "parts"_a, "part_count"_a,
+                  "sparse_edges"_a.none(), "threads"_a)
       .def("run", &trainer_run, "sentences"_a, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a, "extra"_a,
            "Tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &trainer_average, nb::call_guard<nb::gil_scoped_release>())

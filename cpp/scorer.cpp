@@ -24,7 +24,9 @@ void check_weights(const Weights& w, size_t name_bytes, size_t edge_name_bytes) 
   need(before == w.weight.size(), "the weight rows end elsewhere than the weights");
   uint16_t highest = 0;
   for (const uint16_t label : w.label) highest = std::max(highest, label);
-  need(w.label.empty() || highest < w.L, "a weight is for a label that is not there");
+  need(w.parts.L == w.L && w.parts.count <= std::numeric_limits<uint16_t>::max() - w.L, "parts: too many");
+  w.parts.check();
+  need(w.label.empty() || highest < w.parts.keys(), "a weight is for a label that is not there");
   bool finite = true;
   for (const float weight : w.weight) finite &= std::fabs(weight) <= std::numeric_limits<float>::max();
   need(finite, "a weight is NaN or infinite");
@@ -44,6 +46,9 @@ void Scorer::look_up(const std::vector<Feature>& features, const FeatureScratch&
 void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<std::vector<int32_t>>& on) const {
   thread_local FeatureScratch scratch;
   thread_local std::vector<int32_t> ids;
+  thread_local std::vector<float> scores;
+  const Parts& parts = weights_.parts;
+  scores.resize(parts.each ? parts.keys() : 0);
   const size_t L = weights_.L, T = text.length(sentence);
   const uint64_t* end = weights_.row_end.data();
   const bool sets = weights_.edge_names.size() > 0;
@@ -51,7 +56,7 @@ void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<
   if (sets) on.resize(T ? T - 1 : 0);
   templates_.start(text, sentence, scratch);
   for (size_t t = 0; t < T; ++t) {
-    float* out = nodes + t * L;
+    float* out = parts.each ? scores.data() : nodes + t * L;
     templates_.expand(text, sentence, t, scratch);
     look_up(scratch.node, scratch, weights_.node_names, ids);
     for (const int32_t id : ids) {
@@ -60,7 +65,8 @@ void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<
       __builtin_prefetch(weights_.label.data() + begin);
       __builtin_prefetch(weights_.weight.data() + begin);
     }
-    std::fill(out, out + L, weights_.first_only ? -std::numeric_limits<float>::infinity() : 0.0F);
+    std::fill(out, out + (parts.each ? parts.keys() : L),
+              weights_.first_only ? -std::numeric_limits<float>::infinity() : 0.0F);
     for (size_t n = 0; n < ids.size(); ++n) {
       if (ids[n] == kNone) continue;
       const size_t begin = ids[n] ? end[ids[n] - 1] : 0, size = end[ids[n]] - begin;
@@ -76,6 +82,10 @@ void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<
       } else {
         for (size_t q = 0; q < size; ++q) out[label[q]] += weight[q] * value;
       }
+    }
+    if (parts.each) {
+      parts.add_to_labels(out);
+      std::copy(out, out + L, nodes + t * L);
     }
     if (!sets || t == 0) continue;
     look_up(scratch.edge, scratch, weights_.edge_names, ids);

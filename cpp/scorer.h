@@ -7,15 +7,17 @@
 #include <vector>
 
 #include "features/templates.h"
+#include "parts.h"
 
 namespace tagwright {
 
 // The arrays of a model, wherever they are; `keep` holds them.
 struct Weights {
   size_t L = 0;
+  Parts parts;
   IndexView node_names, edge_names;   // edge_names: of the correction sets, in the order of their numbers
   std::span<const uint64_t> row_end;  // [feature], in entries
-  std::span<const uint16_t> label;    // sorted within a row
+  std::span<const uint16_t> label;    // or part; sorted within a row
   std::span<const float> weight;
   // HMM: a token's scores are the row of the first of its features that is there; labels not in it are forbidden.
   // Otherwise they are the sum of the rows of all of them.

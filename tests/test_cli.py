@@ -74,7 +74,7 @@ def model(corpus):
 # Help and the list of decoders
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=lambda command: " ".join(command))
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help_shows_an_example(command, flag):
     lines = [line.strip() for line in printed(*command, flag).splitlines()]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tagwright {
 namespace {
@@ -31,8 +32,15 @@ std::vector<double> tie_preferences(size_t L) {
 }  // namespace
 
 Perceptron::Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_features, size_t edge_features,
-                       const PerceptronOptions& options)
-    : options_(options), corpus_(std::move(corpus)), labels_(std::move(labels)), ties_(tie_preferences(options.L)) {
+                       std::vector<uint16_t> parts, const PerceptronOptions& options)
+    : options_(options),
+      corpus_(std::move(corpus)),
+      labels_(std::move(labels)),
+      part_of_(std::move(parts)),
+      parts_{options.L, options.parts, options.parts_each, part_of_},
+      scores_(parts_.keys()),
+      ties_(tie_preferences(options.L)) {
+  parts_.check();
   const size_t L = options_.L;
   nodes_.reset(node_features);
   edges_.reset(L);
@@ -48,31 +56,7 @@ Perceptron::Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_
   }
   if (edge_features) current_->add_correction_sets(edge_features);
   if (options_.all_pairs) return;
-  // The pairs that the corpus has: those of a feature beside each other, so that its row is made once.
-  std::vector<size_t> room(node_features, 0);
-  for (const int32_t id : corpus_.node.id) ++room[static_cast<size_t>(id)];
-  std::vector<size_t> next(node_features);
-  for (size_t f = 0, sum = 0; f < node_features; ++f) {
-    next[f] = sum;
-    sum += room[f];
-  }
-  std::vector<uint16_t> of(corpus_.node.id.size());
-  for (size_t token = 0; token < labels_.size(); ++token)
-    for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at)
-      of[next[static_cast<size_t>(corpus_.node.id[at])]++] = static_cast<uint16_t>(labels_[token]);
-  for (size_t f = 0; f < node_features; ++f) {
-    const auto end = of.begin() + static_cast<ptrdiff_t>(next[f]), begin = end - static_cast<ptrdiff_t>(room[f]);
-    std::sort(begin, end);
-    room[f] = static_cast<size_t>(std::unique(begin, end) - begin);
-  }
-  std::vector<size_t> begins(next);
-  for (size_t f = 0, before = 0; f < node_features; ++f) {
-    begins[f] = before;
-    before = next[f];
-  }
-  nodes_.reset(node_features, room);
-  for (size_t f = 0; f < node_features; ++f)
-    for (size_t q = 0; q < room[f]; ++q) nodes_.find_or_add(f, of[begins[f] + q]);
+  observe();
   for (size_t s = 0; s < corpus_.sentences(); ++s) {
     for (size_t token = corpus_.first_token(s) + 1; token < corpus_.sentence_end[s]; ++token) {
       const int32_t i = labels_[token - 1], j = labels_[token];
@@ -83,12 +67,37 @@ Perceptron::Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_
   }
 }
 
-void Perceptron::score(size_t first, size_t T, double* nodes) const {
+// Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts: those of a
+// feature beside each other, so that its row is made once.
+void Perceptron::observe() {
+  const size_t L = options_.L, features = nodes_.rows();
+  std::vector<size_t> end(features, 0);
+  for (const int32_t id : corpus_.node.id) ++end[static_cast<size_t>(id)];
+  std::partial_sum(end.begin(), end.end(), end.begin());
+  std::vector<size_t> next(end);
+  std::vector<uint16_t> label(corpus_.node.id.size());
+  for (size_t token = labels_.size(); token-- > 0;)
+    for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at)
+      label[--next[static_cast<size_t>(corpus_.node.id[at])]] = static_cast<uint16_t>(labels_[token]);
+  for (size_t f = 0; f < features; ++f) {
+    const auto begin = label.begin() + static_cast<ptrdiff_t>(next[f]);
+    const auto last = label.begin() + static_cast<ptrdiff_t>(end[f]);
+    std::sort(begin, last);
+    for (auto y = begin; y != last; ++y) {
+      if (y != begin && *y == y[-1]) continue;
+      nodes_.find_or_add(f, *y);
+      for (size_t k = 0; k < parts_.each; ++k) nodes_.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + *y]));
+    }
+  }
+}
+
+void Perceptron::score(size_t first, size_t T, double* nodes) {
   const size_t L = options_.L;
   for (size_t t = 0; t < T; ++t) {
-    double* out = nodes + t * L;
+    double* out = parts_.each ? scores_.data() : nodes + t * L;
     const double* ties = ties_.data() + t % kTieRows * L;
     std::copy(ties, ties + L, out);
+    if (parts_.each) std::fill(out + L, out + parts_.keys(), 0.0);
     out[labels_[first + t]] -= options_.margin;
     const size_t begin = corpus_.node.begin(first + t), end = corpus_.node.end[first + t];
     constexpr size_t kAhead = 4;
@@ -100,6 +109,9 @@ void Perceptron::score(size_t first, size_t T, double* nodes) const {
       const double value = corpus_.node.value_of(at);
       for (size_t q = 0; q < size; ++q) out[label[q]] += weight[q] * value;
     }
+    if (parts_.each == 0) continue;
+    parts_.add_to_labels(out);
+    std::copy(out, out + L, nodes + t * L);
   }
 }
 
@@ -142,10 +154,7 @@ void Perceptron::update(size_t first, size_t T, const int32_t* predicted) {
   for (size_t t = 0; t < T; ++t) {
     const size_t token = first + t;
     const int32_t right = labels_[token], wrong = predicted[t];
-    if (right != wrong) {
-      change_node(token, right, 1.0F);
-      change_node(token, wrong, -1.0F);
-    }
+    if (right != wrong) change_nodes(token, right, wrong);
     if (t == 0 || (right == wrong && labels_[token - 1] == predicted[t - 1])) continue;
     change_edge(token, labels_[token - 1], right, 1.0F);
     change_edge(token, predicted[t - 1], wrong, -1.0F);
@@ -162,9 +171,22 @@ size_t Perceptron::touch(AnyRows& rows, size_t row, Key key, double by) {
   return entry;
 }
 
-void Perceptron::change_node(size_t token, int32_t label, float by) {
+void Perceptron::change_nodes(size_t token, int32_t right, int32_t wrong) {
+  change_node(token, static_cast<size_t>(right), 1.0F);
+  change_node(token, static_cast<size_t>(wrong), -1.0F);
+  for (size_t k = 0; k < parts_.each; ++k) {
+    const size_t L = options_.L;
+    const uint16_t add = parts_.of[k * L + static_cast<size_t>(right)];
+    const uint16_t take = parts_.of[k * L + static_cast<size_t>(wrong)];
+    if (add == take) continue;
+    change_node(token, L + add, 1.0F);
+    change_node(token, L + take, -1.0F);
+  }
+}
+
+void Perceptron::change_node(size_t token, size_t key, float by) {
   for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at)
-    touch(nodes_, static_cast<size_t>(corpus_.node.id[at]), static_cast<uint16_t>(label),
+    touch(nodes_, static_cast<size_t>(corpus_.node.id[at]), static_cast<uint16_t>(key),
           static_cast<double>(by) * corpus_.node.value_of(at));
 }
 

@@ -10,12 +10,15 @@
 
 #include "algorithms.h"
 #include "features/encode.h"
+#include "parts.h"
 #include "sparse_rows.h"
 
 namespace tagwright {
 
 struct PerceptronOptions {
   size_t L = 0;
+  size_t parts = 0;  // how many there are, and how many a label has
+  size_t parts_each = 0;
   bool edges = true;         // weights for pairs of labels
   bool all_pairs = false;    // an update may give weights to (feature, label) pairs that the corpus does not have
   double margin = 0;         // the right label of a token must win by this much: it is scored so much lower
@@ -26,9 +29,10 @@ class Perceptron {
  public:
   // corpus and labels: of every token, in order.
   Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_features, size_t edge_features,
-             const PerceptronOptions& options);
+             std::vector<uint16_t> parts, const PerceptronOptions& options);
 
-  // key: a label for nodes and edges (row: a feature, or the previous label); a pair of labels for sets.
+  // key: a label or part for nodes, a label for edges (row: a feature, or the previous label); a pair of labels for
+  // sets.
   // Values: weight w; u.
   using Rows = SparseRows<uint16_t, float, double>;
   using PairRows = SparseRows<uint64_t, float, double>;
@@ -53,11 +57,14 @@ class Perceptron {
   void set_pair(size_t set, size_t i, size_t j, float weight, double sum);
   void set_seen(double sentences) { seen_ = sentences; }
   const PerceptronOptions& options() const { return options_; }
+  const Parts& parts() const { return parts_; }
 
  private:
-  void score(size_t first, size_t T, double* nodes) const;
+  void observe();
+  void score(size_t first, size_t T, double* nodes);
   void update(size_t first, size_t T, const int32_t* predicted);
-  void change_node(size_t token, int32_t label, float by);
+  void change_nodes(size_t token, int32_t right, int32_t wrong);
+  void change_node(size_t token, size_t key, float by);
   void change_edge(size_t token, int32_t i, int32_t j, float by);
   template <class AnyRows, class Key>
   size_t touch(AnyRows& rows, size_t row, Key key, double by);
@@ -65,6 +72,9 @@ class Perceptron {
   PerceptronOptions options_;
   Encoded corpus_;
   std::vector<int32_t> labels_;  // [token]
+  std::vector<uint16_t> part_of_;
+  Parts parts_;
+  std::vector<double> scores_;  // [key]: of one token
   Rows nodes_, edges_;
   PairRows sets_;
   std::unique_ptr<Edges> current_;  // the scores of edges_ and sets_

@@ -75,8 +75,13 @@ class Model:
             arrays["rows.end"],
             arrays["rows.label"],
             arrays["rows.weight"],
+            *self._parts(),
             bool(facts.get("first_only", False)),
         )
+
+    def _parts(self) -> tuple[npt.NDArray[np.uint16], int]:
+        parts = self.arrays.get("parts", np.empty(0, np.uint16))
+        return parts, int(parts.max(initial=0)) + 1 if parts.size else 0
 
     def _index(self, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
         if f"{name}.slots" not in self.arrays:
@@ -203,6 +208,7 @@ _DTYPES = {
     "edges.current": "u2",
     "edges.score": "f4",
 }
+_DTYPES_OF_PARTS = {"parts": "u2"}
 _DTYPES_OF_SETS = {
     "edge_names.slots": "u8",
     "edge_names.ends": "u4",
@@ -219,8 +225,9 @@ def _check(labels: list[str], arrays: Arrays) -> None:
     if not all(isinstance(name, str) for name in labels) or len(set(labels)) < len(labels):
         raise ValueError("label names must be strings that differ")
     wanted = dict(_DTYPES)
-    if any(name in arrays for name in _DTYPES_OF_SETS):
-        wanted |= _DTYPES_OF_SETS
+    for more in (_DTYPES_OF_PARTS, _DTYPES_OF_SETS):
+        if any(name in arrays for name in more):
+            wanted |= more
     for name, dtype in wanted.items():
         if arrays[name].dtype != np.dtype(dtype):
             raise ValueError(f"{name} holds {arrays[name].dtype}, not {np.dtype(dtype)}")
