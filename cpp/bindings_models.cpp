@@ -62,6 +62,13 @@ void each_item(nb::handle items, const std::string& what, Each&& each) {
     each(nb::handle(PySequence_Fast_GET_ITEM(fast, n)), static_cast<size_t>(n));
 }
 
+// The token or value as a dict, or nothing where it is no mapping.
+nb::object as_dict(nb::handle value) {
+  if (PyDict_Check(value.ptr())) return nb::borrow(value);
+  if (!PyMapping_Check(value.ptr()) || !nb::hasattr(value, "keys")) return {};
+  return nb::module_::import_("builtins").attr("dict")(value);
+}
+
 // X is a list of sentences, a sentence a list of tokens; one(token, s, t) takes in one token.
 template <class One>
 Text read_sentences(nb::handle X, One&& one) {
@@ -83,7 +90,7 @@ Text text_from_rows(nb::handle X, size_t columns) {
     if (PyUnicode_Check(token.ptr())) {
       text.add_cell(utf8(token, s, t, "a token"));
     } else {
-      if (PyDict_Check(token.ptr()))
+      if (as_dict(token).is_valid())
         throw std::invalid_argument(where(s, t) + " is a dict of ready-made features, but text is needed here");
       n = 0;
       each_item(token, where(s, t), [&](nb::handle cell, size_t c) {
@@ -106,8 +113,8 @@ void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, 
   if (PyUnicode_Check(value.ptr())) {
     text.bytes.append(name).append(":");
     text.add_cell(utf8(value, s, t, "a feature's value"));
-  } else if (PyDict_Check(value.ptr())) {
-    for (auto [key, inner] : nb::borrow<nb::dict>(value))
+  } else if (const nb::object dict = as_dict(value); dict.is_valid()) {
+    for (auto [key, inner] : nb::borrow<nb::dict>(dict))
       add_ready(text, name + ":" + std::string(utf8(key, s, t, "a feature's name")), inner, s, t, depth + 1);
     return;
   } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()) || PyAnySet_Check(value.ptr())) {
@@ -137,8 +144,8 @@ void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, 
 Text text_from_ready(nb::handle X) {
   Text made = read_sentences(X, [&](Text& text, nb::handle token, size_t s, size_t t) {
     text.value.resize(text.cell_end.size(), 1.0F);
-    if (PyDict_Check(token.ptr())) {
-      for (auto [key, value] : nb::borrow<nb::dict>(token))
+    if (const nb::object dict = as_dict(token); dict.is_valid()) {
+      for (auto [key, value] : nb::borrow<nb::dict>(dict))
         add_ready(text, std::string(utf8(key, s, t, "a feature's name")), value, s, t);
       return;
     }

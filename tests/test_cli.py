@@ -161,17 +161,20 @@ def test_train_says_what_it_made(corpus, tmp_path):
     header, line, *said = printed("train", corpus, path, "--epochs", "4").splitlines()
     X, _ = ten_sentences()
     made = tw.load(path)
-    weights = len(made.arrays["rows.weight"]) + len(made.arrays["edges.score"])
     assert header == str(path)
     assert set(line) == {"-", " "}
     shown = dict(re.split("  +", row) for row in said)
-    assert list(shown) == ["sentences", "tokens", "labels", "features", "weights", "file", "time", "training error"]
+    assert list(shown) == [
+        *("sentences", "tokens", "labels", "features", "weights", "edges", "file", "time"),
+        "training error",
+    ]
     assert shown["sentences"] == str(len(X))
     assert shown["tokens"] == str(sum(map(len, X)))
     assert shown["labels"] == str(len(made.labels))
     assert shown["features"] == f"{len(made.arrays['rows.end']):,}"
-    assert shown["weights"] == f"{weights:,}"
-    assert shown["file"] == f"{path.stat().st_size / 1e6:.1f} MB"
+    assert shown["weights"] == f"{len(made.arrays['rows.weight']):,}"
+    assert shown["edges"] == f"{len(made.arrays['edges.score']):,}"
+    assert shown["file"] == f"{path.stat().st_size / 1e3:.1f} kB"
     assert made.facts["epochs_done"] == 4
 
 
@@ -249,7 +252,7 @@ labels                           4
 features                         3
 weights                          6
 edges                      4 of 16
-size                        0.0 MB
+size                        0.2 kB
 trained on   1 sentences, 4 tokens
 epochs done                      2
 version      {tw.__version__:>21}
@@ -379,6 +382,14 @@ def test_tag_keeps_comments(model):
     given = "# one\nthe\ndog\n\n# two\ndogs\nrun\n\n"
     tagged = "# one\nthe\tDT\ndog\tNN\n\n# two\ndogs\tNNS\nrun\tVBP\n\n"
     assert printed("tag", "-m", model, "--comments", given=given) == tagged
+
+
+def test_tag_conllu_with_a_model_of_columns(model, tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text("1\tthe\tthe\tX\tx\t_\t0\troot\t_\t_\n\n")
+    assert printed("tag", "-m", model, path) == "1\tthe\tthe\tX\tDT\t_\t0\troot\t_\t_\n\n"
+    assert printed("tag", "-m", model, path, "--label", "upos") == "1\tthe\tthe\tDT\tx\t_\t0\troot\t_\t_\n\n"
+    assert f"{path}:1: 'pos' is no label of CoNLL-U" in complaint("tag", "-m", model, path, "--label", "pos")
 
 
 # Output files
@@ -543,12 +554,6 @@ def test_unknown_field_of_conllu(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\ta\ta\tX\tx\t_\t0\troot\t_\t_\n")
     assert f"{path}:1: 'pos' is no label of CoNLL-U" in complaint("train", path, tmp_path / "m", "--label", "pos")
-
-
-def test_model_of_columns_on_conllu(model, tmp_path):
-    path = tmp_path / "a.conllu"
-    path.write_text("1\ta\ta\tX\tx\t_\t0\troot\t_\t_\n")
-    assert f"{path}:1:" in complaint("tag", "-m", model, path)
 
 
 def test_unknown_preset(corpus, tmp_path):

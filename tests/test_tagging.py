@@ -152,7 +152,7 @@ def test_joint_labels(tmp_path):
     printed("train", path, model, "--label", "2+3", "--features", "chunk")
     assert sorted(tw.load(model).labels) == ["DT|B-NP", "NN|I-NP", "PRP|B-NP", "VBD|B-VP"]
     tagged = "The\tDT|B-NP\ncat\tNN|I-NP\n\nIt\tPRP|B-NP\nsat\tVBD|B-VP\n\n"
-    assert printed("tag", "-m", model, given="The cat\nIt sat\n") == tagged
+    assert printed("tag", "-m", model, "--format", "text", given="The cat\nIt sat\n") == tagged
     assert json.loads(printed("eval", "-m", model, path, "--json"))["token_accuracy"] == 1
 
 

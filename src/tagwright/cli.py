@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -15,7 +16,9 @@ import click
 
 from tagwright import __version__, data, demo
 from tagwright import decoders as decoder_rows
+from tagwright.container import replacing
 from tagwright.decoder import parse_decoder
+from tagwright.info import describe, size_text
 from tagwright.model import Model, load
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -29,10 +32,6 @@ class OneLine(click.Group):
         kwargs["standalone_mode"] = False
         try:
             super().main(*args, **kwargs)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # Whoever reads has had enough (`tagwright tag ... | head`). What is still in the buffer goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except (click.Abort, KeyboardInterrupt):
             _fail("interrupted", 130)
         except click.exceptions.Exit as stop:
@@ -43,6 +42,15 @@ class OneLine(click.Group):
             _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except (ValueError, MemoryError) as error:
             _fail(str(error) or "out of memory")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command, here where click does not yet take a closed pipe for a failure."""
+        try:
+            super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Whoever reads has had enough (`tagwright tag ... | head`). What is still in the buffer goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int = 2) -> None:
@@ -90,15 +98,18 @@ def tagging(command: Command) -> Command:
     return command
 
 
-@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=OneLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tagwright")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Label sequences with hundreds to thousands of labels: the exact best labelling, or the exact k best.
 
     \b
     Example:
       echo "Would service be voluntary or compulsory ?" | tagwright tag
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @main.command()
@@ -115,6 +126,7 @@ def main() -> None:
 @click.option(
     "--margin", type=click.FloatRange(0), default=0, show_default=True, help="By which right labels must win."
 )
+@click.option("--parts", metavar="SEPARATOR", help="Of a label's parts, which share weights; '' for each character.")
 @click.option("--min-weight", type=click.FloatRange(0), default=0, show_default=True, help="Leave smaller ones out.")
 @click.option("--dev", type=FILE, help="Measure accuracy on this file after each epoch.")
 @click.option("--patience", type=AT_LEAST_ONE, help="Stop when so many epochs were no better on --dev; keep the best.")
@@ -123,7 +135,8 @@ def main() -> None:
 @decoder_option("Used in training; see tagwright decoders.")
 @click.option("--threads", type=AT_LEAST_ONE, default=1, show_default=True, help="For feature extraction.")
 @reading
-def train(corpus: str, model: str, **options: Any) -> None:
+@click.pass_context
+def train(context: click.Context, /, corpus: str, model: str, **options: Any) -> None:
     """Train a model on CORPUS and write it to MODEL.
 
     CORPUS has one token a line, its label in the last column, and a blank line between sentences; or it is CoNLL-U.
@@ -138,25 +151,29 @@ def train(corpus: str, model: str, **options: Any) -> None:
         raise click.ClickException(f"{model}: no such folder to write to")
     read = {name: options.pop(name) for name in ("format", "label", "comments")}
     dev_path = options.pop("dev")
+    if options["patience"] and not dev_path:
+        raise click.ClickException("--patience needs --dev")
     began = time.perf_counter()
+    learner = _learner(options, context)
+    first = next(data.batches(corpus, **read), None) if corpus != "-" else None
     X, y = data.read(corpus, **read)
     dev = data.read(dev_path, **read) if dev_path else None
-    learner = _learner(options)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
-        learner.fit(X, y) if dev is None else learner.fit(X, y, dev=dev)
+        learner.fit(X, y, dev=dev) if hasattr(learner, "epochs") else learner.fit(X, y)
     for warning in said:
         click.echo(f"Warning: {warning.message}", err=True)
     made: Model = learner.model_
-    made.facts["data"] = read
+    made.facts["data"] = {**read, "columns": first[0].form.width if first else None}
     made.save(model)
     rows = [
         ["sentences", f"{len(X):,}"],
         ["tokens", f"{sum(map(len, X)):,}"],
         ["labels", f"{len(made.labels):,}"],
         ["features", f"{len(made.arrays['rows.end']):,}"],
-        ["weights", f"{len(made.arrays['rows.weight']) + len(made.arrays['edges.score']):,}"],
-        ["file", f"{os.path.getsize(model) / 1e6:,.1f} MB"],
+        ["weights", f"{len(made.arrays['rows.weight']):,}"],
+        ["edges", f"{len(made.arrays['edges.score']):,}"],
+        ["file", size_text(os.path.getsize(model))],
         ["time", f"{time.perf_counter() - began:.1f} s"],
     ]
     history = getattr(learner, "history_", [])
@@ -169,7 +186,7 @@ def train(corpus: str, model: str, **options: Any) -> None:
     click.echo(demo.table([model, ""], rows))
 
 
-def _learner(options: dict[str, Any]) -> Any:
+def _learner(options: dict[str, Any], context: click.Context) -> Any:
     kind = options.pop("learner")
     lists = {}
     for given in options.pop("lists"):
@@ -180,6 +197,10 @@ def _learner(options: dict[str, Any]) -> Any:
     if kind == "hmm":
         from tagwright.hmm import HMM
 
+        for name in options:
+            given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+            if given and name not in ("decoder", "threads"):
+                raise click.ClickException(f"--{name.replace('_', '-')} is not for --learner hmm")
         return HMM(decoder=options["decoder"], threads=options["threads"])
     from tagwright.perceptron import Perceptron
 
@@ -190,11 +211,19 @@ def _learner(options: dict[str, Any]) -> Any:
 @main.command()
 @click.argument("source", metavar="[INPUT]", default="-", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("-k", type=AT_LEAST_ONE, default=1, show_default=True, help="How many labellings, with their scores.")
-@click.option("-o", "--output", type=FILE, help="Write here; standard output without it.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, allow_dash=True), default="-", help="Write here.")
+@click.option("-l", "--label", help="Where labels go in CoNLL-U; without it, as in training, or to XPOS.")
 @tagging
 @reading
 def tag(
-    source: str, k: int, output: str | None, model_path: str | None, decoder: str, threads: int, **read: Any
+    source: str,
+    k: int,
+    output: str,
+    label: str | None,
+    model_path: str | None,
+    decoder: str,
+    threads: int,
+    **read: Any,
 ) -> None:
     """Tag INPUT (standard input without it): each line comes back with its label as another column.
 
@@ -207,23 +236,25 @@ def tag(
       tagwright tag -m pos.safetensors --threads 2 test.txt.xz -o tagged.txt
     """
     model = _model(model_path)
+    trained = model.facts.get("data", {})
+    if label is None:
+        label = trained["label"] if trained.get("label", "").split("+")[0].lower() in data.FIELDS else "xpos"
+    width = trained.get("columns")
+    read |= {"fields": label, "widths": (width, width - 1) if width else ()}
+    # Nothing here makes cycles, and looking for them takes longer than the tagging of small models.
+    gc.disable()
     out = _tagged(model, source, k, decoder, threads, read)
-    if output is None:
+    if output == "-":
         for text in out:
             sys.stdout.write(text)
             sys.stdout.flush()
         return
-    beside = f"{output}.part"
-    with open(beside, "w", encoding="utf-8", newline="\n") as file:
+    with replacing(output) as beside, open(beside, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(out)
-    os.replace(beside, output)
 
 
 def _tagged(model: Model, source: str, k: int, decoder: str, threads: int, read: dict[str, Any]) -> Iterator[str]:
     """Text of the sentences of each batch, tagged."""
-    label = model.facts.get("data", {}).get("label")
-    if read["format"] == "conllu" or data.is_conllu(source):
-        read = {**read, "label": label}
     for batch in data.batches(source, columns=model.columns, empty_ok=source == "-", **read):
         X = _rows(model, source, batch)
         found = model.tag_kbest(X, k, decoder, threads)
@@ -305,8 +336,6 @@ def info(model: str | None, labels: int, most: int) -> None:
     Example:
       tagwright info pos.safetensors
     """
-    from tagwright.info import describe
-
     click.echo(describe(load(model), labels, most))
 
 

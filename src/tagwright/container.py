@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from tagwright import _core
 
-__all__ = ["ModelError", "read", "write"]
+__all__ = ["ModelError", "read", "replacing", "write"]
 
 FORMAT = 1
 """Of the file; raised when an older tagwright could not read it rightly."""
@@ -30,18 +31,18 @@ class ModelError(ValueError):
     """A file that is no model, or a damaged one."""
 
 
-def write(path: str | os.PathLike[str], arrays: Arrays, meta: dict[str, Any]) -> None:
-    """Write arrays and their meaning beside `path`, then rename: a reader sees the old file or the new one, whole."""
-    from safetensors.numpy import save_file
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    stored = _text({"about": meta, "digest": _digest(meta, arrays)})
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a file beside `path` to write to; it takes the place of `path` at the end, and goes away on an error."""
     target = Path(path)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        beside.touch(exist_ok=False)
+        try:
+            beside.touch(exist_ok=False)
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         mode = beside.stat().st_mode
-        save_file(arrays, beside, {"tagwright": stored})
+        yield beside
         with open(beside, "rb+") as file:
             # safetensors lets the owner read only; a model is as open as any other file.
             os.fchmod(file.fileno(), mode)
@@ -51,6 +52,16 @@ def write(path: str | os.PathLike[str], arrays: Arrays, meta: dict[str, Any]) ->
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+
+
+def write(path: str | os.PathLike[str], arrays: Arrays, meta: dict[str, Any]) -> None:
+    """Write arrays and their meaning beside `path`, then rename: a reader sees the old file or the new one, whole."""
+    from safetensors.numpy import save_file
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    stored = _text({"about": meta, "digest": _digest(meta, arrays)})
+    with replacing(path) as beside:
+        save_file(arrays, beside, {"tagwright": stored})
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:

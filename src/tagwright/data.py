@@ -11,7 +11,7 @@ import re
 import select
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 __all__ = ["DataError", "Form", "Sentence", "batches", "read", "text", "word_list"]
@@ -24,6 +24,8 @@ FIELDS = {"upos": 3, "xpos": 4, "feats": 5}
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 BLANK = " \t"
 PIECE = re.compile(r"[^ \t]+")
+CONLLU_COMMENT = re.compile(r"# (sent_id|text|newdoc|newpar|global\.columns)\b.*=|# (newdoc|newpar)\b")
+CONLLU_TOKEN = re.compile(r"1(-\d+)?\t[^\t]+\t[^\t]+\t[^\t]+\t")
 RANGE_OR_EMPTY = re.compile(r"\d+[-.]\d+")
 
 
@@ -68,6 +70,8 @@ def batches(
     label: str | None = None,
     comments: bool = False,
     columns: int | None = None,
+    widths: Collection[int] = (),
+    fields: str | None = None,
     empty_ok: bool = False,
 ) -> Iterator[list[Sentence]]:
     """Yield the sentences that each chunk read completes, in order; a pipe gets an answer a sentence.
@@ -78,7 +82,9 @@ def batches(
     such as ``"upos+feats"`` of CoNLL-U. Rows hold what stands before the label; in CoNLL-U FORM, LEMMA, UPOS, XPOS
     and FEATS, with ``_`` for the label. The parts of a joint label are joined with ``|``.
     comments: whether lines ``#`` and ``# ...`` are comments. In CoNLL-U all that start with ``#`` are, always.
-    columns: how many columns will be looked at; with 1 and no label, "auto" takes words between blanks for text.
+    columns: how many columns will be looked at; with 1 and no label, "auto" takes words between blanks for text,
+    unless there are as many on the first line as `widths` holds.
+    fields: where labels go in CoNLL-U, should the file turn out to be that, without reading any (label is None).
     empty_ok: whether there may be no sentence at all. Comments without a token after them are left out.
     """
     if format not in FORMATS:
@@ -90,7 +96,7 @@ def batches(
     held: list[str] = []
     first = 1
     for new in line_lists(source, name):
-        form = form or find_form(new, first + len(held), name, format, label, comments, columns)
+        form = form or find_form(new, first + len(held), name, format, label, comments, columns, widths, fields)
         ends = [i for i, line in enumerate(new, len(held)) if not line.strip(BLANK)]
         held += new
         gap = 1
@@ -114,12 +120,12 @@ def batches(
 
 
 def read(
-    source: Source, format: str = "auto", label: str = "last", comments: bool = False
+    source: Source, format: str = "auto", label: str | int = "last", comments: bool = False
 ) -> tuple[list[list[list[str]]], list[list[str]]]:
     """Read a whole corpus: the rows of every sentence, and its labels. The arguments are those of `batches`."""
     X: list[list[list[str]]] = []
     y: list[list[str]] = []
-    for batch in batches(source, format, label, comments):
+    for batch in batches(source, format, str(label), comments):
         for sentence in batch:
             X.append(sentence.rows)
             y.append(sentence.labels or [])
@@ -240,9 +246,19 @@ def is_comment(line: str, kind: str) -> bool:
 
 
 def find_form(
-    lines: list[str], number: int, name: str, format: str, label: str | None, comments: bool, columns: int | None
+    lines: list[str],
+    number: int,
+    name: str,
+    format: str,
+    label: str | None,
+    comments: bool,
+    columns: int | None,
+    widths: Collection[int],
+    fields: str | None,
 ) -> Form | None:
     """The form that the first token among these lines shows; `number` is the first line's. None without a token."""
+    if format == "auto" and CONLLU_COMMENT.match(next(filter(None, lines), "")):
+        format = "conllu"
     comments = comments or format == "conllu"
     for at, line in enumerate(lines, number):
         if line.strip(BLANK) and not (comments and is_comment(line, format)):
@@ -252,9 +268,11 @@ def find_form(
         return None
     tab = "\t" in line
     width = line.count("\t") + 1 if tab else len(PIECE.findall(line))
-    if format == "conllu":
-        return Form("conllu", True, 10, pick_fields(label, where) if label is not None else (), comments)
-    if format == "text" or (format == "auto" and not tab and width > 1 and columns == 1 and label is None):
+    if format == "conllu" or (format == "auto" and width == 10 and CONLLU_TOKEN.match(line)):
+        label = fields if label is None else label
+        return Form("conllu", True, 10, pick_fields(label, where) if label is not None else (), True)
+    words = not tab and width > 1 and width not in widths and columns == 1 and label is None
+    if format == "text" or (format == "auto" and words):
         if label is not None:
             raise DataError(f"{where}: plain text has no label {label!r}; choose --format columns or conllu")
         return Form("text", False, 1, (), comments)

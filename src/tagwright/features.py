@@ -140,6 +140,10 @@ class Features:
             raise TemplateError(f"{self.name}: no template in it; a line such as U00:%x[0,0] is one")
         self.lists = {name: given[name] for name in self._list_names}
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what the core made of it, which is made again where it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "core"}
+
     @classmethod
     def restored(cls, text: str, lists: Mapping[str, list[str]]) -> Features:
         """Templates as a model keeps them: always text, never a name."""
@@ -254,7 +258,8 @@ def _templates(source: str | os.PathLike[str]) -> tuple[str, str]:
         return source, PRESETS[source]
     path = Path(source)
     if not path.is_file():
-        raise TemplateError(f"no preset and no template file named {str(source)!r}; presets: {', '.join(PRESETS)}")
+        hint = "end templates with a line break" if "%" in str(source) else f"presets: {', '.join(PRESETS)}"
+        raise TemplateError(f"no preset and no template file named {str(source)!r}; {hint}")
     try:
         return str(path), path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -18,7 +18,14 @@ def describe(model: Model, labels: int = 8, most: int = 5) -> str:
     if model.features:
         lines = [line for line in model.features.text.split("\n") if line.strip() and not line.startswith("#")]
         parts.insert(1, "templates: " + "  ".join(lines))
+    if "attribution" in model.facts:
+        parts.append(str(model.facts["attribution"]))
     return "\n\n".join(part for part in parts if part)
+
+
+def size_text(size: int) -> str:
+    """Give a number of bytes as people read it."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
 
 
 def _summary(model: Model) -> list[list[str]]:
@@ -33,10 +40,10 @@ def _summary(model: Model) -> list[list[str]]:
     ]
     if "corrections.set" in arrays:
         rows.append(["token-dependent edges", f"{len(arrays['corrections.set']):,}"])
-    rows.append(["size", f"{size / 1e6:,.1f} MB"])
+    rows.append(["size", size_text(size)])
     if "sentences" in facts:
         rows.append(["trained on", f"{facts['sentences']:,} sentences, {facts['tokens']:,} tokens"])
-    for name in ("epochs_done", "version", "attribution"):
+    for name in ("epochs_done", "version"):
         if name in facts:
             rows.append([name.replace("_", " "), str(facts[name])])
     told: dict[str, Any] = {**facts.get("options", {}), **facts.get("data", {})}
@@ -49,6 +56,7 @@ def _strongest(model: Model, labels: int, most: int) -> str:
     arrays = model.arrays
     ends, text = arrays["names.ends"], arrays["names.bytes"]
     rows = []
+    # Weights of parts of labels have numbers beyond the labels'; they are not shown.
     for number, name in enumerate(model.labels[:labels]):
         mine = np.flatnonzero(arrays["rows.label"] == number)
         best = mine[np.argsort(-arrays["rows.weight"][mine], kind="stable")[:most]]

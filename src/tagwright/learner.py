@@ -16,6 +16,8 @@ from tagwright.model import Model, Tagging
 
 __all__ = ["Learner"]
 
+_MOST_LABELS = 65_535
+
 Sentences = Sequence[Sequence[Any]]
 Labels = Sequence[Sequence[str]]
 
@@ -87,6 +89,8 @@ def rank(y: Labels, first: Sequence[str] = ()) -> list[str]:
             raise ValueError(f"label {name!r} cannot be written to a column: it is empty or holds blanks")
     if not count:
         raise ValueError("there is no token to learn from")
+    if len(count) > _MOST_LABELS:
+        raise ValueError(f"{len(count):,} labels; a model has at most {_MOST_LABELS:,}")
     return sorted(count, key=lambda name: (-count[name], name))
 
 

@@ -36,7 +36,10 @@ class Tagging(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """A sentence's scores, to be decoded by any means: ``tw.decode(*model.lattice(sentence))`` or your own."""
+    """A sentence's scores, to be decoded by any means, as in ``tw.decode(lattice.nodes, lattice.edges, k=5)``.
+
+    A model with token-dependent edges needs ``switched_on=lattice.switched_on`` there too.
+    """
 
     nodes: npt.NDArray[np.float32]
     """(T, L); label y is ``model.labels[y]``."""
@@ -173,6 +176,10 @@ class Model:
                 **meta,
             },
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let scikit-learn send a model to another process; files are for `save`."""
+        return Model, (self.labels, self.features, {name: np.array(a) for name, a in self.arrays.items()}, self.facts)
 
     def __repr__(self) -> str:
         """Say what it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,8 +34,8 @@ class Perceptron(Learner):
     """The averaged perceptron of Collins (2002): decode, and where that is wrong move weights towards the truth.
 
     Args:
-        features: a preset's name, a template file, templates themselves, or None for ready-made features. Tokens that
-            are dicts are always taken as ready-made features.
+        features: a preset's name, a template file, templates themselves (text or `Features`), or None for ready-made
+            features. Tokens that are dicts are always taken as ready-made features.
         epochs: passes over the corpus.
         seed: of the order in which sentences come, a new one each epoch.
         decoder: finds the labelling that is compared with the truth, in training and afterwards. The exact ones all
@@ -68,7 +68,7 @@ class Perceptron(Learner):
 
     def __init__(
         self,
-        features: str | os.PathLike[str] | None = "pos",
+        features: str | os.PathLike[str] | Features | None = "pos",
         epochs: int = 10,
         seed: int = 0,
         decoder: str | Decoder = "auto",
@@ -137,6 +137,8 @@ class Perceptron(Learner):
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
         check(X, y)
         if dev is not None:
+            if not isinstance(dev, tuple | list) or len(dev) != 2:
+                raise ValueError("dev must be a pair: (X_dev, y_dev)")
             check(*dev)
         for name in ("epochs", "min_count", "threads"):
             at_least_one(name, getattr(self, name))
@@ -144,6 +146,10 @@ class Perceptron(Learner):
             at_least_one("patience", self.patience)
             if dev is None:
                 raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
+        for name in ("margin", "min_weight", "seed"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
+                raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
         if self.pairs not in ("touched", "observed"):
             raise ValueError(f"pairs must be 'touched' or 'observed', not {self.pairs!r}")
         plan(self.decoder)
@@ -213,7 +219,11 @@ class _Run:
         if self.learner.features is None or isinstance(first, Mapping):
             made = None
         else:
-            made = Features(self.learner.features, self.learner.lists)
+            given = self.learner.features
+            made = given if isinstance(given, Features) else Features(given, self.learner.lists)
+        for name in self.learner.lists or {}:
+            if made is None or name not in made.lists:
+                raise ValueError(f"no template reads the word list {name!r}; %in[0,0,{name}] would")
         if old and _form(old.features) != _form(made):
             raise ValueError("warm_start: the model has other templates or word lists than are given")
         if old and old.facts.get("first_only"):
@@ -223,7 +233,15 @@ class _Run:
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
         number = {name: n for n, name in enumerate(self.labels)}
-        renamed = np.array([number[name] for name in old.labels], np.uint64)
+        mine, _ = label_parts(self.labels, self.learner.parts)
+        its = old.arrays.get("parts", np.empty(0, np.uint16))
+        if len(mine) // len(self.labels) != len(its) // len(old.labels):
+            raise ValueError("warm_start: the model's labels have other parts; give the same parts=")
+        whole = [number[name] for name in old.labels]
+        renamed = np.zeros(len(whole) + (int(its.max()) + 1 if its.size else 0), np.uint64)
+        renamed[: len(whole)] = whole
+        same = mine.reshape(-1, len(self.labels))[:, whole].ravel()
+        renamed[len(whole) + its.astype(np.int64)] = len(self.labels) + same
         arrays = old.arrays
         ends = arrays["rows.end"].astype(np.int64)
         rows = np.repeat(np.arange(len(ends), dtype=np.uint32), np.diff(ends, prepend=0))
@@ -258,9 +276,9 @@ class _Run:
         arrays: Arrays = {}
         for name in ("names", "edge_names"):
             arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
-        parts, count = label_parts(self.labels, self.learner.parts)
+        shared, count = label_parts(self.labels, self.learner.parts)
         if count:
-            arrays["parts"] = parts
+            arrays["parts"] = shared
         arrays |= {"rows.end": found["row_end"], "rows.label": found["label"], "rows.weight": found["weight"]}
         previous, current, score = found["edges"]
         arrays |= _narrow("edges", {"previous": previous, "current": current, "score": score})
@@ -320,6 +338,8 @@ class _Run:
             "pairs": learner.pairs,
             "margin": learner.margin,
             "parts": learner.parts,
+            "min_weight": learner.min_weight,
+            "patience": learner.patience,
             "templates": _form(self.features),
             "warm_start": None if self.old is None else _core.digest([self.old.arrays["rows.weight"]]),
         }
@@ -351,6 +371,9 @@ class _Run:
         self.trainer.restore(going_on["seen"], *state)
         self.history = list(going_on["history"])
         self.epochs_done = len(self.history)
+        if self.epochs_done > self.learner.epochs:
+            done = f"{self.epochs_done} epochs are done, but epochs={self.learner.epochs}"
+            raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
         plain = {name: array for name, array in model.arrays.items() if not name.startswith("state.")}
         facts = {**model.facts, "options": self.facts(0)["options"]}
         self.finished, self.finished_epoch = (
@@ -366,9 +389,8 @@ def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArr
     split = [list(label) if separator == "" else label.split(separator) for label in labels]
     each = max(map(len, split))
     number: dict[tuple[int, str], int] = {}
-    parts = [
-        number.setdefault((k, pieces[k] if k < len(pieces) else ""), len(number)) for k in range(each) for pieces in split
-    ]
+    named = ((k, pieces[k] if k < len(pieces) else "") for k in range(each) for pieces in split)
+    parts = [number.setdefault(name, len(number)) for name in named]
     if len(labels) + len(number) > np.iinfo(np.uint16).max:
         raise ValueError(f"{len(labels)} labels with {len(number)} parts are more than 65,535 together")
     return np.array(parts, np.uint16), len(number)
