@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import os
 import sys
@@ -30,6 +31,10 @@ class OneLine(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command."""
         kwargs["standalone_mode"] = False
+        for stream in (sys.stdout, sys.stderr):
+            # Files are UTF-8 whatever the locale, and so is what is piped.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")
         try:
             super().main(*args, **kwargs)
         except (click.Abort, KeyboardInterrupt):
@@ -164,7 +169,8 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     for warning in said:
         click.echo(f"Warning: {warning.message}", err=True)
     made: Model = learner.model_
-    made.facts["data"] = {**read, "columns": first[0].form.width if first else None}
+    form = first[0].form if first else None
+    made.facts["data"] = {**read, "blanks": form.width if form and not form.tab else None}
     made.save(model)
     rows = [
         ["sentences", f"{len(X):,}"],
@@ -239,7 +245,8 @@ def tag(
     trained = model.facts.get("data", {})
     if label is None:
         label = trained["label"] if trained.get("label", "").split("+")[0].lower() in data.FIELDS else "xpos"
-    width = trained.get("columns")
+    # A model that was trained on columns with blanks between them is shown such columns again, not sentences.
+    width = trained.get("blanks")
     read |= {"fields": label, "widths": (width, width - 1) if width else ()}
     # Nothing here makes cycles, and looking for them takes longer than the tagging of small models.
     gc.disable()

@@ -196,6 +196,8 @@ def chunks(source: Source, name: str) -> Iterator[bytes]:
         stream: Any = source
         if isinstance(source, str | os.PathLike):
             if os.fspath(source) == "-":
+                if sys.stdin is None:
+                    raise DataError(f"{name}: closed; give a file")
                 stream = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
             else:
                 opener = OPENERS.get(os.path.splitext(name)[1].lower(), open)
@@ -315,7 +317,7 @@ def parse(lines: list[str], first: int, form: Form, name: str) -> Sentence:
     if set(map(len, cells)) - {form.width}:
         i, count = next((i, len(row)) for i, row in zip(at, cells, strict=True) if len(row) != form.width)
         want = "CoNLL-U has 10, with a TAB between" if form.kind == "conllu" else f"the first token has {form.width}"
-        mend = "for a sentence a line choose --format text" if form.width == 1 else "mend this line"
+        mend = "for a sentence a line choose --format text" if not form.tab else "mend this line"
         raise DataError(f"{name}:{first + i}: {count} {'column' if count == 1 else 'columns'}, but {want}; {mend}")
     if form.kind == "conllu":
         for i, row in zip(at, cells, strict=True):

@@ -110,29 +110,30 @@ class Perceptron(Learner):
         """
         self._check(X, y, dev)
         run = _Run(self, X, y)
-        epoch, self.history_ = run.epochs_done, run.history
-        while epoch < self.epochs and not self._stalled():
-            try:
-                fact = run.epoch(epoch, self._bar(epoch, len(X)))
-                average = run.trainer.average()
-                model = None
-                if dev is not None:
-                    model = run.model(average, epoch + 1)
-                    fact["dev"] = accuracy(model, *dev, "auto", self.threads)
-            except KeyboardInterrupt:
-                if not run.finished:
-                    raise
-                kept = run.finished_epoch
-                warnings.warn(f"interrupted in epoch {epoch + 1}; the model is that of epoch {kept}", stacklevel=2)
-                break
-            epoch += 1
-            self.history_.append(fact)
-            if self.patience is None or self._is_best():
-                run.keep(average, epoch, model)
-            if self.checkpoint is not None:
-                run.save(self.checkpoint)
+        self.history_ = run.history
+        try:
+            while len(self.history_) < self.epochs and not self._stalled():
+                self._epoch(run, dev)
+        except KeyboardInterrupt:
+            if not run.finished:
+                raise
+            epoch, kept = len(self.history_) + 1, run.finished_epoch
+            warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=2)
         self.model_ = run.kept_model()
         return self
+
+    def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None) -> None:
+        epoch = len(self.history_)
+        fact = run.epoch(epoch, self._bar(epoch, run.sentences))
+        average, model = run.trainer.average(), None
+        if dev is not None:
+            model = run.model(average, epoch + 1)
+            fact["dev"] = accuracy(model, *dev, "auto", self.threads)
+        self.history_.append(fact)
+        if self.patience is None or self._is_best():
+            run.keep(average, epoch + 1, model)
+        if self.checkpoint is not None:
+            run.save(self.checkpoint)
 
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
         check(X, y)
@@ -198,7 +199,6 @@ class _Run:
         )
         self.sentences, self.tokens = text.sentences, text.tokens
         self.history: list[dict[str, float]] = []
-        self.epochs_done = 0
         self.finished: _core.Averaged | Model | None = None
         self.finished_epoch = 0
         if old:
@@ -370,9 +370,8 @@ class _Run:
         state = [cast(State, tuple(arrays[f"state.{kind}.{part}"] for part in _PARTS)) for kind in _KINDS]
         self.trainer.restore(going_on["seen"], *state)
         self.history = list(going_on["history"])
-        self.epochs_done = len(self.history)
-        if self.epochs_done > self.learner.epochs:
-            done = f"{self.epochs_done} epochs are done, but epochs={self.learner.epochs}"
+        if len(self.history) > self.learner.epochs:
+            done = f"{len(self.history)} epochs are done, but epochs={self.learner.epochs}"
             raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
         plain = {name: array for name, array in model.arrays.items() if not name.startswith("state.")}
         facts = {**model.facts, "options": self.facts(0)["options"]}
