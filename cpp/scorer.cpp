@@ -34,6 +34,27 @@ void check_weights(const Weights& w, size_t name_bytes, size_t edge_name_bytes) 
 
 Scorer::Scorer(Templates templates, Weights weights) : templates_(std::move(templates)), weights_(std::move(weights)) {
   templates_.check();
+  if (weights_.first_only) return;
+  const size_t keys = weights_.parts.keys();
+  for (size_t id = 0, begin = 0; id < weights_.row_end.size(); begin = weights_.row_end[id++]) {
+    if (2 * (weights_.row_end[id] - begin) < keys) continue;
+    std::vector<float>& row = whole_[id];
+    row.assign(keys, 0.0F);
+    for (size_t at = begin; at < weights_.row_end[id]; ++at) row[weights_.label[at]] += weights_.weight[at];
+  }
+}
+
+void Scorer::add_row(size_t id, float value, float* out) const {
+  const size_t begin = id ? weights_.row_end[id - 1] : 0, size = weights_.row_end[id] - begin;
+  const size_t keys = weights_.parts.keys();
+  if (2 * size >= keys) {
+    const float* whole = whole_.at(id).data();
+    for (size_t y = 0; y < keys; ++y) out[y] += whole[y] * value;
+    return;
+  }
+  const uint16_t* label = weights_.label.data() + begin;
+  const float* weight = weights_.weight.data() + begin;
+  for (size_t q = 0; q < size; ++q) out[label[q]] += weight[q] * value;
 }
 
 void Scorer::look_up(const std::vector<Feature>& features, const FeatureScratch& scratch, const IndexView& index,
@@ -69,19 +90,12 @@ void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<
               weights_.first_only ? -std::numeric_limits<float>::infinity() : 0.0F);
     for (size_t n = 0; n < ids.size(); ++n) {
       if (ids[n] == kNone) continue;
-      const size_t begin = ids[n] ? end[ids[n] - 1] : 0, size = end[ids[n]] - begin;
-      const uint16_t* label = weights_.label.data() + begin;
-      const float* weight = weights_.weight.data() + begin;
-      const float value = scratch.node[n].value;
+      const size_t id = static_cast<size_t>(ids[n]);
       if (weights_.first_only) {
-        for (size_t q = 0; q < size; ++q) out[label[q]] = weight[q];
+        for (size_t at = id ? end[id - 1] : 0; at < end[id]; ++at) out[weights_.label[at]] = weights_.weight[at];
         break;
       }
-      if (value == 1.0F) {
-        for (size_t q = 0; q < size; ++q) out[label[q]] += weight[q];
-      } else {
-        for (size_t q = 0; q < size; ++q) out[label[q]] += weight[q] * value;
-      }
+      add_row(id, scratch.node[n].value, out);
     }
     if (parts.each) {
       parts.add_to_labels(out);

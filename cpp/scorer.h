@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "features/templates.h"
@@ -43,8 +44,14 @@ class Scorer {
   void look_up(const std::vector<Feature>& features, const FeatureScratch& scratch, const IndexView& index,
                std::vector<int32_t>& ids) const;
 
+  // Adds the row of a feature, times its value, to out: [key].
+  void add_row(size_t id, float value, float* out) const;
+
   Templates templates_;
   Weights weights_;
+  // Rows that name half of the labels or more, written out whole: adding those is several times faster. There are few,
+  // but nearly every token has some of them.
+  std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
 };
 
 }  // namespace tagwright

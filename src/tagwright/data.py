@@ -317,7 +317,9 @@ def parse(lines: list[str], first: int, form: Form, name: str) -> Sentence:
     if set(map(len, cells)) - {form.width}:
         i, count = next((i, len(row)) for i, row in zip(at, cells, strict=True) if len(row) != form.width)
         want = "CoNLL-U has 10, with a TAB between" if form.kind == "conllu" else f"the first token has {form.width}"
-        mend = "for a sentence a line choose --format text" if not form.tab else "mend this line"
+        mend = "mend this line"
+        if not form.tab:
+            mend = f"{mend}, or for a sentence a line choose --format text"
         raise DataError(f"{name}:{first + i}: {count} {'column' if count == 1 else 'columns'}, but {want}; {mend}")
     if form.kind == "conllu":
         for i, row in zip(at, cells, strict=True):
