@@ -11,7 +11,7 @@ CPP := $(wildcard cpp/*.h cpp/*.cpp cpp/*/*.h cpp/*/*.cpp)
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
-demo: $(VENV)/.installed   ## 5-best of a lattice of 3,000 labels, dense and iterative
+demo: $(VENV)/.installed   ## tag some sentences; 5-best of a lattice of 3,000 labels, dense and iterative
 	@$(BIN)/tagwright demo
 
 test: $(VENV)/.installed $(VENV)/.test   ## the test-suite
@@ -32,11 +32,13 @@ docs: $(VENV)/.installed $(VENV)/.docs   ## the documentation, in docs/_build/ht
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.installed   ## every decoder on every lattice: tables and CSV
+bench: $(VENV)/.installed $(VENV)/.bench   ## every decoder on every lattice, and the tagger beside python-crfsuite
 	$(BIN)/python benchmarks/decoders.py
+	$(BIN)/python benchmarks/tagger.py
 
-bench-quick: $(VENV)/.installed   ## the same on a few sentences
+bench-quick: $(VENV)/.installed $(VENV)/.bench   ## the same on a few sentences
 	$(BIN)/python benchmarks/decoders.py --quick
+	$(BIN)/python benchmarks/tagger.py --quick
 
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.
 asan:   ## the test-suite against an AddressSanitizer + UBSan build
@@ -60,7 +62,7 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	@touch $@
 
 # The tools of an extra, as pyproject.toml names them; installing the extra itself would build the package again.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
 	$(BIN)/python -c 'import tomllib; \
 	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' \
 	  | $(PIP) install -r /dev/stdin
