@@ -47,14 +47,14 @@ std::string_view utf8(nb::handle text, size_t sentence, size_t token, const char
   return {bytes, static_cast<size_t>(n)};
 }
 
-// Lists and tuples, item by item.
-template <class Each>
-void each_item(nb::handle items, const std::string& what, Each&& each) {
+// Lists and tuples, item by item; what(): their name, should they be none.
+template <class What, class Each>
+void each_item(nb::handle items, What&& what, Each&& each) {
   PyObject* fast = nullptr;
   if (!PyUnicode_Check(items.ptr())) fast = PySequence_Fast(items.ptr(), "");
   if (!fast) {
     PyErr_Clear();
-    throw std::invalid_argument(what + " must be a list, not " +
+    throw std::invalid_argument(what() + " must be a list, not " +
                                 nb::cast<std::string>(nb::str(items.type().attr("__name__"))));
   }
   const nb::object held = nb::steal(fast);
@@ -73,8 +73,10 @@ nb::object as_dict(nb::handle value) {
 template <class One>
 Text read_sentences(nb::handle X, One&& one) {
   Text text;
-  each_item(X, "X", [&](nb::handle sentence, size_t s) {
-    each_item(sentence, "sentence " + std::to_string(s), [&](nb::handle token, size_t t) {
+  const auto all = [] { return std::string("X"); };
+  each_item(X, all, [&](nb::handle sentence, size_t s) {
+    const auto which = [&] { return "sentence " + std::to_string(s); };
+    each_item(sentence, which, [&](nb::handle token, size_t t) {
       one(text, token, s, t);
       text.end_token();
     });
@@ -90,10 +92,11 @@ Text text_from_rows(nb::handle X, size_t columns) {
     if (PyUnicode_Check(token.ptr())) {
       text.add_cell(utf8(token, s, t, "a token"));
     } else {
-      if (as_dict(token).is_valid())
+      if (!PyList_Check(token.ptr()) && as_dict(token).is_valid())
         throw std::invalid_argument(where(s, t) + " is a dict of ready-made features, but text is needed here");
       n = 0;
-      each_item(token, where(s, t), [&](nb::handle cell, size_t c) {
+      const auto which = [&] { return where(s, t); };
+      each_item(token, which, [&](nb::handle cell, size_t c) {
         if (c < columns) text.add_cell(utf8(cell, s, t, "a column"));
         ++n;
       });
@@ -120,7 +123,8 @@ void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, 
   } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()) || PyAnySet_Check(value.ptr())) {
     const nb::object items = PyAnySet_Check(value.ptr()) ? nb::steal(PySequence_List(value.ptr())) : nb::borrow(value);
     if (PyAnySet_Check(value.ptr())) PyList_Sort(items.ptr());
-    each_item(items, where(s, t), [&](nb::handle item, size_t) {
+    const auto which = [&] { return where(s, t); };
+    each_item(items, which, [&](nb::handle item, size_t) {
       text.bytes.append(name).append(":");
       text.add_cell(utf8(item, s, t, "a feature's item"));
       text.value.push_back(1.0F);
@@ -144,13 +148,13 @@ void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, 
 Text text_from_ready(nb::handle X) {
   Text made = read_sentences(X, [&](Text& text, nb::handle token, size_t s, size_t t) {
     text.value.resize(text.cell_end.size(), 1.0F);
-    if (const nb::object dict = as_dict(token); dict.is_valid()) {
+    if (const nb::object dict = PyList_Check(token.ptr()) ? nb::object() : as_dict(token); dict.is_valid()) {
       for (auto [key, value] : nb::borrow<nb::dict>(dict))
         add_ready(text, std::string(utf8(key, s, t, "a feature's name")), value, s, t);
       return;
     }
-    each_item(token, where(s, t) + ", with ready-made features,",
-              [&](nb::handle name, size_t) { text.add_cell(utf8(name, s, t, "a feature")); });
+    const auto which = [&] { return where(s, t) + ", with ready-made features,"; };
+    each_item(token, which, [&](nb::handle name, size_t) { text.add_cell(utf8(name, s, t, "a feature")); });
     text.value.resize(text.cell_end.size(), 1.0F);
   });
   made.ready = true;

@@ -335,7 +335,11 @@ def test_auto_by_the_name_of_a_file_object(tmp_path):
         ("a\tb\n\nc\td\ne\n", {}, "4: 1 column, but the first token has 2; mend this line"),
         ("a\tb\nc\td\te\nf\n", {}, "2: 3 columns, but the first token has 2; mend this line"),
         ("a b\n\n\nc d e\n", {}, "4: 3 columns, but the first token has 2; mend this line"),
-        ("Hm\nIt sat\n", {}, "2: 2 columns, but the first token has 1; mend this line, or for a sentence a line choose --format text"),
+        (
+            "Hm\nIt sat\n",
+            {},
+            "2: 2 columns, but the first token has 1; mend this line, or for a sentence a line",
+        ),
         ("# x\na\tb\n# y\nc\n", {"comments": True}, "4: 1 column, but the first token has 2; mend this line"),
         ("\na\tb\n", {"label": "0"}, "2: no label column 0; columns in the file: 2, counted from 1"),
         ("a b\n", {"label": "2+3"}, "1: no label column 3; columns in the file: 2, counted from 1"),

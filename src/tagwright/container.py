@@ -6,7 +6,6 @@ import contextlib
 import json
 import mmap
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ class ModelError(ValueError):
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a file beside `path` to write to; it takes the place of `path` at the end, and goes away on an error."""
     target = Path(path)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         try:
             beside.touch(exist_ok=False)
