@@ -5,6 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "weight_rows.h"
+
 namespace tagwright {
 
 void check_weights(const Weights& w, size_t name_bytes, size_t edge_name_bytes) {
@@ -37,7 +39,7 @@ Scorer::Scorer(Templates templates, Weights weights) : templates_(std::move(temp
   if (weights_.first_only) return;
   const size_t keys = weights_.parts.keys();
   for (size_t id = 0, begin = 0; id < weights_.row_end.size(); begin = weights_.row_end[id++]) {
-    if (2 * (weights_.row_end[id] - begin) < keys) continue;
+    if (!is_large(weights_.row_end[id] - begin, keys)) continue;
     std::vector<float>& row = whole_[id];
     row.assign(keys, 0.0F);
     for (size_t at = begin; at < weights_.row_end[id]; ++at) row[weights_.label[at]] += weights_.weight[at];
@@ -47,14 +49,11 @@ Scorer::Scorer(Templates templates, Weights weights) : templates_(std::move(temp
 void Scorer::add_row(size_t id, float value, float* out) const {
   const size_t begin = id ? weights_.row_end[id - 1] : 0, size = weights_.row_end[id] - begin;
   const size_t keys = weights_.parts.keys();
-  if (2 * size >= keys) {
-    const float* whole = whole_.at(id).data();
-    for (size_t y = 0; y < keys; ++y) out[y] += whole[y] * value;
-    return;
+  if (is_large(size, keys)) {
+    add_whole(whole_.at(id).data(), value, keys, out);
+  } else {
+    add_sparse(weights_.label.subspan(begin, size), weights_.weight.subspan(begin, size), value, out);
   }
-  const uint16_t* label = weights_.label.data() + begin;
-  const float* weight = weights_.weight.data() + begin;
-  for (size_t q = 0; q < size; ++q) out[label[q]] += weight[q] * value;
 }
 
 void Scorer::look_up(const std::vector<Feature>& features, const FeatureScratch& scratch, const IndexView& index,

@@ -49,8 +49,7 @@ class Scorer {
 
   Templates templates_;
   Weights weights_;
-  // Rows that name half of the labels or more, written out whole: adding those is several times faster. There are few,
-  // but nearly every token has some of them.
+  // Large rows, held whole.
   std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
 };
 

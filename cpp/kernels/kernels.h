@@ -44,6 +44,10 @@ struct Kernels {
   void (*extend_ff)(double score, const float* row, const float* nodes, size_t n, double* out);
   void (*extend_dd)(double score, const double* row, const double* nodes, size_t n, double* out);
 
+  // out[j] += row[j] * value: a product and a sum, each rounded.
+  void (*add_scaled_f)(const float* row, float value, size_t n, float* out);
+  void (*add_scaled_d)(const float* row, double value, size_t n, double* out);
+
   Scan (*scan_f)(const float* scores, size_t n);
   Scan (*scan_d)(const double* scores, size_t n);
 

@@ -238,6 +238,11 @@ size_t at_least(const E* __restrict scores, size_t n, double bound, int32_t* __r
   return count;
 }
 
+template <class A>
+void add_scaled(const float* __restrict row, A value, size_t n, A* __restrict out) {
+  for (size_t j = 0; j < n; ++j) out[j] += row[j] * value;
+}
+
 constexpr Kernels table(const char* name) {
   return {
       .name = name,
@@ -249,6 +254,8 @@ constexpr Kernels table(const char* name) {
       .scatter_d = scatter,
       .extend_ff = extend<float>,
       .extend_dd = extend<double>,
+      .add_scaled_f = add_scaled<float>,
+      .add_scaled_d = add_scaled<double>,
       .scan_f = scan<float>,
       .scan_d = scan<double>,
       .max_f = largest<float>,

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "weight_rows.h"
+
 namespace tagwright {
 namespace {
 
@@ -103,11 +105,13 @@ void Perceptron::score(size_t first, size_t T, double* nodes) {
     constexpr size_t kAhead = 4;
     for (size_t at = begin; at < end; ++at) {
       if (at + kAhead < end) nodes_.prefetch(static_cast<size_t>(corpus_.node.id[at + kAhead]));
-      const size_t f = static_cast<size_t>(corpus_.node.id[at]), size = nodes_.size(f);
-      const uint16_t* label = nodes_.keys(f).data();
-      const float* weight = nodes_.values<0>(f).data();
+      const size_t f = static_cast<size_t>(corpus_.node.id[at]);
       const double value = corpus_.node.value_of(at);
-      for (size_t q = 0; q < size; ++q) out[label[q]] += weight[q] * value;
+      if (is_large(nodes_.size(f), parts_.keys())) {
+        add_whole(whole_row(f), value, parts_.keys(), out);
+      } else {
+        add_sparse(nodes_.keys(f), nodes_.values<0>(f), value, out);
+      }
     }
     if (parts_.each == 0) continue;
     parts_.add_to_labels(out);
@@ -185,9 +189,26 @@ void Perceptron::change_nodes(size_t token, int32_t right, int32_t wrong) {
 }
 
 void Perceptron::change_node(size_t token, size_t key, float by) {
-  for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at)
-    touch(nodes_, static_cast<size_t>(corpus_.node.id[at]), static_cast<uint16_t>(key),
-          static_cast<double>(by) * corpus_.node.value_of(at));
+  for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
+    const size_t f = static_cast<size_t>(corpus_.node.id[at]);
+    const double change = static_cast<double>(by) * corpus_.node.value_of(at);
+    const size_t entry = touch(nodes_, f, static_cast<uint16_t>(key), change);
+    if (entry != Rows::kAbsent) note_change(f, key, nodes_.at<0>(entry));
+  }
+}
+
+const float* Perceptron::whole_row(size_t f) {
+  const auto [found, fresh] = whole_.try_emplace(f);
+  if (fresh) {
+    found->second.assign(parts_.keys(), 0.0F);
+    for (size_t q = 0; q < nodes_.size(f); ++q) found->second[nodes_.keys(f)[q]] = nodes_.values<0>(f)[q];
+  }
+  return found->second.data();
+}
+
+void Perceptron::note_change(size_t f, size_t key, float weight) {
+  if (!is_large(nodes_.size(f), parts_.keys())) return;
+  if (const auto found = whole_.find(f); found != whole_.end()) found->second[key] = weight;
 }
 
 void Perceptron::change_edge(size_t token, int32_t i, int32_t j, float by) {
@@ -207,6 +228,7 @@ void Perceptron::set_node(size_t feature, size_t label, float weight, double sum
   const size_t entry = nodes_.find_or_add(feature, static_cast<uint16_t>(label));
   nodes_.at<0>(entry) = weight;
   nodes_.at<1>(entry) = sum;
+  note_change(feature, label, weight);
 }
 
 void Perceptron::set_edge(size_t i, size_t j, float weight, double sum) {

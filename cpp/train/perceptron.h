@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "algorithms.h"
@@ -65,6 +66,8 @@ class Perceptron {
   void update(size_t first, size_t T, const int32_t* predicted);
   void change_nodes(size_t token, int32_t right, int32_t wrong);
   void change_node(size_t token, size_t key, float by);
+  const float* whole_row(size_t feature);
+  void note_change(size_t feature, size_t key, float weight);
   void change_edge(size_t token, int32_t i, int32_t j, float by);
   template <class AnyRows, class Key>
   size_t touch(AnyRows& rows, size_t row, Key key, double by);
@@ -75,6 +78,8 @@ class Perceptron {
   std::vector<uint16_t> part_of_;
   Parts parts_;
   std::vector<double> scores_;  // [key]: of one token
+  // Large rows, held whole and kept up to date.
+  std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
   Rows nodes_, edges_;
   PairRows sets_;
   std::unique_ptr<Edges> current_;  // the scores of edges_ and sets_
