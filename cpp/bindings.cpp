@@ -82,6 +82,8 @@ double score(AnyArray nodes, const Edges& edges, const std::optional<std::vector
 NB_MODULE(_core, m) {
   using namespace tagwright;
   m.doc() = "The native core of tagwright.";
+  // What a traceback still holds when Python ends is no leak of ours, and no user's concern.
+  nb::set_leak_warnings(false);
   kernels();  // A bad TAGWRIGHT_SIMD is told at import, not at the first decoding.
   m.def("simd", [] { return std::string(kernels().name); }, "The kernel level in use: 'avx2' or 'base'.");
   m.def(
