@@ -257,7 +257,17 @@ def tag(
             sys.stdout.flush()
         return
     with replacing(output) as beside, open(beside, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(out)
+        file.writelines(_watched(out) if sys.stderr.isatty() else out)
+
+
+def _watched(batches: Iterator[str]) -> Iterator[str]:
+    """The same, with a bar on the terminal that counts lines."""
+    from tqdm import tqdm
+
+    with tqdm(unit=" lines", unit_scale=True) as bar:
+        for text in batches:
+            bar.update(text.count("\n"))
+            yield text
 
 
 def _tagged(model: Model, source: str, k: int, decoder: str, threads: int, read: dict[str, Any]) -> Iterator[str]:

@@ -124,11 +124,15 @@ class Perceptron(Learner):
 
     def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None) -> None:
         epoch = len(self.history_)
-        fact = run.epoch(epoch, self._bar(epoch, run.sentences))
-        average, model = run.trainer.average(), None
-        if dev is not None:
-            model = run.model(average, epoch + 1)
-            fact["dev"] = accuracy(model, *dev, "auto", self.threads)
+        hidden = None if self.progress is None else not self.progress
+        name = f"epoch {epoch + 1}/{self.epochs}"
+        with tqdm(total=run.sentences, desc=name, unit="sent", disable=hidden, leave=True) as bar:
+            fact = run.epoch(epoch, bar)
+            average, model = run.trainer.average(), None
+            if dev is not None:
+                model = run.model(average, epoch + 1)
+                fact["dev"] = accuracy(model, *dev, "auto", self.threads)
+                bar.set_postfix_str(f"error {fact['error']:.2%}, dev {fact['dev']:.2%}")
         self.history_.append(fact)
         if self.patience is None or self._is_best():
             run.keep(average, epoch + 1, model)
@@ -163,13 +167,6 @@ class Perceptron(Learner):
             return False
         accuracies = [fact["dev"] for fact in self.history_]
         return len(accuracies) - 1 - int(np.argmax(accuracies)) >= self.patience
-
-    def _bar(self, epoch: int, sentences: int) -> Any:
-        hidden = None if self.progress is None else not self.progress
-        bar = tqdm(total=sentences, desc=f"epoch {epoch + 1}/{self.epochs}", unit="sent", disable=hidden, leave=True)
-        if self.history_ and "dev" in self.history_[-1]:
-            bar.set_postfix_str(f"dev {self.history_[-1]['dev']:.2%}")
-        return bar
 
 
 class _Run:
@@ -262,12 +259,11 @@ class _Run:
         order = np.random.default_rng([self.learner.seed, epoch]).permutation(self.sentences).astype(np.int32)
         began = time.perf_counter()
         tokens = errors = 0
-        with bar:
-            for part in _pieces(order):
-                seen, wrong, *_ = self.trainer.run(part, *self.plan.arguments)
-                tokens, errors = tokens + seen, errors + wrong
-                bar.update(len(part))
-                bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
+        for part in _pieces(order):
+            seen, wrong, *_ = self.trainer.run(part, *self.plan.arguments)
+            tokens, errors = tokens + seen, errors + wrong
+            bar.update(len(part))
+            bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
         return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
 
     def model(self, average: _core.Averaged, epoch: int) -> Model:
