@@ -22,7 +22,8 @@ import numpy as np
 
 import tagwright as tw
 from tagwright import _core
-from tagwright.demo import model_like, table
+from tagwright.demo import model_like
+from tagwright.table import table
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL = ["chunk_conll2000", "slots_hwu64", "morph_lv_lvtb", "supertag_erg"]

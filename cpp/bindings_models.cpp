@@ -53,6 +53,8 @@ void each_item(nb::handle items, What&& what, Each&& each) {
   PyObject* fast = nullptr;
   if (!PyUnicode_Check(items.ptr())) fast = PySequence_Fast(items.ptr(), "");
   if (!fast) {
+    // What a generator raises is its own affair; only "not iterable" is ours to tell.
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
     throw std::invalid_argument(what() + " must be a list, not " +
                                 nb::cast<std::string>(nb::str(items.type().attr("__name__"))));
@@ -87,10 +89,11 @@ Text read_sentences(nb::handle X, One&& one) {
 
 // Tokens are strings or rows of columns, of which the first `columns` count.
 Text text_from_rows(nb::handle X, size_t columns) {
-  return read_sentences(X, [&](Text& text, nb::handle token, size_t s, size_t t) {
+  Text made = read_sentences(X, [&](Text& text, nb::handle token, size_t s, size_t t) {
     size_t n = 1;
     if (PyUnicode_Check(token.ptr())) {
-      text.add_cell(utf8(token, s, t, "a token"));
+      const std::string_view word = utf8(token, s, t, "a token");
+      if (columns) text.add_cell(word);
     } else {
       if (!PyList_Check(token.ptr()) && as_dict(token).is_valid())
         throw std::invalid_argument(where(s, t) + " is a dict of ready-made features, but text is needed here");
@@ -104,9 +107,13 @@ Text text_from_rows(nb::handle X, size_t columns) {
     if (n < columns)
       throw std::invalid_argument(where(s, t) + " has " + std::to_string(n) + (n == 1 ? " column" : " columns") +
                                   ", but the templates read " + std::to_string(columns));
-    // A bare string is one column even where templates read none.
-    if (columns == 0 && PyUnicode_Check(token.ptr())) text.cell_end.pop_back();
   });
+  made.columns = columns;
+  return made;
+}
+
+void need_columns(const Text& text, const Templates& templates) {
+  need(text.ready || text.columns >= templates.columns(), "the text has fewer columns than the templates read");
 }
 
 void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, size_t t, size_t depth = 0) {
@@ -122,7 +129,8 @@ void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, 
     return;
   } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()) || PyAnySet_Check(value.ptr())) {
     const nb::object items = PyAnySet_Check(value.ptr()) ? nb::steal(PySequence_List(value.ptr())) : nb::borrow(value);
-    if (PyAnySet_Check(value.ptr())) PyList_Sort(items.ptr());
+    // Items that cannot be sorted are no text, which is told below.
+    if (PyAnySet_Check(value.ptr()) && PyList_Sort(items.ptr()) != 0) PyErr_Clear();
     const auto which = [&] { return where(s, t); };
     each_item(items, which, [&](nb::handle item, size_t) {
       text.bytes.append(name).append(":");
@@ -137,7 +145,7 @@ void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, 
       throw std::invalid_argument(where(s, t) + ": the value of feature " + name + " is neither text nor a number");
     }
     if (!(std::fabs(number) < 1e30))
-      throw std::invalid_argument(where(s, t) + ": the value of feature " + name + " is not finite");
+      throw std::invalid_argument(where(s, t) + ": the value of feature " + name + " is beyond 1e30");
     text.add_cell(name);
   }
   text.value.push_back(static_cast<float>(number));
@@ -236,6 +244,7 @@ nb::tuple scorer_decode(const Scorer& scorer, const Text& text, const Edges& edg
   const Plan plan = plan_of(decoder, width, expand_all, bound, extra, k);
   need(threads >= 1, "threads must be at least 1");
   need(edges.L() == scorer.L(), "the edges are for another number of labels");
+  need_columns(text, scorer.templates());
   std::vector<Answer> answers;
   {
     nb::gil_scoped_release release;
@@ -255,6 +264,7 @@ nb::tuple scorer_decode(const Scorer& scorer, const Text& text, const Edges& edg
 
 nb::tuple scorer_nodes(const Scorer& scorer, const Text& text, size_t sentence) {
   need(sentence < text.sentences(), "no such sentence");
+  need_columns(text, scorer.templates());
   const size_t T = text.length(sentence);
   std::vector<float> nodes(times(T, scorer.L()));
   std::vector<std::vector<int32_t>> on;
@@ -293,6 +303,7 @@ std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templat
                                       bool all_pairs, double margin, Vector<uint16_t> parts, size_t part_count,
                                       std::optional<bool> sparse_edges, size_t threads) {
   need(labels.shape(0) == text.tokens(), "there must be one label a token");
+  need_columns(text, templates);
   need(L > 0 && L + part_count <= std::numeric_limits<uint16_t>::max(),
        "a model has between 1 and 65,535 labels, their parts included");
   need(parts.shape(0) % L == 0, "parts: there must be as many for each label");
@@ -317,11 +328,12 @@ std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templat
   } else {
     // A matrix that is mostly met is faster whole.
     constexpr double kMostlyMet = 0.2;
-    std::vector<bool> met(L * L, false);
+    std::vector<uint64_t> met;
     for (size_t s = 0; s < corpus.sentences(); ++s)
       for (size_t token = corpus.first_token(s) + 1; token < corpus.sentence_end[s]; ++token)
-        met[static_cast<size_t>(own[token - 1]) * L + static_cast<size_t>(own[token])] = true;
-    const auto pairs = static_cast<double>(std::count(met.begin(), met.end(), true));
+        met.push_back(Corrections::pair(own[token - 1], own[token]));
+    std::sort(met.begin(), met.end());
+    const auto pairs = static_cast<double>(std::unique(met.begin(), met.end()) - met.begin());
     options.sparse_edges = pairs < kMostlyMet * static_cast<double>(L * L);
   }
   Digest digest = joined(own, {});
@@ -396,8 +408,9 @@ std::unique_ptr<Averaged> trainer_average(const Trainer& trainer) {
   return out;
 }
 
-// The arrays of a model: features without weights are left out. least: weights smaller than this are, too.
-nb::dict averaged_arrays(const Averaged& a, double least) {
+// The arrays of a model: features without weights are left out, but for words, so that a model knows what it has met.
+// least: node weights smaller than this are left out, too. word: what the names of words begin with, or nothing.
+nb::dict averaged_arrays(const Averaged& a, double least, const std::string& word) {
   std::vector<bool> used(a.names->node.size(), false), used_set(a.names->edge.size(), false);
   std::vector<uint64_t> row_end;
   std::vector<uint16_t> label;
@@ -409,7 +422,7 @@ nb::dict averaged_arrays(const Averaged& a, double least) {
       label.push_back(a.node_label[at]);
       weight.push_back(a.node_weight[at]);
     }
-    used[f] = label.size() > before;
+    used[f] = label.size() > before || (!word.empty() && a.names->node.text(f).starts_with(word));
     if (used[f]) row_end.push_back(label.size());
   }
   for (const int32_t set : a.set) used_set[static_cast<size_t>(set)] = true;
@@ -440,7 +453,6 @@ nb::dict trainer_state(const Trainer& trainer) {
       for (size_t q = 0; q < rows.size(r); ++q) {
         const float w = rows.template values<0>(r)[q];
         const double u = rows.template values<1>(r)[q];
-        if (w == 0 && u == 0) continue;
         row.push_back(static_cast<uint32_t>(r));
         key.push_back(rows.keys(r)[q]);
         weight.push_back(w);
@@ -462,11 +474,15 @@ void trainer_restore(Trainer& trainer, double seen, const StateArrays& nodes, co
                      const StateArrays& sets) {
   Perceptron& p = *trainer.perceptron;
   const size_t L = p.options().L;
+  need(std::isfinite(seen) && seen >= 0, "state: sentences seen must be a number");
   const auto each = [](const StateArrays& arrays, auto&& take) {
     const auto& [row, key, weight, sum] = arrays;
     need(row.shape(0) == key.shape(0) && row.shape(0) == weight.shape(0) && row.shape(0) == sum.shape(0),
          "state: arrays of unequal length");
-    for (size_t q = 0; q < row.shape(0); ++q) take(row(q), key(q), weight(q), sum(q));
+    for (size_t q = 0; q < row.shape(0); ++q) {
+      need(std::isfinite(weight(q)) && std::isfinite(sum(q)), "state: a weight that is not finite");
+      take(row(q), key(q), weight(q), sum(q));
+    }
   };
   each(nodes, [&](size_t f, uint64_t y, float w, double u) {
     need(f < p.nodes().rows() && y < p.parts().keys(), "state: a weight for a feature or label that is not there");
@@ -516,6 +532,7 @@ void bind_models(nb::module_& m) {
           "expand",
           [](const Templates& templates, const Text& text, size_t sentence) {
             need(sentence < text.sentences(), "no such sentence");
+            need_columns(text, templates);
             FeatureScratch scratch;
             std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> out(text.length(sentence));
             templates.start(text, sentence, scratch);
@@ -549,7 +566,7 @@ void bind_models(nb::module_& m) {
            "Node scores (T, L) and the correction sets switched on at each step.");
 
   nb::class_<Averaged>(m, "Averaged")
-      .def("arrays", &averaged_arrays, "least"_a = 0.0)
+      .def("arrays", &averaged_arrays, "least"_a, "word"_a)
       .def_prop_ro("weights", [](const Averaged& a) { return a.node_weight.size() + a.edge.size() + a.set.size(); });
 
   nb::class_<Trainer>(m, "PerceptronTrainer")

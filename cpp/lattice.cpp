@@ -268,8 +268,9 @@ void Edges::change_correction(size_t set, size_t i, size_t j, double score) {
 }
 
 void Exceptions::set(size_t i, int32_t label, double score) {
+  const size_t before = size(i);
   double& held = at(find_or_add(i, label));
-  const bool was_largest = held == largest_[i];
+  const bool was_largest = size(i) == before && held == largest_[i];
   held = score;
   if (score >= largest_[i]) {
     largest_[i] = score;

@@ -12,15 +12,16 @@
 
 namespace tagwright {
 
-// Parts are numbered from L on. A label has `each` of them; slot 0 of a part that is not there is the empty part, which
-// is as good as any other.
+// Part p has the key L + p, behind the labels' own. Every label has `each` parts; one that falls into fewer pieces has
+// the empty piece in the other places.
 struct Parts {
   size_t L = 0, count = 0, each = 0;
-  std::span<const uint16_t> of;  // [k * L + y]: the k-th part of label y, counted from 0
+  std::span<const uint16_t> of;  // [k * L + y]: the k-th part of label y
 
   size_t keys() const { return L + count; }
 
   void check() const {
+    if (each == 0 && count != 0) throw std::invalid_argument("parts: no label has any");
     if (of.size() != each * L) throw std::invalid_argument("parts: there must be as many for each label");
     for (const uint16_t part : of)
       if (part >= count) throw std::invalid_argument("parts: one that is not there");

@@ -34,7 +34,6 @@ class Scorer {
   Scorer(Templates templates, Weights weights);
 
   const Templates& templates() const { return templates_; }
-  const Weights& weights() const { return weights_; }
   size_t L() const { return weights_.L; }
 
   // Node scores of a sentence, [t * L + y], and the correction sets that are switched on at each of its steps.

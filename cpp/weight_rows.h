@@ -12,7 +12,8 @@
 
 namespace tagwright {
 
-inline bool is_large(size_t entries, size_t keys) { return 3 * entries >= keys; }
+// Where there are few keys, nearly every row would be large, and holding them twice would cost more than it brings.
+inline bool is_large(size_t entries, size_t keys) { return keys >= 64 && 3 * entries >= keys; }
 
 // out[key] += weight * value for the entries of a sparse row.
 template <class Score>

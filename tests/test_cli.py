@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from corpora import ten_sentences
+from corpora import same_arrays, ten_sentences
 from safetensors.numpy import save_file
 
 import tagwright as tw
@@ -91,7 +91,11 @@ def test_help_names_every_command():
 
 
 def test_no_command_shows_the_help_as_it_is_laid_out():
-    assert "\nCommands:\n" in run().output
+    assert printed() == printed("--help")
+    assert "\nCommands:\n" in printed()
+    ran = subprocess.run([sys.executable, "-m", "tagwright"], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("Usage: tagwright ")
 
 
 def test_decoders():
@@ -183,6 +187,52 @@ def test_train_leaves_nothing_beside_the_model(corpus, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
+def test_train_with_margin_parts_and_min_weight(tmp_path):
+    X, y = ten_sentences()
+    y = [["|".join(label) for label in path] for path in y]
+    path = tmp_path / "parts.txt"
+    path.write_text(columns(X, y))
+    for separator in ("|", ""):
+        options = ["--margin", "2", "--parts", separator, "--min-weight", "0.2", "--epochs", "3"]
+        printed("train", path, tmp_path / "m", *options)
+        made = tw.load(tmp_path / "m")
+        same = tw.Perceptron(margin=2, parts=separator, min_weight=0.2, epochs=3).fit(X, y).model_
+        assert same_arrays(made.arrays, same.arrays)
+        assert "parts" in made.arrays
+        printed("train", path, tmp_path / "other", "--margin", "2", "--epochs", "3")
+        assert not same_arrays(tw.load(tmp_path / "other").arrays, made.arrays)
+        assert printed("tag", "-m", tmp_path / "m", path) == columns(
+            [[f"{word}\t{label}" for word, label in zip(*pair, strict=True)] for pair in zip(X, y, strict=True)],
+            same.tag_batch(X),
+        )
+    told = [line.split() for line in printed("info", tmp_path / "m").splitlines()]
+    assert ["margin", "2.0"] in told
+    assert ["min", "weight", "0.2"] in told
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *(["--epochs", "3"], ["--features", "pos"], ["--seed", "1"], ["--min-count", "1"], ["--pairs", "observed"]),
+        *(["--margin", "0"], ["--parts", ""], ["--min-weight", "0"], ["--dev", "corpus", "--patience", "3"]),
+        *(["--checkpoint", "c"], ["--warm-start", "c"], ["--list", "names=corpus"]),
+    ],
+    ids=lambda option: option[-2],
+)
+def test_train_an_hmm_with_what_is_not_for_it(corpus, tmp_path, option):
+    given = [part.replace("corpus", str(corpus)) for part in option]
+    said = complaint("train", corpus, tmp_path / "m", "--learner", "hmm", *given)
+    assert f"{option[-2]} is not for --learner hmm" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_an_hmm(corpus, tmp_path):
+    said = printed("train", corpus, tmp_path / "m", "--learner", "hmm", "--threads", "2", "--dev", corpus)
+    assert tw.load(tmp_path / "m").facts["learner"] == "hmm"
+    assert "dev accuracy" in said
+    assert "training error" not in said
+
+
 EVALUATION = """\
 measure                   of      %
 ------------------------  --  -----
@@ -249,7 +299,7 @@ model
 -----------  ---------------------
 learner                 perceptron
 labels                           4
-features                         3
+features                         4
 weights                          6
 edges                      4 of 16
 size                        0.2 kB
@@ -378,6 +428,24 @@ def test_tag_keeps_the_columns_and_the_separator(model):
     )
 
 
+BLANKS = "the DT B\ndog NN I\n\nthe DT B\ncat NN I\nran VB O\n\n"
+
+
+def test_tag_columns_with_blanks_if_the_model_was_trained_on_such(tmp_path):
+    path = tmp_path / "blanks.txt"
+    path.write_text(BLANKS)
+    printed("train", path, tmp_path / "m", "--features", "pos")
+    # With the label's column and without it; with any other number of words it is text.
+    assert printed("tag", "-m", tmp_path / "m", path) == re.sub(r"( \w)$", r"\1\1", BLANKS, flags=re.M)
+    assert printed("tag", "-m", tmp_path / "m", given=re.sub(" .$", "", BLANKS, flags=re.M)) == BLANKS
+    assert printed("tag", "-m", tmp_path / "m", given="the dog the cat\n") == "the\tB\ndog\tI\nthe\tB\ncat\tI\n\n"
+    assert printed("tag", "-m", tmp_path / "m", "--format", "text", given="the dog\n") == "the\tB\ndog\tI\n\n"
+    # A model of columns with TABs never saw blanks between columns.
+    path.write_text(BLANKS.replace(" ", "\t"))
+    printed("train", path, tmp_path / "tabs", "--features", "pos")
+    assert printed("tag", "-m", tmp_path / "tabs", given="the dog\n") == "the\tB\ndog\tI\n\n"
+
+
 def test_tag_keeps_comments(model):
     given = "# one\nthe\ndog\n\n# two\ndogs\nrun\n\n"
     tagged = "# one\nthe\tDT\ndog\tNN\n\n# two\ndogs\tNNS\nrun\tVBP\n\n"
@@ -392,7 +460,25 @@ def test_tag_conllu_with_a_model_of_columns(model, tmp_path):
     assert f"{path}:1: 'pos' is no label of CoNLL-U" in complaint("tag", "-m", model, path, "--label", "pos")
 
 
+def test_tag_conllu_from_a_pipe(model):
+    given = "# sent_id = 1\n1\tthe\tthe\tX\tx\t_\t0\troot\t_\t_\n\n"
+    assert printed("tag", "-m", model, "--label", "upos", given=given) == given.replace("X", "DT")
+    assert printed("tag", "-m", model, "--label", "UPOS", given=given[14:]) == given[14:].replace("X", "DT")
+    assert printed("tag", "-m", model, given=given[14:]) == given[14:].replace("\tx\t", "\tDT\t")
+
+
+def test_tag_conllu_whose_labels_are_empty(model):
+    given = "1\tthe\tthe\tX\t\t_\t0\troot\t_\t_\n\n"
+    assert printed("tag", "-m", model, given=given) == given.replace("\t\t", "\tDT\t")
+
+
 # Output files
+
+
+def test_output_to_standard_output(model, corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert printed("tag", "-m", model, corpus, "-o", "-") == printed("tag", "-m", model, corpus) != ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_output_is_what_would_be_printed(model, corpus, tmp_path):
@@ -430,7 +516,32 @@ def test_an_error_leaves_the_old_model(corpus, model, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "m"]
 
 
+def test_train_on_a_pipe_that_has_a_name(model, tmp_path):
+    command = [sys.executable, "-m", "tagwright", "train", "/dev/stdin", tmp_path / "m"]
+    ran = subprocess.run(command, input=columns(*ten_sentences()).encode(), capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert same_arrays(tw.load(tmp_path / "m").arrays, tw.load(model).arrays)
+
+
 # Errors: one line that says where
+
+
+@pytest.mark.parametrize("arguments", ["tag", "eval -", "train - m"])
+def test_closed_standard_input(tmp_path, arguments):
+    command = f'exec "$0" -m tagwright {arguments} <&-'
+    ran = subprocess.run(
+        ["sh", "-c", command, sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "Error: <stdin>: closed; give a file\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_closed_standard_output(corpus):
+    command = 'exec "$0" -m tagwright tag "$1" >&-'
+    ran = subprocess.run(["sh", "-c", command, sys.executable, corpus], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert re.fullmatch("Error: .*\n", ran.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -458,6 +569,8 @@ def ready_made(tmp_path_factory):
         (["train", "corpus.txt", "m", "--epochs", "0"], "'--epochs': 0 is not in the range"),
         (["train", "corpus.txt", "m", "--learner", "crf"], "'crf' is not one of"),
         (["train", "corpus.txt", "m", "--margin", "-1"], "--margin"),
+        (["train", "corpus.txt", "m", "--min-weight", "-1"], "--min-weight"),
+        (["train", "corpus.txt", "m", "--margin", "much"], "'much' is not a valid float"),
         (["tag", "--format", "xml"], "'xml' is not one of"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tagwright as tw
 from tagwright import data
 from tagwright.data import DataError
 
@@ -188,7 +189,7 @@ def test_columns():
     assert first.labels == ["B-NP", "I-NP"]
     assert (first.lines, first.at, first.first) == (["The\tDT\tB-NP", "cat\tNN\tI-NP"], [0, 1], 1)
     assert second.first == 4
-    assert first.form == data.Form("columns", True, 3, (2,), False)
+    assert first.form == data.Form("columns", True, 3, (2,), False, True)
     assert data.text(first, ["x", "y"]) == "The\tDT\tB-NP\tx\ncat\tNN\tI-NP\ty\n\n"
 
 
@@ -324,6 +325,79 @@ def test_auto_by_the_name_of_a_file_object(tmp_path):
     path.write_text(CONLLU, encoding="utf-8")
     with open(path, "rb") as stream:
         assert [len(sentence.rows) for sentence in sentences(stream)] == [5, 1]
+
+
+TEN = "1\tx\tx\tNOUN\tn|s\t_\t0\troot\t_\t_\n"
+AS_A_RANGE = "1-2\tx" + "\t_" * 8 + "\n" + TEN
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (CONLLU, "conllu"),
+        (f"\n# sent_id = 1\n{TEN}", "conllu"),
+        (f"\ufeff# text = x\n{TEN}", "conllu"),
+        (f"# newdoc id = a\n# speaker = B\n{TEN}", "conllu"),
+        (f"# sent_id = 1\n# speaker = B\n#\n{TEN}", "conllu"),
+        ("# global.columns = ID FORM\n" + TEN, "conllu"),
+        (TEN, "conllu"),
+        (f"\n \n{TEN}", "conllu"),
+        (AS_A_RANGE, "conllu"),
+        (TEN.replace("1\t", "word\t", 1), "columns"),
+        (TEN.replace("1\t", "10\t", 1), "columns"),
+        (TEN.replace("\t_\n", "\n"), "columns"),
+        (TEN.replace("\t_\n", "\t_\t_\n"), "columns"),
+        (TEN.replace("\t", " "), "columns"),
+        ("# NN\nsent_id NN\n", "columns"),
+    ],
+)
+@pytest.mark.parametrize("step", [1, 7, data.CHUNK])
+def test_auto_of_a_stream_without_a_name(content, kind, step):
+    found = sentences(Drip(content.encode(), step))
+    assert {sentence.form.kind for sentence in found} == {kind}
+    assert found[0].rows[0] == sentences(content, format=kind)[0].rows[0]
+    if kind == "conllu":
+        assert labels(Drip(content.encode(), step), label="upos")[0][0] in ("VERB", "NOUN")
+    else:
+        assert len(found[0].rows[0]) == content.split("\n")[0].replace(" ", "\t").count("\t") + 1
+
+
+@pytest.mark.parametrize("step", [1, data.CHUNK])
+def test_widths(step):
+    def kind(line, **options):
+        (found,) = sentences(Drip(line.encode(), step), **options)
+        return found.form.kind, found.rows
+
+    for widths in ((), (4,), {1, 4}):
+        assert kind("It sat down\n", columns=1, widths=widths) == ("text", [["It"], ["sat"], ["down"]])
+    for widths in ((3,), {2, 3}, [4, 3]):
+        assert kind("It sat down\n", columns=1, widths=widths) == ("columns", [["It", "sat", "down"]])
+    assert kind("It sat down\n", columns=1, widths=(3,), format="text")[0] == "text"
+    assert kind("It\tsat\n", columns=1, widths=(3,))[0] == "columns"
+
+
+def test_fields():
+    """They say where labels go, should there be CoNLL-U; labels are not read."""
+    for field, at in (("upos", 3), ("xpos", 4), ("feats", 5)):
+        (sentence,) = sentences(TEN, fields=field, columns=1)
+        assert sentence.form.picks == (at,)
+        assert sentence.rows[0][at - 1] == "_"
+        assert data.text(sentence, ["L"]).split("\t")[at] == "L"
+    for content in ("It\tsat\n", "It sat\n"):
+        assert data.text(sentences(content, fields="upos", columns=2)[0], ["L"]) == content[:-1] + content[2] + "L\n\n"
+    with pytest.raises(DataError, match="'pos' is no label of CoNLL-U"):
+        sentences(TEN, fields="pos")
+    # A label that is asked for goes first.
+    assert labels(TEN, label="upos", fields="xpos") == [["NOUN"]]
+
+
+@pytest.mark.parametrize("field", ["upos", "xpos", "xpos+feats"])
+@pytest.mark.parametrize("content", [TEN, TEN.replace("NOUN", ""), TEN.replace("n|s", "")])
+def test_fields_need_hold_no_label(content, field):
+    (sentence,) = sentences(content, fields=field, columns=1, format="conllu")
+    assert sentence.labels is None
+    count = len(field.split("+"))
+    assert data.text(sentence, ["|".join(["L"] * count)]).split("\t").count("L") == count
 
 
 # Errors
@@ -529,6 +603,11 @@ def test_read(tmp_path):
     assert X == [[["The", "DT"], ["cat", "NN"]], [["It", "PRP"], ["sat", "VBD"]]]
     assert y == [["B-NP", "I-NP"], ["B-NP", "B-VP"]]
     assert data.read(path, label="2")[1] == [["DT", "NN"], ["PRP", "VBD"]]
+    assert tw.read(path, label=2) == ([[["The"], ["cat"]], [["It"], ["sat"]]], [["DT", "NN"], ["PRP", "VBD"]])
+    assert tw.read(path, label=3) == (X, y)
+    with pytest.raises(DataError, match="no label column 4"):
+        tw.read(path, label=4)
+    assert tw.read(io.BytesIO(CONLLU.encode()), label="upos")[1][1] == ["PROPN"]
 
 
 @pytest.mark.parametrize("suffix", sorted(PACKERS))

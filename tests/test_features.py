@@ -468,8 +468,8 @@ def test_dicts_are_ready_made_whatever_features_says():
     ("token", "says"),
     [
         ({"f": None}, "the value of feature f is neither text nor a number"),
-        ({"f": float("nan")}, "the value of feature f is not finite"),
-        ({"f": float("inf")}, "the value of feature f is not finite"),
+        ({"f": float("nan")}, "the value of feature f is beyond 1e30"),
+        ({"f": float("inf")}, "the value of feature f is beyond 1e30"),
         ({"f": {"g": None}}, "the value of feature f:g is neither text nor a number"),
         ({"f": [1]}, "a feature's item must be a string, not int"),
         ({"f": {1, "a"}}, "a feature's item must be a string, not int"),

@@ -4,10 +4,12 @@ import contextlib
 import itertools
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,6 +33,10 @@ LEARNERS = {
     "staggered": tw.Perceptron(decoder="staggered"),
     "beam": tw.Perceptron(decoder=tw.Beam(width=4)),
     "token-dependent edges": tw.Perceptron(features=DEPENDENT),
+    "margin": tw.Perceptron(margin=2),
+    "parts": tw.Perceptron(parts=""),
+    "parts, observed pairs": tw.Perceptron(parts="N", pairs="observed", margin=0.5),
+    "small weights left out": tw.Perceptron(min_weight=0.05),
     "hmm": tw.HMM(),
 }
 PERCEPTRONS = [name for name in LEARNERS if name != "hmm"]
@@ -146,6 +152,21 @@ def test_scikit_learn(learner):
     assert search.predict(X10[:1]) == [Y10[0]]
 
 
+def test_templates_that_were_read():
+    templates = tw.Features("U0:%x[0,0]\nU1:%x[-1,0]/%in[0,0,l]\nB\n", {"l": ["can", "run"]})
+    learner = tw.Perceptron(features=templates, epochs=5)
+    copied = clone(learner)
+    text = tw.Perceptron(features=templates.text, lists={"l": ["can", "run"]}, epochs=5)
+    for one in (learner, copied, text):
+        one.fit(X10, Y10)
+        assert same_arrays(one.model_.arrays, learner.model_.arrays)
+        assert one.model_.facts == learner.model_.facts
+    X, y = X10 * 3, Y10 * 3
+    alone = cross_val_score(learner, X, y, cv=2).tolist()
+    assert cross_val_score(learner, X, y, cv=2, n_jobs=2).tolist() == alone
+    assert cross_val_score(text, X, y, cv=2, n_jobs=2).tolist() == alone
+
+
 def test_not_fitted(learner):
     for call in (lambda: learner.predict(X10), lambda: learner.predict_kbest(X10), lambda: learner.score(X10, Y10)):
         with pytest.raises(NotFittedError, match=r"is not fitted yet; call fit"):
@@ -208,16 +229,31 @@ def tie_preferences(L):
     return ties
 
 
-def collins(X, y, labels, epochs, seed, observed=False, templates=("U", "B")):
+def parts_of(label, labels, separator):
+    """What else than itself a label is: its parts (k, text), as many for all labels."""
+    if separator is None:
+        return []
+    blanks = str.maketrans(dict.fromkeys(separator, " "))
+    pieces = {name: list(name) if separator == "" else name.translate(blanks).split(" ") for name in labels}
+    most = max(map(len, pieces.values()))
+    return list(enumerate(pieces[label] + [""] * (most - len(pieces[label]))))
+
+
+def collins(X, y, labels, epochs, seed=0, observed=False, templates=("U", "B"), margin=0, parts=None):
     """Collins (2002), figure 1 and section 2.3: weights after every sentence are summed, in the end divided.
 
-    Features: U:word, edges, and B01:word for edges. Every labelling is looked at.
+    Features: U:word, a constant V, edges, and B01:word for edges. Every labelling is looked at; with a margin, each
+    right label counts so much less.
     """
     weight, total = defaultdict(float), Counter()
     ties = tie_preferences(len(labels))
+    keys = {label: [label, *parts_of(label, labels, parts)] for label in labels}
 
     def features(words, path):
-        found = Counter(("U:" + word, label) for word, label in zip(words, path, strict=True))
+        found = Counter()
+        for word, label in zip(words, path, strict=True):
+            found.update(("U:" + word, key) for key in keys[label])
+            found.update(("UV", key) for key in keys[label] if "V" in templates)
         for t in range(1, len(path)):
             found[path[t - 1], path[t]] += 1 * ("B" in templates)
             found["B01:" + words[t], path[t - 1], path[t]] += 1 * ("B01" in templates)
@@ -229,8 +265,9 @@ def collins(X, y, labels, epochs, seed, observed=False, templates=("U", "B")):
         wrong = 0
         for s in np.random.default_rng([seed, epoch]).permutation(len(X)):
 
-            def score(path, words=X[s]):
+            def score(path, words=X[s], truth=y[s]):
                 preference = sum(ties[t % 61, labels.index(label)] for t, label in enumerate(path))
+                preference -= margin * sum(a == b for a, b in zip(path, truth, strict=True))
                 return sum(weight[f] * count for f, count in features(words, path).items()) + preference
 
             guess = max(itertools.product(labels, repeat=len(X[s])), key=score)
@@ -245,18 +282,101 @@ def collins(X, y, labels, epochs, seed, observed=False, templates=("U", "B")):
     return {f: value / n for f, value in total.items() if value}, history
 
 
+def all_weights_of(model, separator=None):
+    """The weights of a model by name, as `collins` names them."""
+    L, numbers = len(model.labels), model.arrays.get("parts", np.empty(0, np.uint16)).tolist()
+    names = {}
+    for k, y in itertools.product(range(len(numbers) // L), range(L)):
+        name = parts_of(model.labels[y], model.labels, separator)[k]
+        # A number a part, and a part a number.
+        assert names.setdefault(numbers[k * L + y], name) == name
+    assert len(set(names.values())) == len(names)
+    keys = [*model.labels, *(names[n] for n in sorted(names))]
+    nodes, edges, sets = weights_of(SimpleNamespace(arrays=model.arrays, labels=keys))
+    return nodes | edges | sets
+
+
+def is_collins(learner, X, y, templates=("U", "B")):
+    """Whether a learner comes to the weights and errors of `collins`; the model, to look further."""
+    text = "".join({"U": "U:%x[0,0]\n", "V": "UV\n", "B": "B\n", "B01": "B01:%x[0,0]\n"}[name] for name in templates)
+    learner.set_params(features=text, decoder="viterbi").fit(X, y)
+    options = learner.get_params()
+    weights, history = collins(
+        X, y, learner.model_.labels, options["epochs"], options["seed"], options["pairs"] == "observed",
+        templates, options["margin"], options["parts"],
+    )  # fmt: skip
+    assert len(weights) > 10
+    assert all_weights_of(learner.model_, options["parts"]) == pytest.approx(weights, abs=1e-5)
+    assert [fact["error"] for fact in learner.history_] == history
+    return learner.model_
+
+
+def scores_are_sums(model, separator=None, sentence=("w0", "w3", "rare", "new", "w1")):
+    """Whether a label's score is the sum of its features' weights, its own and those for its parts."""
+    weights = all_weights_of(model, separator)
+    for row, word in zip(model.lattice(sentence).nodes, sentence, strict=True):
+        for label, score in zip(model.labels, row, strict=True):
+            keys = [label, *parts_of(label, model.labels, separator)]
+            truth = sum(weights.get((name, key), 0) for name in (f"U:{word}", "UV") for key in keys)
+            assert score == pytest.approx(truth, rel=1e-5, abs=1e-6)
+
+
 @pytest.mark.parametrize("pairs", ["touched", "observed"])
 @pytest.mark.parametrize("templates", [("U",), ("U", "B"), ("U", "B", "B01")], ids="+".join)
 @pytest.mark.parametrize("seed", range(3))
 def test_perceptron_is_collins(seed, templates, pairs):
     X, y = drawn(seed, sentences=8, labels=3, longest=5)
-    text = "".join({"U": "U:%x[0,0]\n", "B": "B\n", "B01": "B01:%x[0,0]\n"}[name] for name in templates)
-    learner = tw.Perceptron(features=text, epochs=4, seed=seed, pairs=pairs, decoder="viterbi").fit(X, y)
-    nodes, edges, sets = weights_of(learner.model_)
-    weights, history = collins(X, y, learner.model_.labels, 4, seed, pairs == "observed", templates)
-    assert len(weights) > 10
-    assert nodes | edges | sets == pytest.approx(weights, abs=1e-5)
-    assert [fact["error"] for fact in learner.history_] == history
+    is_collins(tw.Perceptron(epochs=4, seed=seed, pairs=pairs), X, y, templates)
+
+
+@pytest.mark.parametrize("pairs", ["touched", "observed"])
+@pytest.mark.parametrize("margin", [0.5, 1, 3])
+def test_margin(margin, pairs):
+    X, y = drawn(4, sentences=8, labels=3, longest=5)
+    model = is_collins(tw.Perceptron(epochs=4, margin=margin, pairs=pairs), X, y, ("U", "B", "B01"))
+    none = tw.Perceptron(features=model.features, epochs=4, pairs=pairs).fit(X, y)
+    zero = tw.Perceptron(features=model.features, epochs=4, pairs=pairs, margin=0.0).fit(X, y)
+    assert none.get_params()["margin"] == 0
+    assert same_arrays(none.model_.arrays, zero.model_.arrays)
+    assert not same_arrays(none.model_.arrays, model.arrays)
+
+
+# Labels whose parts have a separator, labels of unequal numbers of parts, one that is the part of another.
+NAMES = {
+    "|": ["A|x", "A|y", "B|x", "A", "B|", "x|A|y"],
+    "": ["ax", "ay", "bx", "a", "xa", "byx"],
+    "+": ["A", "B|x", "C", "D"],
+    "-|": ["A-x|1", "A|x", "A-x", "B"],
+}
+
+
+def renamed(y, names):
+    return [[names[int(label[1:])] for label in path] for path in y]
+
+
+@pytest.mark.parametrize("pairs", ["touched", "observed"])
+@pytest.mark.parametrize("separator", NAMES)
+@pytest.mark.parametrize("margin", [0, 1])
+def test_parts(separator, margin, pairs):
+    X, y = drawn(6, sentences=12, words=4, labels=len(NAMES[separator]), longest=3)
+    y = renamed(y, NAMES[separator])
+    learner = tw.Perceptron(epochs=3, parts=separator, margin=margin, pairs=pairs)
+    model = is_collins(learner, X, y, ("U", "V", "B"))
+    assert any(isinstance(key, tuple) for _, key, *_ in all_weights_of(model, separator))
+    scores_are_sums(model, separator)
+
+
+@pytest.mark.parametrize("options", [{}, {"pairs": "observed"}, {"margin": 1}, {"parts": "L"}], ids=str)
+def test_features_that_name_many_labels(options):
+    # UV and the two words soon name more than a third of the labels: they are added by another loop.
+    X, y = drawn(0, sentences=40, words=2, labels=25, longest=2)
+    rare = [["rare"], ["seldom", "w0"]], [["L1"], ["L2", "L3"]]
+    model = is_collins(tw.Perceptron(epochs=2, **options), X + rare[0], y + rare[1], ("U", "V", "B"))
+    sizes = np.diff(model.arrays["rows.end"].astype(int), prepend=0)
+    keys = int(max(model.arrays["rows.label"])) + 1
+    assert (3 * sizes > keys).any()
+    assert (3 * sizes < keys).any()
+    scores_are_sums(model, options.get("parts"))
 
 
 def test_perceptron_goes_past_the_rows_of_preferences():
@@ -270,14 +390,16 @@ def test_perceptron_goes_past_the_rows_of_preferences():
     assert same_arrays(models[0].arrays, models[2].arrays)
 
 
-def test_exact_decoders_lead_to_the_same_weights():
+@pytest.mark.parametrize("options", [{}, {"margin": 1, "parts": ""}, {"margin": 3, "pairs": "observed"}], ids=str)
+def test_exact_decoders_lead_to_the_same_weights(options):
     X, y = many_labels()
-    first = tw.Perceptron(features=DEPENDENT, epochs=3, decoder="viterbi", dense_edges=True).fit(X, y).model_
+    options = {"features": DEPENDENT + "UV\n", "epochs": 3, **options}
+    first = tw.Perceptron(decoder="viterbi", dense_edges=True, **options).fit(X, y).model_
     assert len(first.labels) > 50
     for row in tw.decoders():
         for dense in (True, False):
             if row.exact:
-                learner = tw.Perceptron(features=DEPENDENT, epochs=3, decoder=row.name, dense_edges=dense)
+                learner = tw.Perceptron(decoder=row.name, dense_edges=dense, **options)
                 assert same_arrays(learner.fit(X, y).model_.arrays, first.arrays), (row.name, dense)
 
 
@@ -314,6 +436,25 @@ def test_min_count_is_of_tokens():
     for least in (1, 2):
         model = tw.Perceptron(features=None, min_count=least, epochs=1).fit(X, y).model_
         assert ("a" in names_of(model.arrays)) == (least == 1)
+
+
+@pytest.mark.parametrize("parts", [None, ""])
+def test_min_weight(parts):
+    X, y = many_labels()
+    options = {"features": DEPENDENT, "epochs": 3, "parts": parts}
+    whole = tw.Perceptron(**options).fit(X, y).model_
+    weights = all_weights_of(whole, parts)
+    names = set(names_of(whole.arrays))
+    for least in (0.3, 1, 1e9):
+        model = tw.Perceptron(min_weight=least, **options).fit(X, y).model_
+        large = {f: w for f, w in weights.items() if f[0] not in names or abs(w) >= least}
+        assert all_weights_of(model, parts) == large
+        assert len(large) < len(weights)
+        words = {name for name in names if name.startswith("U0:")}  # a model keeps all it has met
+        assert set(names_of(model.arrays)) == {f[0] for f in large} & names | words
+        edges = [name for name in whole.arrays if name.startswith(("edges.", "edge_names.", "corrections."))]
+        assert len(edges) == 10
+        assert same_arrays(*({name: one.arrays[name] for name in edges} for one in (model, whole)))
 
 
 def test_observed_pairs_are_those_of_the_corpus():
@@ -360,11 +501,39 @@ def test_more_labels_than_a_matrix_is_made_for():
         ({"pairs": "all"}, "pairs must be 'touched' or 'observed', not 'all'"),
         ({"decoder": "viterbo"}, "did you mean viterbi"),
         ({"features": "poss"}, "no preset and no template file"),
+        *(
+            ({name: value}, rf"^{name} must be a (whole )?number of at least 0, not {re.escape(repr(value))}")
+            for name in ("margin", "min_weight", "seed")
+            for value in (-1, -0.5, math.nan, "1", None, True, [])
+        ),
+        ({"seed": 1.5}, "seed must be"),
+        ({"margin": math.inf}, "margin must be between 0 and"),
+        ({"parts": 5}, "parts must be"),
+        ({"lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
+        ({"features": WORD, "lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
+        ({"features": tw.Features(WORD), "lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
+        ({"features": "U:%in[0,0,m]\n", "lists": {"l": ["a"], "m": ["b"]}}, "no template reads the word list 'l'"),
     ],
 )
 def test_bad_options(options, says):
     with pytest.raises(ValueError, match=says):
         tw.Perceptron(**options).fit(X10, Y10)
+
+
+@pytest.mark.parametrize("dev", [X10, (X10,), (X10, Y10, Y10), "ab", 5, {"X": X10, "y": Y10}], ids=type)
+def test_dev_that_is_no_pair(dev):
+    with pytest.raises(ValueError, match=r"dev must be a pair: \(X_dev, y_dev\)"):
+        tw.Perceptron().fit(X10, Y10, dev=dev)
+
+
+def test_dev_and_patience_are_checked_before_training():
+    with pytest.raises(ValueError, match="X has 10 sentences, but y has 9"):
+        tw.Perceptron().fit(X10, Y10, dev=(X10, Y10[1:]))
+    for value in (0, -1, 2.5, True, "3"):
+        with pytest.raises(ValueError, match=r"^patience must be a whole number"):
+            tw.Perceptron(patience=value).fit(X10, Y10, dev=(X10, Y10))
+    listed = tw.Perceptron(features=WORD, epochs=1).fit(X10, Y10, dev=[X10, Y10])
+    assert listed.history_[0]["dev"] == listed.score(X10, Y10)
 
 
 # dev data, patience, interruption
@@ -476,6 +645,57 @@ def test_warm_start_with_labels_new_and_old():
     assert untouched.items() <= after.items()
 
 
+def with_parts(X, y):
+    """Ten sentences, their labels with parts: NN is N|N, VBZ is V|B|Z."""
+    return X, [["|".join(label) for label in path] for path in y]
+
+
+def by_label(model, sentence):
+    """The node scores of each label."""
+    rows = enumerate(model.lattice(sentence).nodes.tolist())
+    return {(t, label): score for t, row in rows for label, score in zip(model.labels, row, strict=True)}
+
+
+@pytest.mark.parametrize("pairs", ["touched", "observed"])
+def test_warm_start_with_parts(pairs):
+    X, y = with_parts(X10, Y10)
+    options = {"features": DEPENDENT, "parts": "|", "pairs": pairs}
+    old = tw.Perceptron(epochs=30, **options).fit(X, y).model_
+    assert old.tag_batch(X) == y
+    # Without an error nothing changes, but labels (and so parts) have other numbers.
+    few = [2, 4, 9, 9, 9]
+    again = tw.Perceptron(epochs=2, warm_start=old, **options).fit([X[s] for s in few], [y[s] for s in few])
+    assert [fact["error"] for fact in again.history_] == [0, 0]
+    assert sorted(again.model_.labels) == sorted(old.labels) != old.labels != again.model_.labels
+    assert again.model_.arrays["parts"].tolist() != old.arrays["parts"].tolist()
+    assert all_weights_of(again.model_, "|") == all_weights_of(old, "|")
+    for sentence in X:
+        assert by_label(again.model_, sentence) == pytest.approx(by_label(old, sentence), rel=1e-5)
+
+
+@pytest.mark.parametrize("new", ["X|X|X", "J|X|X", "J", "J|J|R|S"])
+def test_warm_start_with_new_labels_that_have_parts(new):
+    old = tw.Perceptron(features=WORD, epochs=30, parts="|").fit(*with_parts(X10, Y10)).model_
+    data = [["sees", "sees", "cat"], ["sees"]], [[new, new, "N|N"], [new]]
+    learner = tw.Perceptron(features=WORD, epochs=10, parts="|", warm_start=old).fit(*data)
+    assert learner.model_.labels[:2] == [new, "N|N"]
+    assert learner.predict(data[0]) == data[1]
+    # Words that the new sentences do not have score as before; the new label has the parts it shares.
+    words = ["the", "old", "can", "run"]
+    before, after = by_label(old, words), by_label(learner.model_, words)
+    extra = [after.pop((t, new)) for t in range(len(words))]
+    assert after == pytest.approx(before, rel=1e-5)
+    assert any(extra) == (new != "X|X|X")
+
+
+@pytest.mark.parametrize(("first", "then"), [("|", None), (None, "|"), ("|", ""), ("|", "+"), ("", None)])
+def test_warm_start_with_other_parts_is_refused(first, then):
+    X, y = X10[3:4] * 2, [["N|N+S", "V|B+P"]] * 2
+    old = tw.Perceptron(features=WORD, epochs=2, parts=first).fit(X, y).model_
+    with pytest.raises(ValueError, match=r"warm_start: the model was trained with parts=.*; give the same"):
+        tw.Perceptron(features=WORD, parts=then, warm_start=old).fit(X, y)
+
+
 def test_warm_start_is_refused_where_it_means_nothing(tmp_path):
     hmm = tw.HMM().fit(X10, Y10).model_
     with pytest.raises(ValueError, match="warm_start"):
@@ -496,13 +716,13 @@ import sys
 sys.path.insert(0, {tests!r})
 import tagwright as tw
 from corpora import many_labels
-tw.Perceptron(features={features!r}, epochs=10**6, checkpoint={path!r}).fit(*many_labels())
+tw.Perceptron(epochs=10**6, checkpoint={path!r}, **{options!r}).fit(*many_labels())
 """
 
 
-def killed_after_some_epochs(path, features):
+def killed_after_some_epochs(path, options):
     """Start a training that never ends and kill it when its checkpoint has been written."""
-    code = TRAIN.format(tests=os.path.dirname(__file__), features=features, path=str(path))
+    code = TRAIN.format(tests=os.path.dirname(__file__), options=options, path=str(path))
     child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
     try:
         for _ in range(2000):
@@ -519,13 +739,19 @@ def killed_after_some_epochs(path, features):
     return len(container.read(path)[1]["going_on"]["history"])
 
 
-def test_a_killed_training_goes_on_as_if_nothing_had_been(tmp_path):
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"parts": "", "margin": 1}, {"parts": "L", "pairs": "observed", "min_weight": 0.5}],
+    ids=str,
+)
+def test_a_killed_training_goes_on_as_if_nothing_had_been(tmp_path, options):
     path = tmp_path / "checkpoint"
-    done = killed_after_some_epochs(path, DEPENDENT)
+    options = {"features": DEPENDENT + "UV\n", **options}
+    done = killed_after_some_epochs(path, options)
     assert done >= 1
     X, y = many_labels()
-    resumed = tw.Perceptron(features=DEPENDENT, epochs=done + 2, checkpoint=path).fit(X, y)
-    whole = tw.Perceptron(features=DEPENDENT, epochs=done + 2).fit(X, y)
+    resumed = tw.Perceptron(epochs=done + 2, checkpoint=path, **options).fit(X, y)
+    whole = tw.Perceptron(epochs=done + 2, **options).fit(X, y)
     assert same_arrays(resumed.model_.arrays, whole.model_.arrays)
     assert resumed.model_.labels == whole.model_.labels
     assert resumed.model_.facts == whole.model_.facts
@@ -568,6 +794,9 @@ OTHERS = {
     "decoder": (None, None, {"decoder": "beam:1"}),
     "templates": (None, None, {"features": "U:%x[0,0]\n"}),
     "min_count": (None, None, {"min_count": 2}),
+    "margin": (None, None, {"margin": 1}),
+    "parts": (None, None, {"parts": ""}),
+    "min_weight": (None, None, {"min_weight": 1}),
 }
 
 
@@ -704,3 +933,23 @@ def test_hmm_options():
 def test_hmm_takes_the_longest_suffix_it_may():
     model = tw.HMM(suffix=1000).fit([["a" * 2000, "b"]], [["A", "B"]]).model_
     assert model.tag(["c" + "a" * 1500]) == ["A"]
+
+
+def test_no_warm_start_is_none():
+    model = tw.Perceptron(warm_start=None, epochs=1).fit([["a"]], [["A"]]).model_
+    assert model.labels == ["A"]
+
+
+@pytest.mark.parametrize("pairs", ["touched", "observed"])
+def test_a_warm_start_that_is_resumed_ends_the_same(tmp_path, pairs):
+    rng = np.random.default_rng(5)
+    for trial in range(20):
+        X = [[f"w{n}" for n in rng.integers(0, 4, 3)] for _ in range(4)]
+        y = [[f"L{n}" for n in rng.integers(0, 3, 3)] for _ in range(4)]
+        options = {"features": "U:%x[0,0]\nU1:%x[-1,0]\nB\n", "pairs": pairs}
+        old = tw.Perceptron(epochs=1, seed=9, **options).fit(X, y).model_
+        whole = tw.Perceptron(epochs=3, warm_start=old, **options).fit(X, y)
+        path = tmp_path / f"{trial}"
+        tw.Perceptron(epochs=1, warm_start=old, checkpoint=path, **options).fit(X, y)
+        resumed = tw.Perceptron(epochs=3, warm_start=old, checkpoint=path, **options).fit(X, y)
+        assert same_arrays(whole.model_.arrays, resumed.model_.arrays)

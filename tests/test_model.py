@@ -1,18 +1,24 @@
 """The model file: written whole, mapped, and never believed before it is checked."""
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
+from collections import UserDict
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 from corpora import drawn, names_of, same_arrays, ten_sentences
 from safetensors.numpy import load_file, save_file
+from sklearn.base import clone
 
 import tagwright as tw
 from tagwright import _core, container
 from tagwright.info import describe
+from tagwright.perceptron import label_parts
 
 X10, Y10 = ten_sentences()
 TEMPLATES = "U:%x[0,0]\nB\nB01:%x[0,0]\n"
@@ -123,6 +129,130 @@ def test_built_in():
     assert model.tag(["The", "dog", "sees", "the", "cat", "."])[:2] == ["DT", "NN"]
     assert model.knows("dog")
     assert not model.knows("xyzzyx")
+
+
+COPIES = {"copy": copy.deepcopy, "pickle": lambda one: pickle.loads(pickle.dumps(one))}
+LEARNERS = [
+    tw.Perceptron(),
+    tw.Perceptron(parts="", margin=1, min_weight=0.1),
+    tw.Perceptron(features=tw.Features("U:%in[0,0,l]/%x[0,0]\nB01:%x[0,0]\n", {"l": ["can"]})),
+    tw.HMM(),
+]
+
+
+@pytest.mark.parametrize("again", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("learner", LEARNERS, ids=["plain", "parts", "templates", "hmm"])
+def test_copies_predict_the_same(learner, again, tmp_path):
+    learner = clone(learner).fit(X10, Y10)
+    model = learner.model_
+    X = [*X10, ["unheard", "of", "words"], []]
+    model.save(tmp_path / "model")
+    for other in (again(learner).model_, again(model), again(tw.load(tmp_path / "model"))):
+        assert other is not model
+        assert same_arrays(other.arrays, model.arrays)
+        assert not any(np.shares_memory(other.arrays[name], model.arrays[name]) for name in model.arrays)
+        assert (other.labels, other.facts) == (model.labels, model.facts)
+        assert other.tag_kbest(X, 3) == model.tag_kbest(X, 3)
+    assert again(learner).predict(X) == learner.predict(X)
+    assert again(learner).score(X10, Y10) == learner.score(X10, Y10)
+    assert not hasattr(clone(again(learner)), "model_")
+
+
+@pytest.mark.parametrize("pairs", ["touched", "observed"])
+@pytest.mark.parametrize("separator", ["", "N"])
+def test_round_trip_of_parts(tmp_path, separator, pairs):
+    model = tw.Perceptron(parts=separator, pairs=pairs, epochs=3).fit(X10, Y10).model_
+    assert max(model.arrays["rows.label"]) >= len(model.labels)
+    model.save(tmp_path / "model")
+    loaded = tw.load(tmp_path / "model")
+    assert same_arrays(loaded.arrays, model.arrays)
+    assert loaded.facts["options"]["parts"] == separator
+    X = [*X10, ["unheard", "of", "words"], []]
+    for sentence in X:
+        assert loaded.lattice(sentence).nodes.tobytes() == model.lattice(sentence).nodes.tobytes()
+    for threads in (1, 3):
+        assert loaded.tag_kbest(X, 4, threads=threads) == model.tag_kbest(X, 4)
+    described = describe(loaded)
+    assert f"{len(model.labels)}\n" in described
+
+
+def test_label_parts():
+    def numbers(labels, separator):
+        found, count = label_parts(labels, separator)
+        assert found.dtype == np.uint16
+        return found.reshape(-1, len(labels)).tolist(), count
+
+    assert label_parts(["A|x", "B"], None)[1] == len(label_parts(["A|x", "B"], None)[0]) == 0
+    # First parts A, B; second x, y. The same text in another place is another part.
+    assert numbers(["A|x", "A|y", "B|x"], "|") == ([[0, 0, 1], [2, 3, 2]], 4)
+    assert numbers(["A|B", "B|A"], "|") == ([[0, 1], [2, 3]], 4)
+    # Where one has fewer parts, the rest are the empty part of that place.
+    assert numbers(["A|x|1", "A", "A|y", "|y"], "|") == ([[0, 0, 0, 1], [2, 3, 4, 4], [5, 6, 6, 6]], 7)
+    assert numbers(["ab", "b", "aé"], "") == ([[0, 1, 0], [2, 3, 4]], 5)
+    assert numbers(["A|x", "B"], "+") == ([[0, 1]], 2)
+    # Each character of the separator separates.
+    assert numbers(["A-x|1", "A|x", "B"], "|-") == ([[0, 0, 1], [2, 2, 3], [4, 5, 5]], 6)
+    assert numbers(["A-x", "AB", "A]C", "A^C", "A\\C"], "]^-\\") == ([[0, 1, 0, 0, 0], [2, 3, 4, 4, 4]], 5)
+
+
+def test_more_labels_and_parts_than_fit():
+    labels = [f"L{n}" for n in range(32_768)]
+    with pytest.raises(ValueError, match=r"32768 labels with 32768 parts are more than 65,535 together"):
+        label_parts(labels, "|")
+    assert label_parts(labels[1:], "|")[1] == 32_767
+
+
+def test_rows_of_every_size():
+    """Rows from one label to all of them: sparse ones and whole ones are added by different loops."""
+    L = 37
+    labels = [f"L{n}" for n in range(L)]
+    rng = np.random.default_rng(0)
+    sizes = np.arange(1, L + 1)
+    keys = np.concatenate([np.sort(rng.choice(L, n, replace=False)) for n in sizes]).astype(np.uint16)
+    weights = rng.normal(size=len(keys)).astype(np.float32)
+    names = [f"f{n}" for n in sizes]
+    slots, ends, text = _core.index_arrays(names)
+    empty = {f"edges.{part}": np.empty(0, np.uint16) for part in ("previous", "current")}
+    arrays = {
+        **{"names.slots": slots, "names.ends": ends, "names.bytes": text, **empty},
+        **{"edges.score": np.empty(0, np.float32), "rows.end": np.cumsum(sizes).astype(np.uint64)},
+        **{"rows.label": keys, "rows.weight": weights},
+    }
+    model = tw.Model(labels, None, arrays, {})
+    table = np.zeros((L, L))
+    table[np.repeat(np.arange(L), sizes), keys] = weights
+    values = [1, -2, 0.5, 0, 3]
+    tokens = [{name: value} for name in names for value in values]
+    truth = np.concatenate([[row * value for value in values] for row in table])
+    np.testing.assert_allclose(model.lattice(tokens).nodes, truth, rtol=1e-5)
+    all_at_once = {name: 0.5 + n for n, name in enumerate(names)}
+    found = model.lattice([all_at_once]).nodes[0]
+    np.testing.assert_allclose(found, (0.5 + np.arange(L)) @ table, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [UserDict, MappingProxyType])
+def test_mappings_are_read_like_dicts(kind):
+    tokens = [[{"w": word, "n": 2.5, "in": {"of": {"a": word[0]}, "b": True}} for word in words] for words in X10]
+
+    def as_kind(value):
+        return kind({k: as_kind(v) for k, v in value.items()}) if isinstance(value, dict) else value
+
+    others = [list(map(as_kind, sentence)) for sentence in tokens]
+    learner, other = tw.Perceptron(epochs=3).fit(tokens, Y10), tw.Perceptron(epochs=3).fit(others, Y10)
+    assert {"w:the", "n", "in:of:a:t", "in:b"} <= set(names_of(other.model_.arrays))
+    assert same_arrays(learner.model_.arrays, other.model_.arrays)
+    assert learner.predict(others) == other.predict(tokens) == learner.predict(tokens)
+    with pytest.raises(ValueError, match="sentence 0, token 1 is a dict of ready-made features, but text is needed"):
+        tw.HMM().fit([["a", others[0][0]]], [["A", "B"]])
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    options = {"epochs": 2, "seed": 3, "margin": 1, "min_weight": 0, "min_count": 1}
+    plain = tw.Perceptron(features=TEMPLATES, **options).fit(X10, Y10).model_
+    numpy = tw.Perceptron(features=TEMPLATES, **{name: np.int64(value) for name, value in options.items()})
+    numpy.set_params(checkpoint=tmp_path / "checkpoint").fit(X10, Y10).model_.save(tmp_path / "model")
+    for name in ("model", "checkpoint"):
+        assert tw.load(tmp_path / name).tag_kbest(X10, 2) == plain.tag_kbest(X10, 2)
 
 
 # Files that are no models
@@ -381,7 +511,37 @@ def test_wrong_contents_are_told_at_once(small, tmp_path, what):
     refused(path)
 
 
-def test_random_contents_never_crash(small, tmp_path):
+WRONG_PARTS = {
+    "no parts": without("parts"),
+    "a part too few": changed("parts", lambda a: a[:-1]),
+    "a part too many": changed("parts", lambda a: np.append(a, a[-1:])),
+    "parts of a wrong type": changed("parts", lambda a: a.astype(np.int32)),
+    "no part at all": changed("parts", lambda a: a[:0]),
+    "fewer parts than weights name": changed("parts", lambda a: a * np.uint16(0)),
+    "more parts than there can be": with_value("parts", 0, 2**16 - 1),
+    "a weight for a part that is not there": with_value("rows.label", 0, 2**16 - 1),
+}
+
+
+@pytest.fixture(scope="module")
+def parted(tmp_path_factory):
+    """A model of labels that are made of parts."""
+    path = tmp_path_factory.mktemp("parted") / "model"
+    tw.Perceptron(features=TEMPLATES, parts="", epochs=3).fit(X10, Y10).model_.save(path)
+    return path
+
+
+@pytest.mark.parametrize("what", WRONG_PARTS)
+def test_wrong_parts_are_told_at_once(parted, tmp_path, what):
+    arrays, meta = container.read(parted)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    WRONG_PARTS[what](arrays, meta)
+    container.write(tmp_path / "wrong", arrays, meta)
+    refused(tmp_path / "wrong")
+
+
+@pytest.mark.parametrize("which", ["small", "parted"])
+def test_random_contents_never_crash(small, parted, tmp_path, which):
     """Whatever numbers a file holds: it is refused, or it tags or says why not."""
     code = """
 import sys
@@ -409,7 +569,8 @@ for n in range(400):
         pass
 print(refused)
 """
-    command = [sys.executable, "-c", code, str(small[1]), str(tmp_path / "random")]
+    path = {"small": small[1], "parted": parted}[which]
+    command = [sys.executable, "-c", code, str(path), str(tmp_path / "random")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 100
@@ -496,4 +657,56 @@ def test_describe(learner):
 def test_describe_a_model_with_nothing_in_it():
     model = tw.Perceptron(features="U:%x[0,0]\n", epochs=1).fit([["a"]], [["A"]]).model_
     assert "0 of 1" in describe(model)
-    assert repr(model) == "Model(perceptron, 1 labels, 0 features, 0 weights)"
+    assert repr(model) == "Model(perceptron, 1 labels, 1 features, 0 weights)"
+
+
+def test_a_slot_that_names_nothing_is_refused():
+    model = tw.Perceptron(features="U:%x[0,0]\n", epochs=1).fit([["a", "b"]], [["A", "B"]]).model_
+    slots = model.arrays["names.slots"].copy()
+    slots[np.flatnonzero(slots)[0]] &= np.uint64(0xFFFFFFFF00000000)
+    with pytest.raises(ValueError, match="a slot names no feature"):
+        tw.Model(model.labels, model.features, {**model.arrays, "names.slots": slots}, model.facts)
+
+
+def test_a_checkpoint_that_is_loaded_and_saved_is_a_model(tmp_path):
+    X, y = [["a", "b"]], [["A", "B"]]
+    tw.Perceptron(features="U:%x[0,0]\n", epochs=2, checkpoint=tmp_path / "c").fit(X, y)
+    tw.load(tmp_path / "c").save(tmp_path / "m")
+    arrays, meta = container.read(tmp_path / "m")
+    assert not [name for name in arrays if name.startswith("state.")]
+    assert "going_on" not in meta
+    with pytest.raises(ValueError, match="a finished model, not a checkpoint"):
+        tw.Perceptron(features="U:%x[0,0]\n", epochs=2, checkpoint=tmp_path / "m").fit(X, y)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_checkpoint_whose_weights_are_no_numbers_is_refused(tmp_path, bad):
+    X, y = [["a", "b"]], [["A", "B"]]
+    path = tmp_path / "c"
+    tw.Perceptron(features="U:%x[0,0]\n", epochs=1, checkpoint=path).fit(X, y)
+    arrays, meta = container.read(path)
+    weights = np.array(arrays["state.nodes.weight"])
+    weights[0] = bad
+    container.write(path, {**arrays, "state.nodes.weight": weights}, meta)
+    with pytest.raises(ValueError, match="a weight that is not finite"):
+        tw.Perceptron(features="U:%x[0,0]\n", epochs=2, checkpoint=path).fit(X, y)
+
+
+def test_what_is_written_to_a_pipe_goes_through_it(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    model = tw.Perceptron(features="U:%x[0,0]\n", epochs=1).fit([["a", "b"]], [["A", "B"]]).model_
+    model.save(tmp_path / "m")
+    with container.replacing(pipe) as beside:
+        assert beside == pipe.resolve()
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "m").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "m")
+    model = tw.Perceptron(features="U:%x[0,0]\n", epochs=1).fit([["a", "b"]], [["A", "B"]]).model_
+    model.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert tw.load(tmp_path / "real" / "m").labels == model.labels

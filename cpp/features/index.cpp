@@ -87,7 +87,9 @@ void check_index(const IndexView& index, size_t bytes) {
   if (before != bytes) throw std::invalid_argument("feature index: the names have another length than said");
   size_t taken = 0;
   for (const uint64_t slot : index.slots) {
-    if ((slot & 0xffffffffU) > index.size()) throw std::invalid_argument("feature index: a slot names no feature");
+    const uint64_t number = slot & 0xffffffffU;
+    if (slot != 0 && (number == 0 || number > index.size()))
+      throw std::invalid_argument("feature index: a slot names no feature");
     taken += slot != 0;
   }
   // A search ends at an empty slot: there must be one.

@@ -184,16 +184,20 @@ void Templates::start(const Text& text, size_t sentence, FeatureScratch& scratch
   const size_t T = text.length(sentence), first = text.first_token(sentence);
   scratch.used = 0;
   scratch.views.resize(views.size());
+  size_t lowered = SIZE_MAX;  // the column that scratch.lowered holds
   for (size_t v = 0; v < views.size(); ++v) {
     const View& view = views[v];
     std::vector<std::string_view>& shown = scratch.views[v];
     const auto cell = [&](size_t t) { return text.cell(text.first_cell(first + t) + view.column); };
     if (view.macro == Macro::list) {
-      scratch.lowered.resize(T);
-      for (size_t t = 0; t < T; ++t) {
-        std::string& made = fresh(scratch);
-        lower(cell(t), made);
-        scratch.lowered[t] = made;
+      if (lowered != view.column) {
+        lowered = view.column;
+        scratch.lowered.resize(T);
+        for (size_t t = 0; t < T; ++t) {
+          std::string& made = fresh(scratch);
+          lower(cell(t), made);
+          scratch.lowered[t] = made;
+        }
       }
       lists[view.n].mark(scratch.lowered, shown);
       continue;

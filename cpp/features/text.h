@@ -15,13 +15,13 @@ struct Text {
   std::vector<size_t> token_end;     // [token], in cells
   std::vector<size_t> sentence_end;  // [sentence], in tokens
   bool ready = false;                // cells are features, not columns
+  size_t columns = 0;                // of every token, where they are columns
 
   size_t sentences() const { return sentence_end.size(); }
   size_t tokens() const { return token_end.size(); }
   size_t first_token(size_t s) const { return s ? sentence_end[s - 1] : 0; }
   size_t length(size_t s) const { return sentence_end[s] - first_token(s); }
   size_t first_cell(size_t token) const { return token ? token_end[token - 1] : 0; }
-  size_t columns(size_t token) const { return token_end[token] - first_cell(token); }
   std::string_view cell(size_t at) const {
     const size_t begin = at ? cell_end[at - 1] : 0;
     return {bytes.data() + begin, cell_end[at] - begin};

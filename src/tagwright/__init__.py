@@ -20,7 +20,7 @@ from tagwright.decoder import (
     decoders,
 )
 from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, score
-from tagwright.evaluate import evaluate
+from tagwright.evaluate import Evaluation, evaluate
 from tagwright.features import Features, TemplateError
 from tagwright.model import Lattice, Model, Tagging, load
 
@@ -41,6 +41,7 @@ __all__ = [
     "DecoderRow",
     "Decoding",
     "Edges",
+    "Evaluation",
     "Features",
     "IterativeAStar",
     "IterativeViterbiAStar",

@@ -21,6 +21,7 @@ from tagwright.container import replacing
 from tagwright.decoder import parse_decoder
 from tagwright.info import describe, size_text
 from tagwright.model import Model, load
+from tagwright.table import table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -31,16 +32,18 @@ class OneLine(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command."""
         kwargs["standalone_mode"] = False
+        if sys.stdout is None:
+            _fail("standard output is closed; redirect it to a file")
         for stream in (sys.stdout, sys.stderr):
             # Files are UTF-8 whatever the locale, and so is what is piped.
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(encoding="utf-8")
+                stream.reconfigure(encoding="utf-8", errors=stream.errors)
         try:
-            super().main(*args, **kwargs)
+            code = super().main(*args, **kwargs)
+            if isinstance(code, int) and code:
+                sys.exit(code)
         except (click.Abort, KeyboardInterrupt):
             _fail("interrupted", 130)
-        except click.exceptions.Exit as stop:
-            sys.exit(stop.exit_code)
         except click.ClickException as error:
             _fail(error.format_message())
         except OSError as error:
@@ -131,7 +134,7 @@ def main(context: click.Context) -> None:
 @click.option(
     "--margin", type=click.FloatRange(0), default=0, show_default=True, help="By which right labels must win."
 )
-@click.option("--parts", metavar="SEPARATOR", help="Of a label's parts, which share weights; '' for each character.")
+@click.option("--parts", metavar="SEPARATORS", help="Of a label's parts, which share weights; '' for each character.")
 @click.option("--min-weight", type=click.FloatRange(0), default=0, show_default=True, help="Leave smaller ones out.")
 @click.option("--dev", type=FILE, help="Measure accuracy on this file after each epoch.")
 @click.option("--patience", type=AT_LEAST_ONE, help="Stop when so many epochs were no better on --dev; keep the best.")
@@ -156,12 +159,19 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
         raise click.ClickException(f"{model}: no such folder to write to")
     read = {name: options.pop(name) for name in ("format", "label", "comments")}
     dev_path = options.pop("dev")
+    if options["checkpoint"] and os.path.realpath(options["checkpoint"]) == os.path.realpath(model):
+        raise click.ClickException("--checkpoint and MODEL must be two files")
     if options["patience"] and not dev_path:
         raise click.ClickException("--patience needs --dev")
     began = time.perf_counter()
     learner = _learner(options, context)
-    first = next(data.batches(corpus, **read), None) if corpus != "-" else None
-    X, y = data.read(corpus, **read)
+    form: data.Form | None = None
+    X: list[list[list[str]]] = []
+    y: list[list[str]] = []
+    for batch in data.batches(corpus, **read):
+        form = form or batch[0].form
+        X += [sentence.rows for sentence in batch]
+        y += [sentence.labels or [] for sentence in batch]
     dev = data.read(dev_path, **read) if dev_path else None
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
@@ -169,7 +179,6 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     for warning in said:
         click.echo(f"Warning: {warning.message}", err=True)
     made: Model = learner.model_
-    form = first[0].form if first else None
     made.facts["data"] = {**read, "blanks": form.width if form and not form.tab else None}
     made.save(model)
     rows = [
@@ -185,11 +194,9 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     history = getattr(learner, "history_", [])
     if history:
         rows.append(["training error", f"{history[-1]['error']:.2%}"])
-        if dev:
-            rows.append(["dev accuracy", f"{history[made.facts['epochs_done'] - 1]['dev']:.2%}"])
-    elif dev:
+    if dev:
         rows.append(["dev accuracy", f"{learner.score(*dev):.2%}"])
-    click.echo(demo.table([model, ""], rows))
+    click.echo(table([model, ""], rows))
 
 
 def _learner(options: dict[str, Any], context: click.Context) -> Any:
@@ -203,6 +210,8 @@ def _learner(options: dict[str, Any], context: click.Context) -> Any:
     if kind == "hmm":
         from tagwright.hmm import HMM
 
+        if lists:
+            raise click.ClickException("--list is not for --learner hmm")
         for name in options:
             given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
             if given and name not in ("decoder", "threads"):
@@ -366,9 +375,7 @@ def decoders() -> None:
     """
     rows = [[row.name, "yes" if row.exact else "no", "yes" if row.kbest else "no", row.paper] for row in decoder_rows()]
     width = max(len(row[3]) for row in rows)
-    click.echo(
-        demo.table(["decoder", "exact", "k-best", "paper".ljust(width)], [[*r[:3], r[3].ljust(width)] for r in rows])
-    )
+    click.echo(table(["decoder", "exact", "k-best", "paper".ljust(width)], [[*r[:3], r[3].ljust(width)] for r in rows]))
 
 
 @main.command("demo")

@@ -46,6 +46,8 @@ class Form(NamedTuple):
     """The label's columns, from 0, in the order asked for."""
     comments: bool
     """Whether there are comment lines."""
+    labelled: bool
+    """Whether the label's columns are read; where not, they are only written."""
 
 
 class Sentence(NamedTuple):
@@ -96,6 +98,9 @@ def batches(
     held: list[str] = []
     first = 1
     for new in line_lists(source, name):
+        # A comment of CoNLL-U may come in an earlier chunk than the first token.
+        if format == "auto" and not form and not held and CONLLU_COMMENT.match(next(filter(str.strip, new), "")):
+            format = "conllu"
         form = form or find_form(new, first + len(held), name, format, label, comments, columns, widths, fields)
         ends = [i for i, line in enumerate(new, len(held)) if not line.strip(BLANK)]
         held += new
@@ -259,8 +264,6 @@ def find_form(
     fields: str | None,
 ) -> Form | None:
     """The form that the first token among these lines shows; `number` is the first line's. None without a token."""
-    if format == "auto" and CONLLU_COMMENT.match(next(filter(None, lines), "")):
-        format = "conllu"
     comments = comments or format == "conllu"
     for at, line in enumerate(lines, number):
         if line.strip(BLANK) and not (comments and is_comment(line, format)):
@@ -271,14 +274,15 @@ def find_form(
     tab = "\t" in line
     width = line.count("\t") + 1 if tab else len(PIECE.findall(line))
     if format == "conllu" or (format == "auto" and width == 10 and CONLLU_TOKEN.match(line)):
-        label = fields if label is None else label
-        return Form("conllu", True, 10, pick_fields(label, where) if label is not None else (), True)
+        picks = pick_fields(label or fields or "", where) if label or fields else ()
+        return Form("conllu", True, 10, picks, True, label is not None)
     words = not tab and width > 1 and width not in widths and columns == 1 and label is None
     if format == "text" or (format == "auto" and words):
         if label is not None:
             raise DataError(f"{where}: plain text has no label {label!r}; choose --format columns or conllu")
-        return Form("text", False, 1, (), comments)
-    return Form("columns", tab, width, pick_columns(label, width, where) if label is not None else (), comments)
+        return Form("text", False, 1, (), comments, False)
+    picks = pick_columns(label, width, where) if label is not None else ()
+    return Form("columns", tab, width, picks, comments, label is not None)
 
 
 def pick_fields(label: str, where: str) -> tuple[int, ...]:
@@ -327,7 +331,7 @@ def parse(lines: list[str], first: int, form: Form, name: str) -> Sentence:
                 raise DataError(f"{name}:{first + i}: {row[0]!r} is no CoNLL-U id; use 1, a range 1-2 or a node 1.1")
         at = [i for i, row in zip(at, cells, strict=True) if row[0].isdecimal()]
         cells = [row for row in cells if row[0].isdecimal()]
-    labels = labels_of(cells, at, first, form, name) if form.picks else None
+    labels = labels_of(cells, at, first, form, name) if form.labelled else None
     rows = cells
     if form.kind == "conllu":
         rows = [row[1:6] for row in cells]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +13,9 @@ import numpy.typing as npt
 from tagwright.decoder import IterativeViterbiAStar, ViterbiAStar
 from tagwright.decoding import Decoding, Edges, decode
 from tagwright.model import Model
+from tagwright.table import table
 
-__all__ = ["model_like", "run", "sentences", "table"]
+__all__ = ["model_like", "run", "sentences"]
 
 SHOWN = 20  # labels of a path that are printed
 
@@ -40,19 +41,6 @@ def model_like(
         column[likely] += rng.uniform(8.0, 20.0, size=len(likely))
         column[likely[0]] += rng.normal(18.0, 8.0)
     return nodes.astype(np.float32), edges
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Align columns: the first to the left, the others to the right."""
-    widths = [max(len(row[c]) for row in [header, *rows]) for c in range(len(header))]
-
-    def line(row: Sequence[str]) -> str:
-        cells = [
-            cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  ".join(cells).rstrip()
-
-    return "\n".join([line(header), line(["-" * w for w in widths]), *map(line, rows)])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright.decoder import at_least_one
-from tagwright.demo import table
+from tagwright.table import table
 
 __all__ = ["Evaluation", "Scores", "Spans", "evaluate"]
 

@@ -57,6 +57,12 @@ U71:%in[-1,0,*]/%in[0,0,*]
 U72:%in[0,0,*]/%in[1,0,*]
 """
 
+_WORD_AND_POS = """
+U90:%x[0,0]/%x[0,1]
+U91:%x[-1,1]/%x[0,0]
+U92:%x[0,0]/%x[1,1]
+"""
+
 _EDGES = """
 B
 """
@@ -82,15 +88,15 @@ PRESETS: dict[str, str] = {
     "chunk": _WORDS + _affixes(4) + _FORM + _EDGES,
     "ner": _WORDS + _affixes(4) + _FORM + _FINER_FORM + "\nU35:%shape[-1,0]/%shape[0,0]\n" + _LISTS + _EDGES,
     "morph": _NEAR_WORDS + _affixes(6) + _FORM + _FINER_FORM + _EDGES,
-    "supertag": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _around("U6", 1, 2, 2) + _EDGES,
+    "supertag": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _around("U6", 1, 2, 2) + _WORD_AND_POS + _EDGES,
     "query": _WORDS + _affixes(4) + _FORM + _LISTS + _EDGES,
     "g2p": _around("U", 0, 4, 5) + _EDGES,
     "cws": _around("U", 0, 2, 3) + "\nU8:%x[-1,0]/%x[1,0]\nU9:%shape[-1,0]/%shape[0,0]/%shape[1,0]\n" + _EDGES,
 }
 """Templates after the papers (Huang et al. 2012, section 5.1): neighbouring words, word bigrams, affixes, capitals,
-numbers, punctuation and label bigrams; POS unigrams and bigrams for supertags (column 1); word lists for queries and
-names. `pos`, `ner` and `supertag` also look at the word's shape and lower case; `morph` has longer affixes and fewer
-neighbours. `g2p` looks at letters, `cws` at characters."""
+numbers, punctuation and label bigrams; POS unigrams and bigrams, also with the word, for supertags (column 1); word
+lists for queries and names. `pos`, `ner` and `supertag` also look at the word's shape and lower case; `morph` has
+longer affixes and fewer neighbours. `g2p` looks at letters, `cws` at characters."""
 
 
 class TemplateError(ValueError):

@@ -123,7 +123,12 @@ class HMM(Learner):
         return {
             "learner": "hmm",
             "first_only": True,
-            "options": {"suffix": self.suffix, "rare": self.rare, "column": self.column, "decoder": str(self.decoder)},
+            "options": {
+                "suffix": int(self.suffix),
+                "rare": int(self.rare),
+                "column": int(self.column),
+                "decoder": str(self.decoder),
+            },
             "sentences": sentences,
             "tokens": tokens,
             "version": __version__,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tagwright.demo import table
 from tagwright.model import Model
+from tagwright.table import table
 
 __all__ = ["describe"]
 

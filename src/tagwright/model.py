@@ -118,7 +118,7 @@ class Model:
         return self.features.columns if self.features else 0
 
     def knows(self, word: str) -> bool | None:
-        """Whether a word was met in training; None where the features do not hold the word itself."""
+        """Whether a word was met in training, at least min_count times; None where no feature is the word itself."""
         prefix = self.features.word_prefix() if self.features else None
         return None if prefix is None else _core.index_find(self._index("names"), prefix + word) >= 0
 
@@ -198,7 +198,8 @@ def opened(path: str | os.PathLike[str]) -> tuple[Model, Arrays, dict[str, Any]]
     arrays, meta = container.read(path)
     try:
         features = None if meta["templates"] is None else Features.restored(meta["templates"], meta["lists"])
-        model = Model(meta["labels"], features, arrays, dict(meta["facts"]))
+        own = {name: array for name, array in arrays.items() if not name.startswith("state.")}
+        model = Model(meta["labels"], features, own, dict(meta["facts"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{os.fspath(path)}: damaged ({error}); get or train it again") from None
     return model, arrays, meta

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,10 +46,11 @@ class Perceptron(Learner):
             the corpus has: smaller models, a little less accurate.
         margin: how much better the right labelling must be, for each token that another one has wrong; smaller wins
             count as mistakes. 0 is Collins' perceptron. Whole numbers keep training independent of the decoder.
-        parts: what separates the parts of a label, such as "|" in NN|B-NP; "" where every character is one. Features
-            then have weights for parts too, so that labels share what is learnt of their parts (Silfverberg et al.
-            2014): more accurate with large label sets, and slower. None: labels are wholes.
-        min_weight: averaged weights smaller than this are left out of the model: smaller, a little less accurate.
+        parts: the characters that separate the parts of a label, such as "|" in NN|B-NP; "" if each character is one.
+            Features then have weights for parts too, so that labels share what is learnt of their parts (Silfverberg
+            et al. 2014): more accurate with large label sets, and slower. None: labels are wholes.
+        min_weight: averaged weights of nodes smaller than this are left out of the model: smaller, a little less
+            accurate.
         lists: word lists for ``%in``: name -> entries or the path of a file.
         patience: with dev data, stop when so many epochs in a row brought no better accuracy, and keep the best.
         warm_start: True goes on from this estimator's own model, a Model or its path from that one; its features and
@@ -151,7 +153,11 @@ class Perceptron(Learner):
             at_least_one("patience", self.patience)
             if dev is None:
                 raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
-        for name in ("margin", "min_weight", "seed"):
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise ValueError(f"seed must be a whole number of at least 0, not {self.seed!r}")
+        if self.parts is not None and not isinstance(self.parts, str):
+            raise ValueError(f"parts must be None or a string of separators, not {self.parts!r}")
+        for name in ("margin", "min_weight"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
                 raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
@@ -207,7 +213,7 @@ class _Run:
         start = self.learner.warm_start
         if isinstance(start, Model):
             return start
-        if isinstance(start, bool | np.bool_):
+        if start is None or isinstance(start, bool | np.bool_):
             return getattr(self.learner, "model_", None) if start else None
         return load(start)
 
@@ -221,10 +227,10 @@ class _Run:
         for name in self.learner.lists or {}:
             if made is None or name not in made.lists:
                 raise ValueError(f"no template reads the word list {name!r}; %in[0,0,{name}] would")
-        if old and _form(old.features) != _form(made):
-            raise ValueError("warm_start: the model has other templates or word lists than are given")
         if old and old.facts.get("first_only"):
             raise ValueError("warm_start: the model is an HMM, whose scores a perceptron cannot go on from")
+        if old and _form(old.features) != _form(made):
+            raise ValueError("warm_start: the model has other templates or word lists than are given")
         return made
 
     def _start_from(self, old: Model) -> None:
@@ -232,12 +238,14 @@ class _Run:
         number = {name: n for n, name in enumerate(self.labels)}
         mine, _ = label_parts(self.labels, self.learner.parts)
         its = old.arrays.get("parts", np.empty(0, np.uint16))
-        if len(mine) // len(self.labels) != len(its) // len(old.labels):
-            raise ValueError("warm_start: the model's labels have other parts; give the same parts=")
+        parts = old.facts.get("options", {}).get("parts")
+        if parts != self.learner.parts:
+            raise ValueError(f"warm_start: the model was trained with parts={parts!r}; give the same")
         whole = [number[name] for name in old.labels]
         renamed = np.zeros(len(whole) + (int(its.max()) + 1 if its.size else 0), np.uint64)
         renamed[: len(whole)] = whole
-        same = mine.reshape(-1, len(self.labels))[:, whole].ravel()
+        # Longer labels that are new may have more parts; the old labels' are the first of them.
+        same = mine.reshape(-1, len(self.labels))[: len(its) // len(whole), whole].ravel()
         renamed[len(whole) + its.astype(np.int64)] = len(self.labels) + same
         arrays = old.arrays
         ends = arrays["rows.end"].astype(np.int64)
@@ -268,7 +276,8 @@ class _Run:
 
     def model(self, average: _core.Averaged, epoch: int) -> Model:
         """Make a model of averaged weights."""
-        found = average.arrays(float(self.learner.min_weight))
+        word = self.features.word_prefix() if self.features else None
+        found = average.arrays(float(self.learner.min_weight), word or "")
         arrays: Arrays = {}
         for name in ("names", "edge_names"):
             arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
@@ -295,15 +304,8 @@ class _Run:
             "learner": "perceptron",
             "options": {
                 "features": None if self.features is None else self.features.name,
-                "epochs": learner.epochs,
-                "seed": learner.seed,
-                "decoder": str(learner.decoder),
-                "min_count": learner.min_count,
-                "pairs": learner.pairs,
-                "margin": learner.margin,
-                "parts": learner.parts,
-                "min_weight": learner.min_weight,
-                "patience": learner.patience,
+                "epochs": int(learner.epochs),
+                **self.options(),
             },
             "sentences": self.sentences,
             "tokens": self.tokens,
@@ -323,21 +325,28 @@ class _Run:
             self.finished = self.model(self.finished, self.finished_epoch)
         return self.finished
 
-    def identity(self) -> dict[str, Any]:
-        """What must be the same for a training to be the same one."""
+    def options(self) -> dict[str, Any]:
+        """What decides the weights, beside the corpus and the number of epochs; plain numbers, for JSON."""
         learner = self.learner
         return {
-            "corpus": self.trainer.corpus,
-            "labels": self.labels,
-            "seed": learner.seed,
+            "seed": int(learner.seed),
             "decoder": str(learner.decoder),
+            "min_count": int(learner.min_count),
             "pairs": learner.pairs,
-            "margin": learner.margin,
+            "margin": float(learner.margin),
             "parts": learner.parts,
-            "min_weight": learner.min_weight,
-            "patience": learner.patience,
+            "min_weight": float(learner.min_weight),
+            "patience": None if learner.patience is None else int(learner.patience),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a training to be the same one; what depends on other things comes last."""
+        return {
             "templates": _form(self.features),
+            **self.options(),
             "warm_start": None if self.old is None else _core.digest([self.old.arrays["rows.weight"]]),
+            "labels": self.labels,
+            "corpus": self.trainer.corpus,
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -359,9 +368,9 @@ class _Run:
         if "going_on" not in meta:
             raise ValueError(f"{os.fspath(path)}: a finished model, not a checkpoint; name another file")
         going_on = meta["going_on"]
-        mine, its = self.identity(), going_on["identity"]
+        mine, its = self.identity(), dict(going_on["identity"])
         for what in mine:
-            if mine[what] != its[what]:
+            if mine[what] != its.get(what):
                 raise ValueError(f"{os.fspath(path)}: the checkpoint of another training (other {what}); remove it")
         state = [cast(State, tuple(arrays[f"state.{kind}.{part}"] for part in _PARTS)) for kind in _KINDS]
         self.trainer.restore(going_on["seen"], *state)
@@ -369,10 +378,9 @@ class _Run:
         if len(self.history) > self.learner.epochs:
             done = f"{len(self.history)} epochs are done, but epochs={self.learner.epochs}"
             raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
-        plain = {name: array for name, array in model.arrays.items() if not name.startswith("state.")}
         facts = {**model.facts, "options": self.facts(0)["options"]}
         self.finished, self.finished_epoch = (
-            Model(model.labels, self.features, plain, facts),
+            Model(model.labels, self.features, model.arrays, facts),
             going_on["finished_epoch"],
         )
 
@@ -381,7 +389,8 @@ def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArr
     """Give the number of each label's k-th part at [k * L + label], and how many parts there are."""
     if separator is None:
         return np.empty(0, np.uint16), 0
-    split = [list(label) if separator == "" else label.split(separator) for label in labels]
+    between = re.compile(f"[{re.escape(separator)}]") if separator else None
+    split = [between.split(label) if between else list(label) for label in labels]
     each = max(map(len, split))
     number: dict[tuple[int, str], int] = {}
     named = ((k, pieces[k] if k < len(pieces) else "") for k in range(each) for pieces in split)
