@@ -235,8 +235,8 @@ def file_to_file(place: Path, best: Any) -> list[list[str]]:
     assert outs[1].read_bytes() == outs[2].read_bytes()
     scores = [share(y, [[row[-1] for row in rows] for rows in X]) for X, y in map(tw.read, outs)]
     return [
-        compare("file to file, ours a new process, s", theirs, process, 15),
-        compare("  ours in this process, s", theirs, inside),
+        compare("file to file, s", theirs, inside, 15),
+        compare("  ours a new process, s", theirs, process),
         ["  accuracy, %", f"{scores[0]:.2f}", f"{scores[1]:.2f}", "-", "-", "-"],
     ]
 
@@ -246,8 +246,8 @@ def crfsuite(run: Run) -> None:
 
     Training, once: theirs is append of all and train, which also writes the model; ours is fit. They give weights to
     the pairs of feature and label that the corpus has, we to all that an update touches (our default). File to file:
-    open the model, read, make features, tag, write. What counts is ours as a new process, with Python's start and our
-    imports, against theirs in this process, its import not counted.
+    open the model, read, make features, tag, write, both in this process; and ours as a new process, with Python's
+    start and our imports, against theirs without.
     """
     if pycrfsuite is None:
         raise MissingError("python-crfsuite is not installed (pip install python-crfsuite)")

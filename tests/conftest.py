@@ -1,18 +1,16 @@
 """Where the corpora and lattices are, if they are here at all."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from corpora import CORPORA
 
-ROOT = Path(__file__).resolve().parents[1]
 SETS = ["chunk_conll2000", "slots_hwu64", "morph_lv_lvtb", "supertag_erg"]
 
 
 def lattice_file(name: str) -> Path:
-    data = Path(os.environ.get("TAGWRIGHT_DATA", ROOT.parent / "shared" / "data"))
-    return data.parent / "lattices" / f"{name}.npz"
+    return CORPORA.parent / "lattices" / f"{name}.npz"
 
 
 @pytest.fixture(params=SETS)

@@ -1,6 +1,29 @@
 """Corpora so small that a test can make them, and know what is in them."""
 
+import os
+from pathlib import Path
+
 import numpy as np
+
+CORPORA = Path(os.environ.get("TAGWRIGHT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+"""Where the real corpora are, if they are here at all."""
+
+CONLLU = """\
+# sent_id = 1
+# text = Vámonos al mar
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVamos\tir\tVERB\tv1\tMood=Imp|Number=Plur\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\tp\tCase=Acc\t1\tobj\t_\t_
+3-4\tal\t_\t_\t_\t_\t_\t_\t_\t_
+3\ta\ta\tADP\ts\t_\t5\tcase\t_\t_
+4\tel\tel\tDET\tt\tDefinite=Def|Gender=Masc\t5\tdet\t_\t_
+5\tmar\tmar\tNOUN\tn\tGender=Masc\t1\tobl\t_\tSpaceAfter=No
+5.1\tque\tque\tPRON\tp\t_\t_\t_\t1:x\t_
+
+# sent_id = 2
+1\tNueva York\tNueva York\tPROPN\tn\t_\t0\troot\t_\t_
+
+"""
 
 _TEN = """
 the/DT dog/NN can/MD see/VB the/DT can/NN

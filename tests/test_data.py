@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from corpora import CONLLU, CORPORA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,25 +19,7 @@ import tagwright as tw
 from tagwright import data
 from tagwright.data import DataError
 
-CORPORA = Path(os.environ.get("TAGWRIGHT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-
 COLUMNS = "The\tDT\tB-NP\ncat\tNN\tI-NP\n\nIt\tPRP\tB-NP\nsat\tVBD\tB-VP\n\n"
-CONLLU = """\
-# sent_id = 1
-# text = Vámonos al mar
-1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
-1\tVamos\tir\tVERB\tv1\tMood=Imp|Number=Plur\t0\troot\t_\t_
-2\tnos\tnosotros\tPRON\tp\tCase=Acc\t1\tobj\t_\t_
-3-4\tal\t_\t_\t_\t_\t_\t_\t_\t_
-3\ta\ta\tADP\ts\t_\t5\tcase\t_\t_
-4\tel\tel\tDET\tt\tDefinite=Def|Gender=Masc\t5\tdet\t_\t_
-5\tmar\tmar\tNOUN\tn\tGender=Masc\t1\tobl\t_\tSpaceAfter=No
-5.1\tque\tque\tPRON\tp\t_\t_\t_\t1:x\t_
-
-# sent_id = 2
-1\tNueva York\tNueva York\tPROPN\tn\t_\t0\troot\t_\t_
-
-"""
 NO_FIELDS = "\t_" * 7
 
 # One cell: anything but blanks and line ends. A mark at the very start of a file would be taken for a BOM.
