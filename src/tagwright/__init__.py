@@ -3,8 +3,6 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tagwright.container import ModelError
-from tagwright.data import DataError, read
 from tagwright.decoder import (
     AStar,
     Auto,
@@ -20,12 +18,14 @@ from tagwright.decoder import (
     decoders,
 )
 from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, score
-from tagwright.evaluate import Evaluation, evaluate
-from tagwright.features import Features, TemplateError
-from tagwright.model import Lattice, Model, Tagging, load
 
 if TYPE_CHECKING:
+    from tagwright.container import ModelError
+    from tagwright.data import DataError, read
+    from tagwright.evaluation import Evaluation, evaluate
+    from tagwright.features import Features, TemplateError
     from tagwright.hmm import HMM
+    from tagwright.model import Lattice, Model, Tagging, load
     from tagwright.perceptron import Perceptron
 
 __version__ = "0.2.0"
@@ -66,14 +66,24 @@ __all__ = [
     "score",
 ]
 
-_LEARNERS = {"HMM": "tagwright.hmm", "Perceptron": "tagwright.perceptron"}
+# Imported when they are first asked for: decoding starts fast, and tagging does not wait for scikit-learn.
+_LATER = {
+    "tagwright.container": ("ModelError",),
+    "tagwright.data": ("DataError", "read"),
+    "tagwright.evaluation": ("Evaluation", "evaluate"),
+    "tagwright.features": ("Features", "TemplateError"),
+    "tagwright.hmm": ("HMM",),
+    "tagwright.model": ("Lattice", "Model", "Tagging", "load"),
+    "tagwright.perceptron": ("Perceptron",),
+}
+_WHERE = {name: module for module, names in _LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learner when it is first asked for: scikit-learn takes longer to start than tagging does."""
-    if name in _LEARNERS:
-        return getattr(importlib.import_module(_LEARNERS[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import what is not needed for decoding alone."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -333,7 +333,7 @@ def evaluate(
       tagwright eval -m pos.safetensors test.txt.xz
       tagwright eval -m pos.safetensors test.txt.xz --json
     """
-    from tagwright.evaluate import evaluate as compare
+    from tagwright.evaluation import evaluate as compare
 
     model = _model(model_path)
     read["label"] = label or model.facts.get("data", {}).get("label", "last")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagwright.evaluate import Evaluation, Scores, Spans, evaluate
+from tagwright.evaluation import Evaluation, Scores, Spans, evaluate
 
 GOLD = [["B-NP", "I-NP", "B-VP", "O"], ["B-NP"], ["O", "B-PP", "B-NP", "I-NP"]]
 GUESS = [["B-NP", "I-NP", "B-NP", "O"], ["B-NP"], ["O", "B-PP", "B-NP", "B-NP"]]
