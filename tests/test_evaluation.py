@@ -426,6 +426,6 @@ def test_a_million_tokens():
 
 
 def test_imports_neither_sklearn_nor_scipy():
-    code = "import sys, tagwright.evaluate; print([m for m in ('sklearn', 'scipy', 'seqeval') if m in sys.modules])"
+    code = "import sys, tagwright.evaluation; print([m for m in ('sklearn', 'scipy', 'seqeval') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
