@@ -97,7 +97,7 @@ CHUNK = {"margin": 30, "parts": "|", "min_count": 2}
 TASKS = [
     ("chunk_conll2000", "chunk", CHUNK, 94.0, "93.21 (Kaji 2010), 94.70 (Huang 2012)", None),
     ("pos_ewt", "pos", {"margin": 15}, 94.3, "97.00 (Penn Treebank)", None),
-    ("supertag_erg", "supertag", {"margin": 15, "parts": "+"}, 91.0, "90.60", 4096),
+    ("supertag_erg", "supertag", {"margin": 30, "parts": "+"}, 91.0, "90.60", 4096),
     ("morph_lv_lvtb", "morph", {"margin": 15, "parts": ""}, 88.0, "-", None),
 ]
 

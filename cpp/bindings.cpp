@@ -1,5 +1,5 @@
-// The Python face of the core; with bindings_models.cpp the only file that includes nanobind. Shapes and types are
-// checked here or before; nothing behind this file sees an array.
+// The Python face of the core; bindings_features.cpp and bindings_models.cpp are the rest of it, and no other file
+// knows Python. Shapes and types are checked here or before; nothing behind this file sees an array.
 #include "bindings.h"
 
 #include <limits>
@@ -132,5 +132,6 @@ NB_MODULE(_core, m) {
         "edges.");
   m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,
         "The score of one path, summed from left to right in double precision.");
+  bind_features(m);
   bind_models(m);
 }

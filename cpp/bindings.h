@@ -4,14 +4,20 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <stdexcept>
+#include <tuple>
 
 #include "batch.h"
+#include "features/templates.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -74,6 +80,40 @@ struct Plan {
 };
 Plan plan_of(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, size_t k);
 
+template <class V>
+using Vector = nb::ndarray<const V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class V>
+auto array_of(std::vector<V> values) {
+  const size_t n = values.size();
+  return to_numpy(std::move(values), {n});
+}
+
+struct IndexArrays {
+  Vector<uint64_t> slots;
+  Vector<uint32_t> ends;
+  Vector<uint8_t> bytes;
+
+  IndexView view() const {
+    return {{slots.data(), slots.shape(0)}, {ends.data(), ends.shape(0)}, reinterpret_cast<const char*>(bytes.data())};
+  }
+};
+
+inline IndexArrays index_arrays(nb::handle arrays) {
+  auto [slots, ends, bytes] = nb::cast<std::tuple<Vector<uint64_t>, Vector<uint32_t>, Vector<uint8_t>>>(arrays);
+  return {slots, ends, bytes};
+}
+
+inline nb::tuple arrays_of(const Index& index) {
+  std::vector<uint8_t> bytes(index.bytes().begin(), index.bytes().end());
+  return nb::make_tuple(array_of(index.slots()), array_of(index.ends()), array_of(std::move(bytes)));
+}
+
+inline void need_columns(const Text& text, const Templates& templates) {
+  need(text.ready || text.columns >= templates.columns(), "the text has fewer columns than the templates read");
+}
+
+void bind_features(nb::module_& m);
 void bind_models(nb::module_& m);
 
 }  // namespace tagwright
