@@ -24,7 +24,9 @@ class SparseStep {
     std::fill(best_, best_ + L_, reached);
     work_.edges += L_;
     const Exceptions& worse = edges_.worse();
-    for (size_t q = 0; q < worse.size(top); ++q) best_[worse.keys(top)[q]] = previous_[top] + worse.values(top)[q];
+    const std::span<const int32_t> label = worse.keys(top);
+    const std::span<const double> score = worse.values(top);
+    for (size_t q = 0; q < label.size(); ++q) best_[label[q]] = previous_[top] + score[q];
     work_.edges += worse.size(top);
 
     most_ = arena_.array<double>(L_);
@@ -72,9 +74,10 @@ class SparseStep {
         break;
       }
       const std::span<const int32_t> labels = worse.keys(top);
+      const std::span<const double> scores = worse.values(top);
       for (size_t q = 0; q < labels.size(); ++q) {
         marked[labels[q]] = tries;
-        score[labels[q]] = worse.values(top)[q];
+        score[labels[q]] = scores[q];
       }
       work_.edges += labels.size();
       const double reached = rest[top] + edges_.fallback();
