@@ -69,9 +69,8 @@ class Model:
         self.arrays = arrays
         self.facts = facts
         _check(self.labels, arrays)
-        templates = features.core if features else _core.Templates.make([], [], [])
         self._scorer = _core.Scorer.make(
-            templates,
+            core_templates(features),
             len(self.labels),
             self._index("names"),
             self._index("edge_names"),
@@ -266,6 +265,11 @@ def _check_edges(arrays: Arrays, kind: str, L: int, sets: npt.NDArray[np.int64])
 def core_text(X: Sequence[Sequence[object]], features: Features | None) -> _core.Text:
     """Sentences as the core takes them: tokens as text for templates, or as ready-made features."""
     return _core.Text.from_rows(X, features.columns) if features else _core.Text.from_ready(X)
+
+
+def core_templates(features: Features | None) -> _core.Templates:
+    """Templates as the core takes them: none where features come ready-made."""
+    return features.core if features else _core.Templates.make([], [], [])
 
 
 def _cut(

@@ -19,7 +19,7 @@ from tagwright.container import Arrays
 from tagwright.decoder import Decoder, at_least_one, plan
 from tagwright.features import Features
 from tagwright.learner import Labels, Learner, Sentences, accuracy, check, numbers, rank
-from tagwright.model import Model, core_text, load, opened
+from tagwright.model import Model, core_templates, core_text, load, opened
 
 __all__ = ["Perceptron"]
 
@@ -184,10 +184,11 @@ class _Run:
         self.old = old = self._old_model()
         self.features = self._features(X, old)
         self.labels = rank(y, old.labels if old else ())
+        self.parts, part_count = label_parts(self.labels, learner.parts)
         text = core_text(X, self.features)
         self.trainer = _core.PerceptronTrainer.make(
             text,
-            self.features.core if self.features else _core.Templates.make([], [], []),
+            core_templates(self.features),
             numbers(y, self.labels),
             len(self.labels),
             _names(old, "names"),
@@ -196,7 +197,8 @@ class _Run:
             self.features.edges if self.features else True,
             learner.pairs == "touched",
             float(learner.margin),
-            *label_parts(self.labels, learner.parts),
+            self.parts,
+            part_count,
             None if learner.dense_edges is None else not learner.dense_edges,
             learner.threads,
         )
@@ -236,7 +238,6 @@ class _Run:
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
         number = {name: n for n, name in enumerate(self.labels)}
-        mine, _ = label_parts(self.labels, self.learner.parts)
         its = old.arrays.get("parts", np.empty(0, np.uint16))
         parts = old.facts.get("options", {}).get("parts")
         if parts != self.learner.parts:
@@ -245,7 +246,7 @@ class _Run:
         renamed = np.zeros(len(whole) + (int(its.max()) + 1 if its.size else 0), np.uint64)
         renamed[: len(whole)] = whole
         # Longer labels that are new may have more parts; the old labels' are the first of them.
-        same = mine.reshape(-1, len(self.labels))[: len(its) // len(whole), whole].ravel()
+        same = self.parts.reshape(-1, len(self.labels))[: len(its) // len(whole), whole].ravel()
         renamed[len(whole) + its.astype(np.int64)] = len(self.labels) + same
         arrays = old.arrays
         ends = arrays["rows.end"].astype(np.int64)
@@ -281,9 +282,8 @@ class _Run:
         arrays: Arrays = {}
         for name in ("names", "edge_names"):
             arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
-        shared, count = label_parts(self.labels, self.learner.parts)
-        if count:
-            arrays["parts"] = shared
+        if self.parts.size:
+            arrays["parts"] = self.parts
         arrays |= {"rows.end": found["row_end"], "rows.label": found["label"], "rows.weight": found["weight"]}
         previous, current, score = found["edges"]
         arrays |= _narrow("edges", {"previous": previous, "current": current, "score": score})
@@ -379,10 +379,8 @@ class _Run:
             done = f"{len(self.history)} epochs are done, but epochs={self.learner.epochs}"
             raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
         facts = {**model.facts, "options": self.facts(0)["options"]}
-        self.finished, self.finished_epoch = (
-            Model(model.labels, self.features, model.arrays, facts),
-            going_on["finished_epoch"],
-        )
+        self.finished = Model(model.labels, self.features, model.arrays, facts)
+        self.finished_epoch = going_on["finished_epoch"]
 
 
 def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArray[np.uint16], int]:
