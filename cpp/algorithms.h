@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "hierarchy.h"
+#include "keep.h"
 #include "lattice.h"
 
 namespace tagwright {
@@ -16,6 +17,7 @@ namespace tagwright {
 struct Options {
   size_t k = 1;
   size_t width = 8;         // beam: partial paths a column keeps
+  Keep keep;                // beam: the labels a column keeps, in place of a width
   bool expand_all = false;  // staggered: split every column, not only those the path needs
   int bound = 6;            // astar: level of the coarse lattice that looks ahead; -1: Huang's equation 9
   size_t extra = 2;         // iterative_viterbi_astar: k' = extra * k

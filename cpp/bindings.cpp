@@ -9,14 +9,28 @@
 
 namespace tagwright {
 
-Plan plan_of(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, size_t k) {
-  need(decoder < decoders().size(), "no such decoder");
-  need(k >= 1 && width >= 1 && extra >= 1, "k, width and extra must be at least 1");
-  need(k == 1 || decoders()[decoder].kbest, "this decoder gives one path only");
-  return {decoders()[decoder], {.k = k, .width = width, .expand_all = expand_all, .bound = bound, .extra = extra}};
+Plan Plan::with(size_t k) const {
+  need(k >= 1, "k must be at least 1");
+  need(k == 1 || decoder->kbest, "this decoder gives one path only");
+  Plan plan = *this;
+  plan.options.k = k;
+  return plan;
 }
 
 namespace {
+
+Plan make_plan(size_t decoder, size_t width, bool expand_all, int bound, size_t extra,
+               const std::tuple<std::string, double, size_t>& keep) {
+  need(decoder < decoders().size(), "no such decoder");
+  need(width >= 1 && extra >= 1, "width and extra must be at least 1");
+  const auto& [rule, value, at_least] = keep;
+  return {&decoders()[decoder],
+          {.width = width,
+           .keep = keep_of(rule, value, at_least),
+           .expand_all = expand_all,
+           .bound = bound,
+           .extra = extra}};
+}
 
 std::unique_ptr<Edges> edges_from_matrix(AnyArray scores) {
   need(scores.ndim() == 2 && scores.shape(0) == scores.shape(1) && scores.shape(0) > 0,
@@ -47,8 +61,8 @@ std::unique_ptr<Edges> edges_from_exceptions(size_t L, double fallback, IntArray
 
 nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
                  const std::optional<std::vector<std::optional<std::vector<std::vector<int32_t>>>>>& switched_on,
-                 size_t decoder, size_t width, bool expand_all, int bound, size_t extra, size_t k, size_t threads) {
-  const Plan plan = plan_of(decoder, width, expand_all, bound, extra, k);
+                 const Plan& chosen, size_t k, size_t threads) {
+  const Plan plan = chosen.with(k);
   need(threads >= 1, "threads must be at least 1");
   need(edges.size() == 1 || edges.size() == nodes.size(), "edges: one, or one a sentence");
   need(!switched_on || switched_on->size() == nodes.size(), "switched_on: one a sentence");
@@ -62,7 +76,7 @@ nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edg
   std::vector<Answer> answers;
   {
     nb::gil_scoped_release release;
-    answers = decode_all(sentences, plan.decoder, plan.options, threads);
+    answers = decode_all(sentences, *plan.decoder, plan.options, threads);
   }
   return pack(answers);
 }
@@ -126,12 +140,16 @@ NB_MODULE(_core, m) {
       .def_prop_ro("exceptions", [](const Edges& e) { return e.rows().entries(); })
       .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().rows(); });
 
-  m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "decoder"_a, "width"_a, "expand_all"_a,
-        "bound"_a, "extra"_a, "k"_a, "threads"_a,
+  nb::class_<Plan>(m, "Plan").def_static("make", &make_plan, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a,
+                                         "extra"_a, "keep"_a);
+  m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "plan"_a, "k"_a, "threads"_a,
         "Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, "
         "edges.");
   m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,
         "The score of one path, summed from left to right in double precision.");
+  bind_sums(m);
   bind_features(m);
+  bind_training(m);
   bind_models(m);
+  bind_crf(m);
 }

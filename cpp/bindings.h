@@ -73,12 +73,17 @@ inline nb::tuple pack(const std::vector<Answer>& answers) {
   return nb::make_tuple(to_numpy(std::move(labels), {n}), scores, work);
 }
 
-// A decoder and its options as Python sends them.
+// A decoder and its options.
 struct Plan {
-  const Decoder& decoder;
+  const Decoder* decoder;
   Options options;
+
+  // For k paths; complains where the decoder cannot give them.
+  Plan with(size_t k) const;
 };
-Plan plan_of(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, size_t k);
+
+// A rule as Python sends it: its name ("" for all labels), its number, and the fewest labels it keeps.
+Keep keep_of(const std::string& rule, double value, size_t at_least);
 
 template <class V>
 using Vector = nb::ndarray<const V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -114,6 +119,9 @@ inline void need_columns(const Text& text, const Templates& templates) {
 }
 
 void bind_features(nb::module_& m);
+void bind_sums(nb::module_& m);
+void bind_training(nb::module_& m);
+void bind_crf(nb::module_& m);
 void bind_models(nb::module_& m);
 
 }  // namespace tagwright

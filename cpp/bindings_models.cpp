@@ -1,11 +1,8 @@
 // The Python face of models and training.
 #include <cmath>
-#include <cstdio>
 #include <string>
 
-#include "bindings.h"
-#include "digest.h"
-#include "features/encode.h"
+#include "bindings_train.h"
 #include "scorer.h"
 #include "train/perceptron.h"
 
@@ -37,9 +34,9 @@ std::unique_ptr<Scorer> make_scorer(const Templates& templates, size_t L, nb::ha
   return std::make_unique<Scorer>(templates, std::move(weights));
 }
 
-nb::tuple scorer_decode(const Scorer& scorer, const Text& text, const Edges& edges, size_t decoder, size_t width,
-                        bool expand_all, int bound, size_t extra, size_t k, size_t threads) {
-  const Plan plan = plan_of(decoder, width, expand_all, bound, extra, k);
+nb::tuple scorer_decode(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& chosen, size_t k,
+                        size_t threads) {
+  const Plan plan = chosen.with(k);
   need(threads >= 1, "threads must be at least 1");
   need(edges.L() == scorer.L(), "the edges are for another number of labels");
   need_columns(text, scorer.templates());
@@ -55,7 +52,7 @@ nb::tuple scorer_decode(const Scorer& scorer, const Text& text, const Edges& edg
       made.nodes = {nodes, nullptr};
       return made;
     };
-    answers = decode_all(sentences, plan.decoder, plan.options, threads, supply);
+    answers = decode_all(sentences, *plan.decoder, plan.options, threads, supply);
   }
   return pack(answers);
 }
@@ -72,48 +69,27 @@ nb::tuple scorer_nodes(const Scorer& scorer, const Text& text, size_t sentence) 
 
 // --- training ---
 
-// Averaged weights that are not 0, by the numbers of a trainer's features.
-struct Averaged {
-  std::shared_ptr<const Names> names;
-  std::vector<size_t> node_end;
-  std::vector<uint16_t> node_label;
-  std::vector<float> node_weight;
-  std::vector<int32_t> previous, current;  // of edges
-  std::vector<double> edge;
-  std::vector<int32_t> set, set_previous, set_current;
-  std::vector<double> correction;
-};
-
 struct Trainer {
   std::shared_ptr<Names> names;
   std::unique_ptr<Perceptron> perceptron;
   Digest corpus;  // of what it is trained on
 };
 
-template <class V>
-Digest joined(const std::vector<V>& values, const Digest& before) {
-  return digest_of(values.data(), values.size() * sizeof(V), before);
-}
-
 std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templates, IntArray labels, size_t L,
                                       const std::vector<std::string_view>& known_node,
                                       const std::vector<std::string_view>& known_edge, size_t min_count, bool edges,
                                       bool all_pairs, double margin, Vector<uint16_t> parts, size_t part_count,
                                       std::optional<bool> sparse_edges, size_t threads) {
-  need(labels.shape(0) == text.tokens(), "there must be one label a token");
-  need_columns(text, templates);
   need(L > 0 && L + part_count <= std::numeric_limits<uint16_t>::max(),
        "a model has between 1 and 65,535 labels, their parts included");
   need(parts.shape(0) % L == 0, "parts: there must be as many for each label");
-  std::vector<int32_t> own(labels.data(), labels.data() + labels.shape(0));
-  for (const int32_t y : own) need(y >= 0 && static_cast<size_t>(y) < L, "no such label");
+  TrainingCorpus read = read_corpus(text, templates, labels, L, known_node, known_edge, min_count, threads);
   auto made = std::make_unique<Trainer>();
-  made->names = std::make_shared<Names>();
-  for (const std::string_view name : known_node) made->names->node.add(name);
-  for (const std::string_view name : known_edge) made->names->edge.add(name);
+  made->names = read.names;
+  made->corpus = read.digest;
   nb::gil_scoped_release release;
-  Encoded corpus = encode(text, templates, *made->names, threads);
-  drop_rare(corpus, *made->names, min_count, known_node.size(), known_edge.size());
+  Encoded& corpus = read.corpus;
+  std::vector<int32_t>& own = read.labels;
   PerceptronOptions options{.L = L,
                             .parts = part_count,
                             .parts_each = parts.shape(0) / L,
@@ -134,35 +110,27 @@ std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templat
     const auto pairs = static_cast<double>(std::unique(met.begin(), met.end()) - met.begin());
     options.sparse_edges = pairs < kMostlyMet * static_cast<double>(L * L);
   }
-  Digest digest = joined(own, {});
-  for (const Ids* ids : {&corpus.node, &corpus.edge})
-    digest = joined(ids->end, joined(ids->value, joined(ids->id, digest)));
-  for (const Index* index : {&made->names->node, &made->names->edge})
-    digest = joined(index->ends(), joined(index->bytes(), digest));
-  made->corpus = joined(corpus.sentence_end, digest);
   made->perceptron = std::make_unique<Perceptron>(
       std::move(corpus), std::move(own), made->names->node.size(), made->names->edge.size(),
       std::vector<uint16_t>(parts.data(), parts.data() + parts.shape(0)), options);
   return made;
 }
 
-nb::tuple trainer_run(Trainer& trainer, IntArray sentences, size_t decoder, size_t width, bool expand_all, int bound,
-                      size_t extra) {
-  const Plan plan = plan_of(decoder, width, expand_all, bound, extra, 1);
+nb::tuple trainer_run(Trainer& trainer, IntArray sentences, const Plan& plan) {
   for (const int32_t s : span_of(sentences))
     need(s >= 0 && static_cast<size_t>(s) < trainer.perceptron->sentences(), "no such sentence");
   Perceptron::Seen seen;
   {
     nb::gil_scoped_release release;
-    seen = trainer.perceptron->run(span_of(sentences), plan.decoder, plan.options);
+    seen = trainer.perceptron->run(span_of(sentences), *plan.decoder, plan.options);
   }
   return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
                         seen.work.edges);
 }
 
-std::unique_ptr<Averaged> trainer_average(const Trainer& trainer) {
+std::unique_ptr<TrainedWeights> trainer_average(const Trainer& trainer) {
   const Perceptron& p = *trainer.perceptron;
-  auto out = std::make_unique<Averaged>();
+  auto out = std::make_unique<TrainedWeights>();
   out->names = trainer.names;
   const double n = std::max(p.seen(), 1.0);
   const auto average = [&](float weight, double sum) { return static_cast<float>(weight - sum / n); };
@@ -203,39 +171,6 @@ std::unique_ptr<Averaged> trainer_average(const Trainer& trainer) {
         out->correction.push_back(w);
       },
       nothing);
-  return out;
-}
-
-// The arrays of a model: features without weights are left out, but for words, so that a model knows what it has met.
-// least: node weights smaller than this are left out, too. word: what the names of words begin with, or nothing.
-nb::dict averaged_arrays(const Averaged& a, double least, const std::string& word) {
-  std::vector<bool> used(a.names->node.size(), false), used_set(a.names->edge.size(), false);
-  std::vector<uint64_t> row_end;
-  std::vector<uint16_t> label;
-  std::vector<float> weight;
-  for (size_t f = 0, at = 0; f < a.node_end.size(); ++f) {
-    const size_t before = label.size();
-    for (; at < a.node_end[f]; ++at) {
-      if (std::fabs(a.node_weight[at]) < least) continue;
-      label.push_back(a.node_label[at]);
-      weight.push_back(a.node_weight[at]);
-    }
-    used[f] = label.size() > before || (!word.empty() && a.names->node.text(f).starts_with(word));
-    if (used[f]) row_end.push_back(label.size());
-  }
-  for (const int32_t set : a.set) used_set[static_cast<size_t>(set)] = true;
-  std::vector<int32_t> renamed(used_set.size()), set(a.set.size());
-  for (size_t s = 0, next = 0; s < used_set.size(); ++s) renamed[s] = static_cast<int32_t>(used_set[s] ? next++ : next);
-  for (size_t q = 0; q < set.size(); ++q) set[q] = renamed[static_cast<size_t>(a.set[q])];
-  nb::dict out;
-  out["names"] = arrays_of(select(a.names->node, used));
-  out["edge_names"] = arrays_of(select(a.names->edge, used_set));
-  out["row_end"] = array_of(std::move(row_end));
-  out["label"] = array_of(std::move(label));
-  out["weight"] = array_of(std::move(weight));
-  out["edges"] = nb::make_tuple(array_of(a.previous), array_of(a.current), array_of(a.edge));
-  out["corrections"] = nb::make_tuple(array_of(std::move(set)), array_of(a.set_previous), array_of(a.set_current),
-                                      array_of(a.correction));
   return out;
 }
 
@@ -299,36 +234,21 @@ void trainer_restore(Trainer& trainer, double seen, const StateArrays& nodes, co
   p.set_seen(seen);
 }
 
-std::string hex(const Digest& digest) {
-  std::string out;
-  char word[17];
-  for (const uint64_t part : digest) {
-    std::snprintf(word, sizeof word, "%016llx", static_cast<unsigned long long>(part));
-    out += word;
-  }
-  return out;
-}
-
 }  // namespace
 
 void bind_models(nb::module_& m) {
   nb::class_<Scorer>(m, "Scorer")
       .def_static("make", &make_scorer, "templates"_a, "L"_a, "names"_a, "edge_names"_a, "row_end"_a, "label"_a,
                   "weight"_a, "parts"_a, "part_count"_a, "first_only"_a)
-      .def("decode", &scorer_decode, "text"_a, "edges"_a, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a, "extra"_a,
-           "k"_a, "threads"_a)
+      .def("decode", &scorer_decode, "text"_a, "edges"_a, "plan"_a, "k"_a, "threads"_a)
       .def("nodes", &scorer_nodes, "text"_a, "sentence"_a,
            "Node scores (T, L) and the correction sets switched on at each step.");
-
-  nb::class_<Averaged>(m, "Averaged")
-      .def("arrays", &averaged_arrays, "least"_a, "word"_a)
-      .def_prop_ro("weights", [](const Averaged& a) { return a.node_weight.size() + a.edge.size() + a.set.size(); });
 
   nb::class_<Trainer>(m, "PerceptronTrainer")
       .def_static("make", &make_trainer, "text"_a, "templates"_a, "labels"_a, "L"_a, "known_node"_a, "known_edge"_a,
                   "min_count"_a, "edges"_a, "all_pairs"_a, "margin"_a, "parts"_a, "part_count"_a,
                   "sparse_edges"_a.none(), "threads"_a)
-      .def("run", &trainer_run, "sentences"_a, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a, "extra"_a,
+      .def("run", &trainer_run, "sentences"_a, "plan"_a,
            "Tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &trainer_average, nb::call_guard<nb::gil_scoped_release>())
       .def("state", &trainer_state)
@@ -336,16 +256,6 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("features", [](const Trainer& t) { return t.names->node.size() + t.names->edge.size(); })
       .def_prop_ro("seen", [](const Trainer& t) { return t.perceptron->seen(); })
       .def_prop_ro("corpus", [](const Trainer& t) { return hex(t.corpus); });
-
-  m.def(
-      "digest",
-      [](const std::vector<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>& pieces) {
-        nb::gil_scoped_release release;
-        Digest digest{};
-        for (const auto& piece : pieces) digest = digest_of(piece.data(), piece.nbytes(), digest);
-        return hex(digest);
-      },
-      "pieces"_a, "A digest of arrays, one after the other, in hexadecimal.");
 }
 
 }  // namespace tagwright

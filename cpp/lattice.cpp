@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "factors.h"
 #include "hierarchy.h"
 #include "kernels/kernels.h"
 
@@ -56,6 +57,8 @@ std::span<const Override> Patch::column(int32_t j) const {
                                       [](const Override& a, const Override& b) { return a.j < b.j; });
   return {range.first, range.second};
 }
+
+Edges::Edges(size_t L) : L_(L), stride_(L) {}
 
 Edges::~Edges() = default;
 
@@ -328,6 +331,12 @@ const Hierarchy& Edges::chain() const {
 const Bounds& Edges::chain_bounds(size_t t) const {
   chain();
   return chain_bounds_[stepwise_ ? t : 0];
+}
+
+const Factors* Edges::factors() const {
+  if (stepwise_) return nullptr;
+  std::call_once(factors_once_, [&] { factors_ = std::make_unique<Factors>(factors_of(*this)); });
+  return factors_.get();
 }
 
 Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<std::vector<int32_t>>* on)

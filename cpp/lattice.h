@@ -76,6 +76,7 @@ class Corrections : public SparseRows<uint64_t, double> {
 
 struct Hierarchy;
 struct Bounds;
+struct Factors;
 
 // Edge scores [previous][current] of L labels, prepared once and shared by every sentence.
 class Edges {
@@ -141,9 +142,11 @@ class Edges {
   // The chain of Kaji and Huang over these labels, and its edge bounds at step t; made on first use.
   const Hierarchy& chain() const;
   const Bounds& chain_bounds(size_t t) const;
+  // The same for sums; nullptr where there is one matrix a step.
+  const Factors* factors() const;
 
  private:
-  explicit Edges(size_t L) : L_(L), stride_(L) {}
+  explicit Edges(size_t L);
   double exception(size_t i, size_t j) const;
   void set_ends(std::vector<double>& to, std::span<const double> score, const char* what);
   void fill_exceptions(const std::vector<Override>& sorted);
@@ -164,6 +167,8 @@ class Edges {
   mutable std::unique_ptr<Hierarchy> chain_;
   mutable std::vector<Bounds> chain_bounds_;
   size_t lowered_ = 0;  // edges since the bounds were last made
+  mutable std::once_flag factors_once_;
+  mutable std::unique_ptr<Factors> factors_;
 };
 
 // One sentence's scores. on: for each of the T - 1 steps, the correction sets switched on.

@@ -1,7 +1,9 @@
 // Beam search from left to right (Huang et al. 2012, Table 1): approximate, and the first floor of every refinement.
 //
 // A column keeps `width` partial paths, at most k of them with the same last label: for k = 1 these are the best
-// labels, each with its best partial path. With width >= k * L nothing is lost and the answer is exact.
+// labels, each with its best partial path. With width >= k * L nothing is lost and the answer is exact. With a rule of
+// sparse forward-backward in place of the width (Pal et al. 2006, 4.1) a column keeps the labels that the rule chooses,
+// the scores of their best partial paths taken as log beliefs; up to k partial paths each.
 #include <algorithm>
 
 #include "algorithms.h"
@@ -37,18 +39,6 @@ void extend(const Lattice& lattice, size_t t, const Partial* from, double* row, 
   for (size_t j = 0; j < L; ++j) scores[j] = (from->score + row[j]) + nodes[j];
 }
 
-// A score that at least n of the values reach, found without sorting them: the n-th best of the best of each run.
-double reached_by(const double* values, size_t count, size_t n) {
-  constexpr size_t kRun = 16;
-  const size_t runs = count / kRun;
-  if (runs < n) return kNever;
-  std::vector<double> best(runs);
-  for (size_t r = 0; r < runs; ++r) best[r] = kernels().max_d(values + r * kRun, kRun);
-  const auto nth = best.begin() + static_cast<ptrdiff_t>(n - 1);
-  std::nth_element(best.begin(), nth, best.end(), std::greater<>());
-  return *nth;
-}
-
 // The best label to extend a single partial path with, by the sum of edge and node score in their own precision;
 // false where that cannot be read off the matrix, or nothing is found.
 bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& to) {
@@ -66,25 +56,28 @@ bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& 
 }  // namespace
 
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
-  const size_t T = lattice.T, L = lattice.L, width = std::max(options.width, options.k);
+  const size_t T = lattice.T, L = lattice.L;
+  const bool ruled = !options.keep.all();
+  const size_t width = ruled ? times_up_to(L, options.k, SIZE_MAX) : std::max(options.width, options.k);
   Answer answer;
   answer.work.rounds = 1;
   std::vector<std::vector<Partial>> kept(T);
   double* row = arena.array<double>(L);
   double* scores = arena.array<double>(L);
   double* best = arena.array<double>(L);  // [j], over all partial paths
-  int32_t* found = arena.array<int32_t>(L);
+  int32_t* found = arena.array<int32_t>(L + 1);
   constexpr size_t kRows = size_t{1} << 18;
   double* rows = nullptr;
   size_t rows_kept = 0;
   std::vector<Partial> candidates;
+  Chooser chooser;
   const Partial nothing{0, -1, -1};
   for (size_t t = 0; t < T; ++t) {
     const std::span<const Partial> before = t ? std::span<const Partial>(kept[t - 1]) : std::span(&nothing, 1);
     Partial next;
-    if (t && width == 1 && extend_one(lattice, t, before[0], next)) {
+    if (t && width == 1 && !ruled && extend_one(lattice, t, before[0], next)) {
       kept[t].push_back(next);
-    } else if (width == 1) {
+    } else if (width == 1 && !ruled) {
       extend(lattice, t, t ? &before[0] : nullptr, row, scores);
       const size_t y = kernels().argmax_d(scores, L);
       if (scores[y] != kNever) kept[t].push_back({scores[y], static_cast<int32_t>(y), 0});
@@ -105,11 +98,16 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
         if (p == 0) std::copy(out, out + L, best);
         for (size_t j = 0; p && j < L; ++j) best[j] = out[j] > best[j] ? out[j] : best[j];
       }
-      const double least = reached_by(best, L, width);
+      const double least = ruled ? kNever : reached_by(best, L, width);
+      size_t n = 0;
+      if (ruled && kernels().max_d(best, L) != kNever) {
+        kernels().exp_d(best, kernels().max_d(best, L), L, best);
+        n = chooser.choose(options.keep, best, L, -1, found);
+      }
       candidates.clear();
       for (size_t p = 0; p < before.size(); ++p) {
         const double* out = extended(p, true);
-        const size_t n = kernels().at_least_d(out, L, least, found);
+        if (!ruled) n = kernels().at_least_d(out, L, least, found);
         for (size_t q = 0; q < n; ++q) {
           const double score = out[found[q]];
           if (score != kNever) candidates.push_back({score, found[q], static_cast<int32_t>(p)});
@@ -127,7 +125,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
         }
         candidates.resize(n);
       }
-      const size_t n = std::min(width, candidates.size());
+      n = std::min(width, candidates.size());
       std::partial_sort(candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(n), candidates.end(), better);
       kept[t].assign(candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(n));
     }

@@ -24,6 +24,9 @@ struct Scan {
   bool valid;
 };
 
+// Sentences that are summed side by side: one cache line of doubles.
+inline constexpr size_t kLanes = 8;
+
 struct Kernels {
   const char* name;
 
@@ -47,6 +50,37 @@ struct Kernels {
   // out[j] += row[j] * value: a product and a sum, each rounded.
   void (*add_scaled_f)(const float* row, float value, size_t n, float* out);
   void (*add_scaled_d)(const float* row, double value, size_t n, double* out);
+  void (*add_scaled_dd)(const double* row, double value, size_t n, double* out);
+
+  // --- sums (forward_backward.cpp) ---
+  // Every sum is taken in four (or kLanes) running parts, whatever the level.
+
+  // out[j] = exp(scores[j] - shift), to within a few units of the last place; 0 where that is below e^-700. No score is
+  // above the shift by more than 700.
+  void (*exp_f)(const float* scores, double shift, size_t n, double* out);
+  void (*exp_d)(const double* scores, double shift, size_t n, double* out);
+  // out[j] = a[j] * b[j]; their sum comes back.
+  double (*multiply_d)(const double* a, const double* b, size_t n, double* out);
+  double (*sum_d)(const double* values, size_t n);
+  // out[j] += sum_r value[r] * matrix[row[r] * stride + j] for r < n and j < stride.
+  void (*spread_rows)(const double* matrix, size_t stride, const int32_t* row, const double* value, size_t n,
+                      double* out);
+
+  // Columns of kLanes sentences side by side: [label * kLanes + lane].
+  // to[j] += from[i] * factor for the entries of rows i < L: from begin[i] on, with j = index[entry].
+  void (*spread_sparse_lanes)(size_t L, const size_t* begin, const int32_t* index, const double* factor,
+                              const double* from, double* to);
+  // The same for a matrix, factor[i * stride + j].
+  void (*spread_dense_lanes)(size_t L, size_t stride, const double* factor, const double* from, double* to);
+  // count[entry] += factor[entry] * sum over lanes of a[i] * b[j], rounded to a multiple of grain before it is added.
+  void (*count_sparse_lanes)(size_t L, const size_t* begin, const int32_t* index, const double* factor, const double* a,
+                             const double* b, double grain, double* count);
+  void (*count_dense_lanes)(size_t L, size_t stride, const double* factor, const double* a, const double* b,
+                            double grain, double* count);
+  // to[y] *= by[y]; total[lane] becomes the sum over labels.
+  void (*multiply_lanes)(const double* by, size_t L, double* to, double* total);
+  // values[y] *= scale[lane].
+  void (*scale_lanes)(const double* scale, size_t L, double* values);
 
   Scan (*scan_f)(const float* scores, size_t n);
   Scan (*scan_d)(const double* scores, size_t n);

@@ -2,6 +2,8 @@
 // two levels share a function; no C++ library function may be called here that is not inlined, for the same reason.
 // The step over a dense matrix is a plain loop that the compiler vectorises; a running maximum or minimum it leaves
 // scalar, since it may not reorder them, so those are written with vectors of 32 bytes (two registers of SSE2).
+#pragma once
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -238,10 +240,18 @@ size_t at_least(const E* __restrict scores, size_t n, double bound, int32_t* __r
   return count;
 }
 
-template <class A>
-void add_scaled(const float* __restrict row, A value, size_t n, A* __restrict out) {
+template <class R, class A>
+void add_scaled(const R* __restrict row, A value, size_t n, A* __restrict out) {
   for (size_t j = 0; j < n; ++j) out[j] += row[j] * value;
 }
+
+}  // namespace
+}  // namespace tagwright
+
+#include "sum_loops.h"
+
+namespace tagwright {
+namespace {
 
 constexpr Kernels table(const char* name) {
   return {
@@ -254,8 +264,20 @@ constexpr Kernels table(const char* name) {
       .scatter_d = scatter,
       .extend_ff = extend<float>,
       .extend_dd = extend<double>,
-      .add_scaled_f = add_scaled<float>,
-      .add_scaled_d = add_scaled<double>,
+      .add_scaled_f = add_scaled<float, float>,
+      .add_scaled_d = add_scaled<float, double>,
+      .add_scaled_dd = add_scaled<double, double>,
+      .exp_f = exp_less<float>,
+      .exp_d = exp_less<double>,
+      .multiply_d = multiply,
+      .sum_d = sum,
+      .spread_rows = spread_rows,
+      .spread_sparse_lanes = spread_sparse_lanes,
+      .spread_dense_lanes = spread_dense_lanes,
+      .count_sparse_lanes = count_sparse_lanes,
+      .count_dense_lanes = count_dense_lanes,
+      .multiply_lanes = multiply_lanes,
+      .scale_lanes = scale_lanes,
       .scan_f = scan<float>,
       .scan_d = scan<double>,
       .max_f = largest<float>,

@@ -18,6 +18,8 @@ from tagwright.decoder import (
     decoders,
 )
 from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, score
+from tagwright.keep import Keep, KeepDivergence, KeepRatio, KeepSize
+from tagwright.sums import Marginals, marginals, marginals_batch
 
 if TYPE_CHECKING:
     from tagwright.container import ModelError
@@ -45,7 +47,12 @@ __all__ = [
     "Features",
     "IterativeAStar",
     "IterativeViterbiAStar",
+    "Keep",
+    "KeepDivergence",
+    "KeepRatio",
+    "KeepSize",
     "Lattice",
+    "Marginals",
     "Model",
     "ModelError",
     "Path",
@@ -62,6 +69,8 @@ __all__ = [
     "decoders",
     "evaluate",
     "load",
+    "marginals",
+    "marginals_batch",
     "read",
     "score",
 ]

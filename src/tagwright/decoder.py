@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tagwright import _core
+from tagwright.keep import Keep, keep_arguments, parse_keep
 
 __all__ = [
     "AStar",
@@ -68,14 +69,20 @@ class Viterbi(Decoder):
 
 @dataclass(frozen=True)
 class Beam(Decoder):
-    """Beam search: `width` partial paths a column. Approximate, unless width >= k * L."""
+    """Beam search: `width` partial paths a column. Approximate, unless width >= k * L.
+
+    keep: a rule in place of a width, such as ``tw.KeepDivergence(0.001, at_least=4)`` (Pal et al. 2006, 4.1): a column
+    keeps the labels it chooses, the scores of their best partial paths taken as log beliefs.
+    """
 
     name: ClassVar[str] = "beam"
     width: int = 8
+    keep: Keep | None = None
 
     def __post_init__(self) -> None:
         """Check the options."""
         at_least_one("Beam(width=...)", self.width)
+        keep_arguments(self.keep)
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,10 @@ def at_least_one(what: str, value: int) -> None:
 
 
 def parse_decoder(text: str) -> Decoder:
-    """Read a decoder as the command line writes it: a name, or a name and its option, as in ``beam:16``."""
+    """Read a decoder as the command line writes it: a name, or a name and its option.
+
+    As in ``beam:16``, ``beam:divergence:0.001:4`` or ``astar:6``.
+    """
     name, colon, option = text.partition(":")
     if name not in CLASSES:
         near = difflib.get_close_matches(name, NAMES, n=3, cutoff=0.5)
@@ -185,6 +195,8 @@ def parse_decoder(text: str) -> Decoder:
     if not options:
         raise ValueError(f"decoder {name!r} has no option, but {text!r} gives it one")
     value: Any = option
+    if cls is Beam and option.partition(":")[0] in ("divergence", "size", "ratio"):
+        return Beam(keep=parse_keep(option))
     if options[0].name == "bound" and option in ("none", "naive"):
         value = None
     elif options[0].name != "expand":
@@ -199,8 +211,7 @@ class Plan(NamedTuple):
     """A decoder as the core takes it."""
 
     row: DecoderRow
-    arguments: tuple[int, int, bool, int, int]
-    """Its place in the table, then width, expand_all, bound and extra; each decoder reads its own."""
+    core: _core.Plan
 
 
 @functools.lru_cache(maxsize=64)
@@ -210,11 +221,12 @@ def plan(decoder: str | Decoder) -> Plan:
     bound = getattr(chosen, "bound", None)
     return Plan(
         TABLE[at],
-        (
+        _core.Plan.make(
             at,
             int(getattr(chosen, "width", 1)),
             getattr(chosen, "expand", "column") == "all",
             -1 if bound is None else int(bound),
             int(getattr(chosen, "extra", IterativeViterbiAStar.extra)),
+            keep_arguments(getattr(chosen, "keep", None)),
         ),
     )

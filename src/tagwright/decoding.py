@@ -267,12 +267,29 @@ def _decode(
 ) -> list[Decoding]:
     if not isinstance(decoder, str) and type(decoder) not in CLASSES.values():
         raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
-    row, arguments = plan(decoder)
+    row, core = plan(decoder)
     at_least_one("k", k)
     at_least_one("threads", threads)
     if k > 1 and not row.kbest:
         able = ", ".join(other.name for other in TABLE if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
+    arrays, prepared, on = prepare(nodes, edges, switched_on, one)
+    labels, scores, work = _core.decode(arrays, prepared, on, core, int(k), int(threads))
+    made = []
+    at = path = 0
+    for array, (count, *looked_at) in zip(arrays, work, strict=True):
+        T = len(array)
+        paths = [Path(labels[at + q * T : at + (q + 1) * T], scores[path + q]) for q in range(count)]
+        made.append(Decoding(paths, row.exact, Work(*looked_at)))
+        at += count * T
+        path += count
+    return made
+
+
+def prepare(
+    nodes: list[object], edges: object, switched_on: Sequence[SwitchedOn | None] | None, one: bool
+) -> tuple[list[FloatArray], list[_core.Edges], list[list[list[int]] | None] | None]:
+    """Sentences as the core takes them: node scores, edges (one, or one a sentence), and what is switched on."""
     if not one and isinstance(edges, list | tuple) and edges and _is_list_of_edges(edges):
         if len(edges) != len(nodes):
             raise ValueError(f"{len(nodes)} sentences but {len(edges)} edges; give one, or one a sentence")
@@ -285,23 +302,8 @@ def _decode(
         _nodes(own, prepared[s if len(prepared) > 1 else 0].L, "nodes" if one else f"nodes of sentence {s}")
         for s, own in enumerate(nodes)
     ]
-    labels, scores, work = _core.decode(
-        arrays,
-        [own._core for own in prepared],
-        None if switched_on is None else [_switches(own) for own in switched_on],
-        *arguments,
-        int(k),
-        int(threads),
-    )
-    made = []
-    at = path = 0
-    for array, (count, *looked_at) in zip(arrays, work, strict=True):
-        T = len(array)
-        paths = [Path(labels[at + q * T : at + (q + 1) * T], scores[path + q]) for q in range(count)]
-        made.append(Decoding(paths, row.exact, Work(*looked_at)))
-        at += count * T
-        path += count
-    return made
+    on = None if switched_on is None else [_switches(own) for own in switched_on]
+    return arrays, [own._core for own in prepared], on
 
 
 def _is_list_of_edges(edges: Sequence[object]) -> bool:

@@ -141,7 +141,7 @@ class Model:
         if k > 1 and not chosen.row.kbest:
             raise ValueError(f'decoder {chosen.row.name!r} gives one path only, but k = {k}; use "auto" or another')
         text = self.text(X)
-        flat, scores, work = self._scorer.decode(text, self.edges._core, *chosen.arguments, k, threads)
+        flat, scores, work = self._scorer.decode(text, self.edges._core, chosen.core, k, threads)
         names = [self.labels[y] for y in flat.tolist()]
         return list(_cut(names, scores, text.lengths().tolist(), [row[0] for row in work]))
 

@@ -204,7 +204,7 @@ class _Run:
         )
         self.sentences, self.tokens = text.sentences, text.tokens
         self.history: list[dict[str, float]] = []
-        self.finished: _core.Averaged | Model | None = None
+        self.finished: _core.TrainedWeights | Model | None = None
         self.finished_epoch = 0
         if old:
             self._start_from(old)
@@ -269,13 +269,13 @@ class _Run:
         began = time.perf_counter()
         tokens = errors = 0
         for part in _pieces(order):
-            seen, wrong, *_ = self.trainer.run(part, *self.plan.arguments)
+            seen, wrong, *_ = self.trainer.run(part, self.plan.core)
             tokens, errors = tokens + seen, errors + wrong
             bar.update(len(part))
             bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
         return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
 
-    def model(self, average: _core.Averaged, epoch: int) -> Model:
+    def model(self, average: _core.TrainedWeights, epoch: int) -> Model:
         """Make a model of averaged weights."""
         word = self.features.word_prefix() if self.features else None
         found = average.arrays(float(self.learner.min_weight), word or "")
@@ -313,7 +313,7 @@ class _Run:
             "version": __version__,
         }
 
-    def keep(self, average: _core.Averaged, epoch: int, model: Model | None) -> None:
+    def keep(self, average: _core.TrainedWeights, epoch: int, model: Model | None) -> None:
         """Remember what would be returned if training ended now."""
         self.finished, self.finished_epoch = model or average, epoch
 

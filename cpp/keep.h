@@ -1,0 +1,38 @@
+// Which labels of a column go on: the rules of sparse forward-backward (Pal, Sutton and McCallum 2006, section 3).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tagwright {
+
+struct Keep {
+  enum class Rule { kAll, kDivergence, kSize, kRatio };
+  Rule rule = Rule::kAll;
+  double epsilon = 0;   // kDivergence: the most that -log Z(I) may be
+  size_t at_least = 1;  // kDivergence
+  size_t size = 1;      // kSize
+  double ratio = 1;     // kRatio: of the best belief
+
+  bool all() const { return rule == Rule::kAll; }
+};
+
+// Chooses labels by their beliefs, in time that grows with L and with what is kept, not with the sorting of all.
+class Chooser {
+ public:
+  // belief: [y], not negative; they need not sum to 1. kept: filled with the chosen labels, in their order; room for L.
+  // Labels of belief 0 are never chosen, and of equal ones the lower goes first. also: a label that is kept whatever
+  // its belief, or -1. How many there are comes back.
+  size_t choose(const Keep& keep, const double* belief, size_t L, int32_t also, int32_t* kept);
+
+ private:
+  size_t best(const double* belief, size_t L, size_t n, int32_t* kept);
+  size_t divergence(const Keep& keep, const double* belief, size_t L, int32_t* kept);
+  std::vector<int32_t> order_;
+};
+
+// A value that at least n of the values reach, found without sorting them: the n-th best of the best of each run.
+double reached_by(const double* values, size_t count, size_t n);
+
+}  // namespace tagwright

@@ -1,0 +1,221 @@
+// The loops of forward_backward.cpp; the second half of loops.h, which includes it.
+//
+// A sum is taken in parts whose number does not depend on the registers, so that all levels give bit-equal results.
+#pragma once
+
+#include "loops.h"
+
+namespace tagwright {
+namespace {
+
+// exp(x) = 2^n exp(r) with |r| <= log(2) / 2, the latter by its Taylor series. Nothing but sums, products and shifts of
+// bits, so that all levels agree.
+Lanes<double>::Vector exp_lanes(Lanes<double>::Vector x) {
+  using V = Lanes<double>;
+  typedef long long Bits __attribute__((vector_size(32)));
+  constexpr double kLog2e = 1.4426950408889634, kHigh = 0x1.62e42fee00000p-1, kLow = 0x1.a39ef35793c76p-33;
+  constexpr double kAnchor = 0x1.8p52, kLeast = -700;
+  const auto alive = x >= kLeast;
+  x = alive ? x : V::all(kLeast);
+  const V::Vector shifted = x * kLog2e + kAnchor;
+  const V::Vector n = shifted - kAnchor;
+  const V::Vector r = (x - n * kHigh) - n * kLow;
+  constexpr double kOver[] = {1.0 / 6227020800.0,
+                              1.0 / 479001600.0,
+                              1.0 / 39916800.0,
+                              1.0 / 3628800.0,
+                              1.0 / 362880.0,
+                              1.0 / 40320.0,
+                              1.0 / 5040.0,
+                              1.0 / 720.0,
+                              1.0 / 120.0,
+                              1.0 / 24.0,
+                              1.0 / 6.0,
+                              0.5,
+                              1.0,
+                              1.0};
+  V::Vector p = V::all(kOver[0]);
+  for (size_t k = 1; k < sizeof kOver / sizeof kOver[0]; ++k) p = p * r + kOver[k];
+  Bits whole, bits;
+  std::memcpy(&whole, &shifted, sizeof whole);  // n stands in the lowest bits.
+  std::memcpy(&bits, &p, sizeof bits);
+  bits += whole << 52;
+  std::memcpy(&p, &bits, sizeof p);
+  return alive ? p : V::all(0);
+}
+
+template <class E>
+void exp_less(const E* scores, double shift, size_t n, double* out) {
+  using V = Lanes<double>;
+  size_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    const V::Vector x = {static_cast<double>(scores[j]), static_cast<double>(scores[j + 1]),
+                         static_cast<double>(scores[j + 2]), static_cast<double>(scores[j + 3])};
+    V::store(out + j, exp_lanes(x - shift));
+  }
+  if (j == n) return;
+  double x[4] = {0, 0, 0, 0};
+  for (size_t q = j; q < n; ++q) x[q - j] = static_cast<double>(scores[q]) - shift;
+  const V::Vector last = exp_lanes(V::load(x));
+  for (size_t q = j; q < n; ++q) out[q] = last[q - j];
+}
+
+double total(Lanes<double>::Vector parts) { return (parts[0] + parts[1]) + (parts[2] + parts[3]); }
+
+double multiply(const double* a, const double* b, size_t n, double* out) {
+  using V = Lanes<double>;
+  V::Vector sum = V::all(0);
+  size_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    const V::Vector v = V::load(a + j) * V::load(b + j);
+    V::store(out + j, v);
+    sum += v;
+  }
+  double rest = 0;
+  for (; j < n; ++j) rest += out[j] = a[j] * b[j];
+  return total(sum) + rest;
+}
+
+double sum(const double* __restrict values, size_t n) {
+  using V = Lanes<double>;
+  V::Vector parts = V::all(0);
+  size_t j = 0;
+  for (; j + 4 <= n; j += 4) parts += V::load(values + j);
+  double rest = 0;
+  for (; j < n; ++j) rest += values[j];
+  return total(parts) + rest;
+}
+
+void spread_rows(const double* __restrict matrix, size_t stride, const int32_t* __restrict row,
+                 const double* __restrict value, size_t n, double* __restrict out) {
+  const auto at = [&](size_t r) { return matrix + static_cast<size_t>(row[r]) * stride; };
+  size_t r = 0;
+  for (; r + 4 <= n; r += 4) {
+    const double *a = at(r), *b = at(r + 1), *c = at(r + 2), *d = at(r + 3);
+    const double va = value[r], vb = value[r + 1], vc = value[r + 2], vd = value[r + 3];
+    for (size_t j = 0; j < stride; ++j) out[j] += (va * a[j] + vb * b[j]) + (vc * c[j] + vd * d[j]);
+  }
+  for (; r < n; ++r) {
+    const double* a = at(r);
+    const double va = value[r];
+    for (size_t j = 0; j < stride; ++j) out[j] += va * a[j];
+  }
+}
+
+// The numbers of one label: kLanes doubles.
+struct Line {
+  typedef Lanes<double> V;
+  V::Vector low, high;
+
+  static Line load(const double* from) { return {V::load(from), V::load(from + 4)}; }
+  void store(double* to) const {
+    V::store(to, low);
+    V::store(to + 4, high);
+  }
+  void add(const Line& a, double by) {
+    low += a.low * by;
+    high += a.high * by;
+  }
+  V::Vector dot(const Line& b) const { return low * b.low + high * b.high; }
+};
+
+void spread_sparse_lanes(size_t L, const size_t* __restrict begin, const int32_t* __restrict index,
+                         const double* __restrict factor, const double* __restrict from, double* __restrict to) {
+  for (size_t i = 0; i < L; ++i) {
+    const Line a = Line::load(from + i * kLanes);
+    for (size_t q = begin[i]; q < begin[i + 1]; ++q) {
+      double* const at = to + static_cast<size_t>(index[q]) * kLanes;
+      Line sum = Line::load(at);
+      sum.add(a, factor[q]);
+      sum.store(at);
+    }
+  }
+}
+
+void spread_dense_lanes(size_t L, size_t stride, const double* __restrict factor, const double* __restrict from,
+                        double* __restrict to) {
+  size_t i = 0;
+  for (; i + 4 <= L; i += 4) {
+    const Line a = Line::load(from + i * kLanes), b = Line::load(from + (i + 1) * kLanes);
+    const Line c = Line::load(from + (i + 2) * kLanes), d = Line::load(from + (i + 3) * kLanes);
+    const double* const row = factor + i * stride;
+    for (size_t j = 0; j < L; ++j) {
+      Line sum = Line::load(to + j * kLanes);
+      sum.add(a, row[j]);
+      sum.add(b, row[stride + j]);
+      sum.add(c, row[2 * stride + j]);
+      sum.add(d, row[3 * stride + j]);
+      sum.store(to + j * kLanes);
+    }
+  }
+  for (; i < L; ++i) {
+    const Line a = Line::load(from + i * kLanes);
+    for (size_t j = 0; j < L; ++j) {
+      Line sum = Line::load(to + j * kLanes);
+      sum.add(a, factor[i * stride + j]);
+      sum.store(to + j * kLanes);
+    }
+  }
+}
+
+// Four entries at a time: [entry][part] is turned round, so that four sums are taken at once.
+template <class Place>
+void count_row(const Line& a, const double* __restrict b, const double* __restrict factor, size_t n, double grain,
+               double* __restrict count, Place&& place) {
+  using V = Lanes<double>;
+  const double anchor = grain * 0x1.8p52;
+  const auto parts = [&](size_t q) { return a.dot(Line::load(b + place(q) * kLanes)); };
+  size_t q = 0;
+  for (; q + 4 <= n; q += 4) {
+    const V::Vector w = parts(q), x = parts(q + 1), y = parts(q + 2), z = parts(q + 3);
+    const V::Vector wx = __builtin_shufflevector(w, x, 0, 4, 2, 6) + __builtin_shufflevector(w, x, 1, 5, 3, 7);
+    const V::Vector yz = __builtin_shufflevector(y, z, 0, 4, 2, 6) + __builtin_shufflevector(y, z, 1, 5, 3, 7);
+    const V::Vector sums = __builtin_shufflevector(wx, yz, 0, 1, 4, 5) + __builtin_shufflevector(wx, yz, 2, 3, 6, 7);
+    const V::Vector v = V::load(factor + q) * sums;
+    V::store(count + q, V::load(count + q) + ((v + anchor) - anchor));
+  }
+  for (; q < n; ++q) {
+    const V::Vector w = parts(q);
+    count[q] += (factor[q] * ((w[0] + w[1]) + (w[2] + w[3])) + anchor) - anchor;
+  }
+}
+
+void count_sparse_lanes(size_t L, const size_t* __restrict begin, const int32_t* __restrict index,
+                        const double* __restrict factor, const double* __restrict a, const double* __restrict b,
+                        double grain, double* __restrict count) {
+  for (size_t i = 0; i < L; ++i) {
+    const int32_t* const label = index + begin[i];
+    count_row(Line::load(a + i * kLanes), b, factor + begin[i], begin[i + 1] - begin[i], grain, count + begin[i],
+              [label](size_t q) { return static_cast<size_t>(label[q]); });
+  }
+}
+
+void count_dense_lanes(size_t L, size_t stride, const double* __restrict factor, const double* __restrict a,
+                       const double* __restrict b, double grain, double* __restrict count) {
+  for (size_t i = 0; i < L; ++i)
+    count_row(Line::load(a + i * kLanes), b, factor + i * stride, L, grain, count + i * stride,
+              [](size_t q) { return q; });
+}
+
+void multiply_lanes(const double* __restrict by, size_t L, double* __restrict to, double* __restrict total) {
+  Line sum = {Line::V::all(0), Line::V::all(0)};
+  for (size_t y = 0; y < L; ++y) {
+    const Line a = Line::load(to + y * kLanes), b = Line::load(by + y * kLanes);
+    const Line v = {a.low * b.low, a.high * b.high};
+    v.store(to + y * kLanes);
+    sum.low += v.low;
+    sum.high += v.high;
+  }
+  sum.store(total);
+}
+
+void scale_lanes(const double* __restrict scale, size_t L, double* __restrict values) {
+  const Line by = Line::load(scale);
+  for (size_t y = 0; y < L; ++y) {
+    const Line a = Line::load(values + y * kLanes);
+    Line{a.low * by.low, a.high * by.high}.store(values + y * kLanes);
+  }
+}
+
+}  // namespace
+}  // namespace tagwright

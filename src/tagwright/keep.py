@@ -1,0 +1,116 @@
+"""The rules for what a column keeps, in sums and in beams (Pal, Sutton and McCallum 2006, section 3)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+__all__ = ["Keep", "KeepDivergence", "KeepRatio", "KeepSize"]
+
+KeepArguments: TypeAlias = tuple[str, float, int]
+"""A rule as the core takes it: its name ("" keeps all), its number, the fewest labels it keeps."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """A rule that says which labels of a column are kept; the subclasses below."""
+
+    name: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class KeepDivergence(Keep):
+    """The minimum-divergence beam: the fewest labels whose share Z(I) of the belief has -log Z(I) <= epsilon.
+
+    So the Kullback-Leibler divergence between the belief that is kept and the whole one is at most epsilon, and columns
+    that are sure of themselves keep few labels, others many. Never fewer than `at_least`.
+    """
+
+    name: ClassVar[str] = "divergence"
+    epsilon: float = 0.001
+    at_least: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        if not _is_number(self.epsilon) or not 0 <= self.epsilon < math.inf:
+            raise ValueError(f"KeepDivergence(epsilon={self.epsilon!r}): must be a number of at least 0")
+        _check_count("KeepDivergence(at_least=...)", self.at_least)
+
+    def __str__(self) -> str:
+        """As the command line writes it."""
+        return f"divergence:{self.epsilon:g}:{self.at_least}"
+
+
+@dataclass(frozen=True)
+class KeepSize(Keep):
+    """The n labels of largest belief: a beam of fixed size."""
+
+    name: ClassVar[str] = "size"
+    n: int = 8
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        _check_count("KeepSize(n)", self.n)
+
+    def __str__(self) -> str:
+        """As the command line writes it."""
+        return f"size:{self.n}"
+
+
+@dataclass(frozen=True)
+class KeepRatio(Keep):
+    """All labels whose belief is at least r times the largest: a threshold beam."""
+
+    name: ClassVar[str] = "ratio"
+    r: float = 1e-3
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        if not _is_number(self.r) or not 0 < self.r <= 1:
+            raise ValueError(f"KeepRatio(r={self.r!r}): must be above 0 and at most 1")
+
+    def __str__(self) -> str:
+        """As the command line writes it."""
+        return f"ratio:{self.r:g}"
+
+
+def parse_keep(text: str) -> Keep:
+    """Read a rule as the command line writes it: divergence:0.005:10, size:20 or ratio:0.001."""
+    name, *numbers = text.split(":")
+    form = "write divergence:EPSILON, divergence:EPSILON:AT_LEAST, size:N or ratio:R"
+    try:
+        if name == "divergence" and 1 <= len(numbers) <= 2:
+            return KeepDivergence(float(numbers[0]), *(int(number) for number in numbers[1:]))
+        if name == "size" and len(numbers) == 1:
+            return KeepSize(int(numbers[0]))
+        if name == "ratio" and len(numbers) == 1:
+            return KeepRatio(float(numbers[0]))
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error if 'Keep' in str(error) else form}") from None
+    raise ValueError(f"{text!r} is no rule for what is kept; {form}")
+
+
+def keep_arguments(keep: Keep | None) -> KeepArguments:
+    """Give a rule as the core takes it."""
+    match keep:
+        case None:
+            return "", 0.0, 1
+        case KeepDivergence():
+            return keep.name, float(keep.epsilon), int(keep.at_least)
+        case KeepSize():
+            return keep.name, float(keep.n), 1
+        case KeepRatio():
+            return keep.name, float(keep.r), 1
+    raise ValueError(f"keep must be None, KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {keep!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _check_count(what: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**31:
+        raise ValueError(f"{what} must be a whole number of at least 1, not {value!r}")
