@@ -79,7 +79,7 @@ void check(const CrfTrainer& trainer, IntArray sentences, std::initializer_list<
   for (const size_t size : sizes) need(size == trainer.crf->pairs().size(), "there must be one number a weight");
 }
 
-nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z, seen.tokens, seen.kept); }
+nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
 nb::tuple crf_expect(const CrfTrainer& trainer, RealArray weights, const KeepTuple& rule, IntArray sentences,
                      size_t threads, Writable counts) {
@@ -167,7 +167,7 @@ void bind_crf(nb::module_& m) {
            "Fills the expected counts; log Z, tokens and labels kept come back.")
       .def("observe", &crf_observe, "sentences"_a, "counts"_a, "Fills what the right labels count.")
       .def("adagrad", &crf_adagrad, "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a,
-           "Goes over the sentences once and changes weights and squares; log Z, tokens, labels kept come back.")
+           "Goes over the sentences once and changes weights and squares; the loss, tokens, labels kept come back.")
       .def("trained", &crf_trained, "weights"_a)
       .def("pairs", &crf_pairs)
       .def_prop_ro("size", [](const CrfTrainer& t) { return t.crf->pairs().size(); })

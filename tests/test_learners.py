@@ -507,7 +507,7 @@ def test_more_labels_than_a_matrix_is_made_for():
             for value in (-1, -0.5, math.nan, "1", None, True, [])
         ),
         ({"seed": 1.5}, "seed must be"),
-        ({"margin": math.inf}, "margin must be between 0 and"),
+        ({"margin": math.inf}, "margin must be a number of at least 0, not inf"),
         ({"parts": 5}, "parts must be"),
         ({"lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
         ({"features": WORD, "lists": {"l": ["a"]}}, "no template reads the word list 'l'"),

@@ -62,7 +62,10 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
     }
     fold(strand);
     for (const int32_t s : some) {
-      add_observed(static_cast<size_t>(s), -1, strand.counts.data());
+      each_observed(static_cast<size_t>(s), [&](size_t q, double times) {
+        strand.counts[q] -= times;
+        seen.right += times * weights[q];
+      });
       for (size_t token = corpus_.first_token(static_cast<size_t>(s));
            token < corpus_.sentence_end[static_cast<size_t>(s)]; ++token) {
         ++seen.tokens;

@@ -217,31 +217,32 @@ void Crf::take(const Ready& ready, size_t token, const double* p, Strand& strand
 void Crf::take_kept(const Ready& ready, size_t token, std::span<const int32_t> labels, const double* p,
                     Strand& strand) const {
   const size_t L = options_.L;
+  double* const dense = strand.left.data();
+  for (size_t q = 0; q < labels.size(); ++q) dense[labels[q]] = to_grain(p[q], grain_);
   if (labels.size() * 4 > L) {
-    for (size_t q = 0; q < labels.size(); ++q) strand.left[static_cast<size_t>(labels[q])] = to_grain(p[q], grain_);
-    take(ready, token, strand.left.data(), strand);
-    for (const int32_t y : labels) strand.left[static_cast<size_t>(y)] = 0;
-    return;
-  }
-  for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
-    const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-    const double value = corpus_.node.value_of(at);
-    const size_t first = node_begin(f), n = pairs_.node_end[f] - first;
-    const bool whole = whole_[f] >= 0 && !ready.whole.empty();
-    double* count =
-        whole ? strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * L : strand.counts.data() + first;
-    const uint16_t *label = pairs_.node_label.data() + first, *from = label;
-    for (size_t q = 0; q < labels.size(); ++q) {
-      const double add = to_grain(to_grain(p[q], grain_) * value, grain_);
+    take(ready, token, dense, strand);
+  } else {
+    for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
+      const size_t f = static_cast<size_t>(corpus_.node.id[at]);
+      const double value = corpus_.node.value_of(at);
+      const size_t first = node_begin(f), n = pairs_.node_end[f] - first;
+      double* count = strand.counts.data() + first;
+      const uint16_t *label = pairs_.node_label.data() + first, *from = label;
+      const bool whole = whole_[f] >= 0 && !ready.whole.empty();
       if (whole || n == L) {
-        count[labels[q]] += add;
-        continue;
+        if (whole) count = strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * L;
+        for (const int32_t y : labels) count[y] += to_grain(dense[y] * value, grain_);
+      } else if (n < 8 * labels.size()) {
+        for (size_t q = 0; q < n; ++q) count[q] += to_grain(dense[label[q]] * value, grain_);
+      } else {
+        for (const int32_t y : labels) {
+          from = std::lower_bound(from, label + n, static_cast<uint16_t>(y));
+          if (from != label + n && *from == y) count[from - label] += to_grain(dense[y] * value, grain_);
+        }
       }
-      from = std::lower_bound(from, label + n, static_cast<uint16_t>(labels[q]));
-      if (from == label + n) break;
-      if (*from == labels[q]) count[from - label] += add;
     }
   }
+  for (const int32_t y : labels) dense[y] = 0;
 }
 
 void Crf::sum_group(const Ready& ready, std::span<const int32_t> group, Strand& strand, double* log_z) const {

@@ -48,6 +48,7 @@ class Crf {
 
   struct Seen {
     double log_z = 0;  // summed over sentences
+    double right = 0;  // the scores of the right labels, where they are asked for
     size_t tokens = 0, kept = 0;
   };
   // Sums over these sentences; counts: [weight], filled.
@@ -101,8 +102,8 @@ class Crf {
   void take_edges(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const;
   void take_set_edges(const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const;
   void fold(Strand& strand) const;
-  // Adds what the right labels of a sentence count, `times` times.
-  void add_observed(size_t sentence, double times, double* counts) const;
+  // Calls take(weight, times) for all that the right labels of a sentence count.
+  void each_observed(size_t sentence, const std::function<void(size_t, double)>& take) const;
   size_t length(size_t s) const { return corpus_.sentence_end[s] - corpus_.first_token(s); }
   size_t node_begin(size_t f) const { return f ? pairs_.node_end[f - 1] : 0; }
   size_t edge_of(int32_t i, int32_t j) const;  // which weight, or kAbsent

@@ -72,29 +72,30 @@ CrfPairs pairs_of(const Encoded& corpus, std::span<const int32_t> labels, size_t
 
 void Crf::observe(std::span<const int32_t> sentences, double* counts) const {
   std::fill(counts, counts + pairs_.size(), 0.0);
-  for (const int32_t s : sentences) add_observed(static_cast<size_t>(s), 1, counts);
+  for (const int32_t s : sentences)
+    each_observed(static_cast<size_t>(s), [&](size_t q, double times) { counts[q] += times; });
 }
 
-void Crf::add_observed(size_t s, double times, double* counts) const {
-  const auto add = [&](const auto& keys, size_t begin, size_t end, auto key, size_t shift, double by) {
+void Crf::each_observed(size_t s, const std::function<void(size_t, double)>& take) const {
+  const auto find = [&](const auto& keys, size_t begin, size_t end, auto key, size_t shift, double times) {
     const auto first = keys.begin() + static_cast<ptrdiff_t>(begin), last = keys.begin() + static_cast<ptrdiff_t>(end);
     const auto found = std::lower_bound(first, last, key);
-    if (found != last && *found == key) counts[shift + static_cast<size_t>(found - keys.begin())] += by;
+    if (found != last && *found == key) take(shift + static_cast<size_t>(found - keys.begin()), times);
   };
   for (size_t t = 0; t < length(s); ++t) {
     const size_t token = corpus_.first_token(s) + t;
     for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
       const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-      add(pairs_.node_label, node_begin(f), pairs_.node_end[f], static_cast<uint16_t>(labels_[token]), 0,
-          times * corpus_.node.value_of(at));
+      find(pairs_.node_label, node_begin(f), pairs_.node_end[f], static_cast<uint16_t>(labels_[token]), 0,
+           corpus_.node.value_of(at));
     }
     if (t == 0) continue;
     if (const size_t entry = edge_of(labels_[token - 1], labels_[token]); entry != kAbsent)
-      counts[pairs_.nodes() + entry] += times;
+      take(pairs_.nodes() + entry, 1);
     for (size_t at = corpus_.edge.begin(token); at < corpus_.edge.end[token]; ++at) {
       const size_t set = static_cast<size_t>(corpus_.edge.id[at]);
-      add(pairs_.set_pair, set ? pairs_.set_end[set - 1] : 0, pairs_.set_end[set],
-          Corrections::pair(labels_[token - 1], labels_[token]), pairs_.nodes() + pairs_.edges(), times);
+      find(pairs_.set_pair, set ? pairs_.set_end[set - 1] : 0, pairs_.set_end[set],
+           Corrections::pair(labels_[token - 1], labels_[token]), pairs_.nodes() + pairs_.edges(), 1);
     }
   }
 }

@@ -23,6 +23,7 @@ from tagwright.sums import Marginals, marginals, marginals_batch
 
 if TYPE_CHECKING:
     from tagwright.container import ModelError
+    from tagwright.crf import CRF
     from tagwright.data import DataError, read
     from tagwright.evaluation import Evaluation, evaluate
     from tagwright.features import Features, TemplateError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "CRF",
     "HMM",
     "AStar",
     "Auto",
@@ -78,6 +80,7 @@ __all__ = [
 # Imported when they are first asked for: decoding starts fast, and tagging does not wait for scikit-learn.
 _LATER = {
     "tagwright.container": ("ModelError",),
+    "tagwright.crf": ("CRF",),
     "tagwright.data": ("DataError", "read"),
     "tagwright.evaluation": ("Evaluation", "evaluate"),
     "tagwright.features": ("Features", "TemplateError"),

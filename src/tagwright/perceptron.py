@@ -7,7 +7,6 @@ import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -18,8 +17,9 @@ from tagwright import _core
 from tagwright.container import Arrays
 from tagwright.decoder import Decoder, at_least_one, plan
 from tagwright.features import Features
-from tagwright.learner import Labels, Learner, Sentences, accuracy, check, numbers, rank
-from tagwright.model import Model, core_templates, core_text, load, opened
+from tagwright.learner import Labels, Learner, Sentences, accuracy
+from tagwright.model import Model
+from tagwright.training import Training, check_training, is_best, not_negative, rows_of, stalled
 
 __all__ = ["Perceptron"]
 
@@ -114,12 +114,12 @@ class Perceptron(Learner):
         run = _Run(self, X, y)
         self.history_ = run.history
         try:
-            while len(self.history_) < self.epochs and not self._stalled():
+            while len(self.history_) < self.epochs and not stalled(self.history_, self.patience):
                 self._epoch(run, dev)
         except KeyboardInterrupt:
             if not run.finished:
                 raise
-            epoch, kept = len(self.history_) + 1, run.finished_epoch
+            epoch, kept = len(self.history_) + 1, run.finished_after
             warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=2)
         self.model_ = run.kept_model()
         return self
@@ -136,63 +136,36 @@ class Perceptron(Learner):
                 fact["dev"] = accuracy(model, *dev, "auto", self.threads)
                 bar.set_postfix_str(f"error {fact['error']:.2%}, dev {fact['dev']:.2%}")
         self.history_.append(fact)
-        if self.patience is None or self._is_best():
-            run.keep(average, epoch + 1, model)
+        if self.patience is None or is_best(self.history_):
+            run.keep(model or average, epoch + 1)
         if self.checkpoint is not None:
             run.save(self.checkpoint)
 
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
-        check(X, y)
-        if dev is not None:
-            if not isinstance(dev, tuple | list) or len(dev) != 2:
-                raise ValueError("dev must be a pair: (X_dev, y_dev)")
-            check(*dev)
+        check_training(self, X, y, dev)
         for name in ("epochs", "min_count", "threads"):
             at_least_one(name, getattr(self, name))
         if self.patience is not None:
             at_least_one("patience", self.patience)
             if dev is None:
                 raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, not {self.seed!r}")
         if self.parts is not None and not isinstance(self.parts, str):
             raise ValueError(f"parts must be None or a string of separators, not {self.parts!r}")
-        for name in ("margin", "min_weight"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
-                raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
+        not_negative(self, "margin", "min_weight")
         if self.pairs not in ("touched", "observed"):
             raise ValueError(f"pairs must be 'touched' or 'observed', not {self.pairs!r}")
         plan(self.decoder)
 
-    def _is_best(self) -> bool:
-        return self.history_[-1]["dev"] >= max(fact["dev"] for fact in self.history_)
 
-    def _stalled(self) -> bool:
-        if self.patience is None or not self.history_:
-            return False
-        accuracies = [fact["dev"] for fact in self.history_]
-        return len(accuracies) - 1 - int(np.argmax(accuracies)) >= self.patience
-
-
-class _Run:
-    """One training: the corpus in numbers, the weights so far, and the model that would be returned now."""
+class _Run(Training):
+    kind = "perceptron"
 
     def __init__(self, learner: Perceptron, X: Sentences, y: Labels) -> None:
-        self.learner = learner
+        super().__init__(learner, X, y)
         self.plan = plan(learner.decoder)
-        self.old = old = self._old_model()
-        self.features = self._features(X, old)
-        self.labels = rank(y, old.labels if old else ())
         self.parts, part_count = label_parts(self.labels, learner.parts)
-        text = core_text(X, self.features)
         self.trainer = _core.PerceptronTrainer.make(
-            text,
-            core_templates(self.features),
-            numbers(y, self.labels),
-            len(self.labels),
-            _names(old, "names"),
-            _names(old, "edge_names"),
+            *self.corpus_arguments(),
             learner.min_count,
             self.features.edges if self.features else True,
             learner.pairs == "touched",
@@ -202,38 +175,12 @@ class _Run:
             None if learner.dense_edges is None else not learner.dense_edges,
             learner.threads,
         )
-        self.sentences, self.tokens = text.sentences, text.tokens
-        self.history: list[dict[str, float]] = []
-        self.finished: _core.TrainedWeights | Model | None = None
-        self.finished_epoch = 0
-        if old:
-            self._start_from(old)
-        if learner.checkpoint is not None and Path(learner.checkpoint).exists():
-            self._resume(learner.checkpoint)
-
-    def _old_model(self) -> Model | None:
-        start = self.learner.warm_start
-        if isinstance(start, Model):
-            return start
-        if start is None or isinstance(start, bool | np.bool_):
-            return getattr(self.learner, "model_", None) if start else None
-        return load(start)
-
-    def _features(self, X: Sentences, old: Model | None) -> Features | None:
-        first = next((token for sentence in X for token in sentence), None)
-        if self.learner.features is None or isinstance(first, Mapping):
-            made = None
-        else:
-            given = self.learner.features
-            made = given if isinstance(given, Features) else Features(given, self.learner.lists)
-        for name in self.learner.lists or {}:
-            if made is None or name not in made.lists:
-                raise ValueError(f"no template reads the word list {name!r}; %in[0,0,{name}] would")
-        if old and old.facts.get("first_only"):
-            raise ValueError("warm_start: the model is an HMM, whose scores a perceptron cannot go on from")
-        if old and _form(old.features) != _form(made):
-            raise ValueError("warm_start: the model has other templates or word lists than are given")
-        return made
+        if self.old:
+            self._start_from(self.old)
+        if found := self.read(learner.epochs, "epochs"):
+            arrays, going_on = found
+            state = [cast(State, tuple(arrays[f"state.{kind}.{part}"] for part in _PARTS)) for kind in _KINDS]
+            self.trainer.restore(going_on["seen"], *state)
 
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
@@ -249,9 +196,7 @@ class _Run:
         same = self.parts.reshape(-1, len(self.labels))[: len(its) // len(whole), whole].ravel()
         renamed[len(whole) + its.astype(np.int64)] = len(self.labels) + same
         arrays = old.arrays
-        ends = arrays["rows.end"].astype(np.int64)
-        rows = np.repeat(np.arange(len(ends), dtype=np.uint32), np.diff(ends, prepend=0))
-        nodes = _state(rows, renamed[arrays["rows.label"]], arrays["rows.weight"])
+        nodes = _state(rows_of(old).astype(np.uint32), renamed[arrays["rows.label"]], arrays["rows.weight"])
         edges = _state(
             renamed[arrays["edges.previous"]].astype(np.uint32),
             renamed[arrays["edges.current"]],
@@ -275,55 +220,13 @@ class _Run:
             bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
         return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
 
-    def model(self, average: _core.TrainedWeights, epoch: int) -> Model:
-        """Make a model of averaged weights."""
-        word = self.features.word_prefix() if self.features else None
-        found = average.arrays(float(self.learner.min_weight), word or "")
-        arrays: Arrays = {}
-        for name in ("names", "edge_names"):
-            arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
-        if self.parts.size:
-            arrays["parts"] = self.parts
-        arrays |= {"rows.end": found["row_end"], "rows.label": found["label"], "rows.weight": found["weight"]}
-        previous, current, score = found["edges"]
-        arrays |= _narrow("edges", {"previous": previous, "current": current, "score": score})
-        if len(found["corrections"][0]):
-            parts = dict(zip(("set", "previous", "current", "score"), found["corrections"], strict=True))
-            arrays |= _narrow("corrections", parts)
-        else:
-            for part in ("slots", "ends", "bytes"):
-                del arrays[f"edge_names.{part}"]
-        return Model(self.labels, self.features, arrays, self.facts(epoch))
+    def more_arrays(self) -> Arrays:
+        """Give the parts of labels."""
+        return {"parts": self.parts} if self.parts.size else {}
 
-    def facts(self, epoch: int) -> dict[str, Any]:
+    def facts(self, after: int) -> dict[str, Any]:
         """What a model says about its training."""
-        from tagwright import __version__
-
-        learner = self.learner
-        return {
-            "learner": "perceptron",
-            "options": {
-                "features": None if self.features is None else self.features.name,
-                "epochs": int(learner.epochs),
-                **self.options(),
-            },
-            "sentences": self.sentences,
-            "tokens": self.tokens,
-            "epochs_done": epoch,
-            "version": __version__,
-        }
-
-    def keep(self, average: _core.TrainedWeights, epoch: int, model: Model | None) -> None:
-        """Remember what would be returned if training ended now."""
-        self.finished, self.finished_epoch = model or average, epoch
-
-    def kept_model(self) -> Model:
-        """Give the model that is returned."""
-        if self.finished is None:
-            raise ValueError("no epoch was run")
-        if not isinstance(self.finished, Model):
-            self.finished = self.model(self.finished, self.finished_epoch)
-        return self.finished
+        return {**self.common_facts({"epochs": int(self.learner.epochs)}), "epochs_done": after}
 
     def options(self) -> dict[str, Any]:
         """What decides the weights, beside the corpus and the number of epochs; plain numbers, for JSON."""
@@ -339,48 +242,13 @@ class _Run:
             "patience": None if learner.patience is None else int(learner.patience),
         }
 
-    def identity(self) -> dict[str, Any]:
-        """What must be the same for a training to be the same one; what depends on other things comes last."""
-        return {
-            "templates": _form(self.features),
-            **self.options(),
-            "warm_start": None if self.old is None else _core.digest([self.old.arrays["rows.weight"]]),
-            "labels": self.labels,
-            "corpus": self.trainer.corpus,
-        }
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model so far and all that is needed to go on."""
         state = self.trainer.state()
-        more = {
+        arrays = {
             f"state.{kind}.{part}": array for kind in _KINDS for part, array in zip(_PARTS, state[kind], strict=True)
         }
-        going_on = {
-            "identity": self.identity(),
-            "seen": self.trainer.seen,
-            "history": self.learner.history_,
-            "finished_epoch": self.finished_epoch,
-        }
-        self.kept_model().save_with(path, more, {"going_on": going_on})
-
-    def _resume(self, path: str | os.PathLike[str]) -> None:
-        model, arrays, meta = opened(path)
-        if "going_on" not in meta:
-            raise ValueError(f"{os.fspath(path)}: a finished model, not a checkpoint; name another file")
-        going_on = meta["going_on"]
-        mine, its = self.identity(), dict(going_on["identity"])
-        for what in mine:
-            if mine[what] != its.get(what):
-                raise ValueError(f"{os.fspath(path)}: the checkpoint of another training (other {what}); remove it")
-        state = [cast(State, tuple(arrays[f"state.{kind}.{part}"] for part in _PARTS)) for kind in _KINDS]
-        self.trainer.restore(going_on["seen"], *state)
-        self.history = list(going_on["history"])
-        if len(self.history) > self.learner.epochs:
-            done = f"{len(self.history)} epochs are done, but epochs={self.learner.epochs}"
-            raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
-        facts = {**model.facts, "options": self.facts(0)["options"]}
-        self.finished = Model(model.labels, self.features, model.arrays, facts)
-        self.finished_epoch = going_on["finished_epoch"]
+        self.write(path, arrays, {"seen": self.trainer.seen})
 
 
 def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArray[np.uint16], int]:
@@ -398,28 +266,9 @@ def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArr
     return np.array(parts, np.uint16), len(number)
 
 
-def _form(features: Features | None) -> list[Any] | None:
-    return None if features is None else [features.text, features.lists]
-
-
-def _names(model: Model | None, index: str) -> list[str]:
-    """The features of a model, in their order."""
-    if model is None or f"{index}.ends" not in model.arrays:
-        return []
-    ends = model.arrays[f"{index}.ends"].tolist()
-    text = model.arrays[f"{index}.bytes"].tobytes()
-    return [text[begin:end].decode() for begin, end in zip([0, *ends], ends, strict=False)]
-
-
 def _state(row: npt.NDArray[Any], key: npt.NDArray[Any], weight: npt.NDArray[Any]) -> State:
     """Weights with nothing to average yet."""
     return row, np.ascontiguousarray(key), np.ascontiguousarray(weight, np.float32), np.zeros(len(row))
-
-
-def _narrow(kind: str, parts: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """Edges as a file keeps them."""
-    dtypes = {"previous": np.uint16, "current": np.uint16, "score": np.float32, "set": np.int32}
-    return {f"{kind}.{part}": array.astype(dtypes[part]) for part, array in parts.items()}
 
 
 def _pieces(order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:

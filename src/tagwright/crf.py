@@ -1,0 +1,470 @@
+"""Conditional random fields, trained with exact or with sparse forward-backward (Pal et al. 2006)."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+from tqdm import tqdm
+
+from tagwright import _core
+from tagwright.decoder import Decoder, at_least_one, plan
+from tagwright.features import Features
+from tagwright.keep import Keep, KeepDivergence, keep_arguments
+from tagwright.learner import Labels, Learner, Sentences, accuracy
+from tagwright.model import Model
+from tagwright.training import Training, check_training, is_best, not_negative, rows_of, stalled
+
+__all__ = ["CRF"]
+
+_PERIOD = 10  # iterations over which progress is judged, and between measurements on dev data and checkpoints
+_MEMORY = 10  # steps that L-BFGS remembers
+_MOST_STEPS = 100_000
+_COARSE, _TIGHTER, _FINEST = 0.1, 0.1, 1e-6  # keep="auto": epsilon at first, its factor, and where exact sums take over
+_SAMPLE = 200  # sentences on which sparse and exact sums are compared
+_TOO_NOISY = 0.3  # of the gradient's norm: an error of this size may lead the wrong way
+_CLOSE_ENOUGH = 1e-3  # of the loss: a result is trusted where sparse sums miss no more of log Z
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int32]
+
+
+class CRF(Learner):
+    """A linear-chain conditional random field: p(labels | sentence) is proportional to exp(score).
+
+    Minimises sum over sentences of (log Z - score of the right labels) + l1 * sum |w| + l2 * sum w^2, the penalties
+    meaning what c1 and c2 mean in CRFsuite.
+
+    Args:
+        features: a preset's name, a template file, templates themselves (text or `Features`), or None for ready-made
+            features. Tokens that are dicts are always taken as ready-made features.
+        l2: weight of the squared penalty.
+        l1: weight of the absolute one, which makes weights 0. Each weight is then a difference of two that are bounded
+            by 0, so training takes twice the memory. Not for solver="adagrad".
+        keep: None sums exactly. `KeepDivergence`, `KeepSize` or `KeepRatio` sum over the labels that the rule keeps and
+            the right ones. "auto" starts with KeepDivergence(0.1) and takes a tenth of epsilon whenever, on a sample,
+            the sparse gradient strays too far from the exact one, or a line search fails, or the end is reached and
+            log Z is not close enough; at last it sums exactly.
+        solver: "lbfgs", SciPy's L-BFGS-B, or "adagrad", steps after every `batch` sentences, for corpora and label
+            sets where L-BFGS takes too long.
+        max_iterations: of L-BFGS; None: until it has converged.
+        tolerance: L-BFGS has converged when the last 10 iterations lowered the objective by less than this share.
+        epochs: passes over the corpus by AdaGrad.
+        rate: AdaGrad's step size.
+        batch: sentences a step of AdaGrad.
+        start_on: a share of the sentences that L-BFGS is fitted to first, such as 0.1 (Pal et al. 2006, 4.2).
+        all_pairs: whether every label has a weight for every feature, and every pair of labels one. By default only
+            those that the corpus has.
+        min_count: features on fewer tokens than this are left out.
+        seed: of the sample for `start_on` and keep="auto", and of the order of sentences for AdaGrad.
+        decoder: finds the best labelling afterwards.
+        lists: word lists for ``%in``: name -> entries or the path of a file.
+        patience: with dev data, which is measured every 10 iterations or every epoch: stop when so many measurements
+            in a row were no better, and keep the best.
+        warm_start: True goes on from this estimator's own model, a Model or its path from that one; its features and
+            labels are kept. Weights that only the old model has, and the corpus does not, are lost.
+        checkpoint: a file that is written every 10 iterations or every epoch. If it is there already, training goes on
+            from its weights; AdaGrad ends with the weights it would have had, L-BFGS begins to learn curvature anew.
+            It can be loaded as a model.
+        dense_edges: True sums over the whole matrix of edges, for comparison. By default over those that have weights.
+        lanes: False sums exactly one sentence at a time, not eight side by side; for comparison.
+        threads: for training and tagging; the weights do not depend on it. AdaGrad uses one.
+        progress: whether to show a bar; None: where standard error is a terminal.
+
+    After `fit`: `model_`; `history_`, a dict an iteration (or epoch) with objective, gradient (its norm), kept (labels
+    a token, on average), seconds and (where measured) dev accuracy; and `objective_`.
+
+    """
+
+    def __init__(
+        self,
+        features: str | os.PathLike[str] | Features | None = "pos",
+        l2: float = 1.0,
+        l1: float = 0.0,
+        keep: Keep | str | None = None,
+        solver: str = "lbfgs",
+        max_iterations: int | None = None,
+        tolerance: float = 1e-5,
+        epochs: int = 10,
+        rate: float = 0.2,
+        batch: int = 8,
+        start_on: float | None = None,
+        all_pairs: bool = False,
+        min_count: int = 1,
+        seed: int = 0,
+        decoder: str | Decoder = "auto",
+        lists: Mapping[str, object] | None = None,
+        patience: int | None = None,
+        warm_start: bool | str | os.PathLike[str] | Model = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        dense_edges: bool = False,
+        lanes: bool = True,
+        threads: int = 1,
+        progress: bool | None = None,
+    ) -> None:
+        """Keep the parameters; they are checked by `fit`."""
+        self.features = features
+        self.l2 = l2
+        self.l1 = l1
+        self.keep = keep
+        self.solver = solver
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.epochs = epochs
+        self.rate = rate
+        self.batch = batch
+        self.start_on = start_on
+        self.all_pairs = all_pairs
+        self.min_count = min_count
+        self.seed = seed
+        self.decoder = decoder
+        self.lists = lists
+        self.patience = patience
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.dense_edges = dense_edges
+        self.lanes = lanes
+        self.threads = threads
+        self.progress = progress
+
+    def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> CRF:
+        """Train on sentences X with labels y; dev, a pair like them, is measured now and then.
+
+        Ctrl-C ends training with the weights so far, and a warning.
+        """
+        self._check(X, y, dev)
+        run = _Run(self, X, y, dev)
+        self.history_ = run.history
+        try:
+            run.adagrad() if self.solver == "adagrad" else run.lbfgs()
+        except KeyboardInterrupt:
+            if not self.history_:
+                raise
+            run.keep_weights(run.weights)
+            warnings.warn(
+                f"interrupted after {len(self.history_)} {run.called}; the model is as it was then", stacklevel=2
+            )
+        self.objective_ = self.history_[-1]["objective"]
+        self.model_ = run.kept_model()
+        return self
+
+    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+        check_training(self, X, y, dev)
+        for name in ("epochs", "batch", "min_count", "threads"):
+            at_least_one(name, getattr(self, name))
+        if self.max_iterations is not None:
+            at_least_one("max_iterations", self.max_iterations)
+        not_negative(self, "l1", "l2", "tolerance", "rate")
+        if self.patience is not None:
+            at_least_one("patience", self.patience)
+            if dev is None:
+                raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
+        if self.solver not in ("lbfgs", "adagrad"):
+            raise ValueError(f"solver must be 'lbfgs' or 'adagrad', not {self.solver!r}")
+        if self.solver == "adagrad" and self.l1 > 0:
+            raise ValueError("l1 is for solver='lbfgs'")
+        if self.keep == "auto":
+            if self.solver == "adagrad":
+                raise ValueError("keep='auto' is for solver='lbfgs', which has line searches that can fail")
+        elif self.keep is not None and not isinstance(self.keep, Keep):
+            raise ValueError(
+                f"keep must be None, 'auto', KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {self.keep!r}"
+            )
+        if self.start_on is not None and not 0 < self.start_on <= 1:
+            raise ValueError(f"start_on must be a share above 0 and at most 1, not {self.start_on!r}")
+        plan(self.decoder)
+
+
+class _Stop(StopIteration):
+    """Ends a stage of L-BFGS; why: "converged", "limit", "patience" or "noisy"."""
+
+
+class _Run(Training):
+    kind = "crf"
+    learner: CRF
+
+    def __init__(self, learner: CRF, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+        super().__init__(learner, X, y)
+        self.dev = dev
+        self.called = "epochs" if learner.solver == "adagrad" else "iterations"
+        self.trainer = _core.CrfTrainer.make(
+            *self.corpus_arguments(),
+            learner.min_count,
+            self.features.edges if self.features else True,
+            bool(learner.all_pairs),
+            bool(learner.dense_edges),
+            bool(learner.lanes),
+            learner.threads,
+        )
+        self.everyone = np.arange(self.sentences, dtype=np.int32)
+        self.weights: Floats = np.zeros(self.trainer.size)
+        self.squares: Floats = np.zeros(0)
+        if learner.solver == "adagrad":
+            self.squares = np.zeros(self.trainer.size)
+        if self.old:
+            self._start_from(self.old)
+        most = learner.epochs if learner.solver == "adagrad" else learner.max_iterations or _MOST_STEPS
+        if found := self.read(most, self.called):
+            arrays, _ = found
+            self.weights = np.array(arrays["state.weights"])
+            self.squares = np.array(arrays["state.squares"])
+
+    def _start_from(self, old: Model) -> None:
+        """Take over the weights of a model, by the names of its features and labels."""
+        if "parts" in old.arrays:
+            raise ValueError("warm_start: the model has weights for parts of labels, which a CRF does not have")
+        number = {name: n for n, name in enumerate(self.labels)}
+        renamed = np.array([number[name] for name in old.labels], np.int64)
+        node_end, node_label, previous, current, set_end, set_pair = self.trainer.pairs()
+        L, arrays = len(self.labels), old.arrays
+        row = np.repeat(np.arange(len(node_end)), np.diff(node_end.astype(np.int64), prepend=0))
+        nodes = row * L + node_label
+        self._take(nodes, rows_of(old) * L + renamed[arrays["rows.label"]], arrays["rows.weight"], 0)
+        edges = renamed[arrays["edges.previous"]] * L + renamed[arrays["edges.current"]]
+        self._take(previous.astype(np.int64) * L + current, edges, arrays["edges.score"], len(nodes))
+        if "corrections.set" in arrays:
+            pair = renamed[arrays["corrections.previous"]] * L + renamed[arrays["corrections.current"]]
+            key = arrays["corrections.set"].astype(np.int64) * L * L + pair
+            sets = np.repeat(np.arange(len(set_end)), np.diff(set_end.astype(np.int64), prepend=0))
+            mine = sets * L * L + (set_pair >> np.uint64(32)).astype(np.int64) * L
+            mine += (set_pair & np.uint64(0xFFFFFFFF)).astype(np.int64)
+            self._take(mine, key, arrays["corrections.score"], len(nodes) + len(previous))
+
+    def _take(self, mine: npt.NDArray[Any], its: npt.NDArray[Any], weight: npt.NDArray[Any], at: int) -> None:
+        place = np.searchsorted(mine, its)
+        there = place < len(mine)
+        there[there] = mine[place[there]] == its[there]
+        self.weights[at + place[there]] = weight[there]
+
+    def options(self) -> dict[str, Any]:
+        """What decides the weights, beside the corpus and how long it is trained."""
+        learner = self.learner
+        return {
+            "l2": float(learner.l2),
+            "l1": float(learner.l1),
+            "keep": None if learner.keep is None else str(learner.keep),
+            "solver": learner.solver,
+            "tolerance": float(learner.tolerance),
+            "rate": float(learner.rate),
+            "batch": int(learner.batch),
+            "start_on": None if learner.start_on is None else float(learner.start_on),
+            "all_pairs": bool(learner.all_pairs),
+            "min_count": int(learner.min_count),
+            "seed": int(learner.seed),
+            "patience": None if learner.patience is None else int(learner.patience),
+        }
+
+    def facts(self, after: int) -> dict[str, Any]:
+        """What a model says about its training."""
+        return {**self.common_facts({}), f"{self.called}_done": after}
+
+    def keep_weights(self, weights: Floats, model: Model | None = None) -> None:
+        """Remember these as what would be returned now."""
+        self.keep(model or self.trainer.trained(weights), len(self.history))
+
+    def _noted(self, fact: dict[str, float], measure: bool) -> None:
+        """Add to the history; measure on dev data, and write a checkpoint, if it is time."""
+        model = None
+        if measure and self.dev is not None:
+            model = self.model(self.trainer.trained(self.weights), len(self.history) + 1)
+            fact["dev"] = accuracy(model, *self.dev, "auto", self.learner.threads)
+        self.history.append(fact)
+        if self.learner.patience is not None and "dev" in fact and is_best(self.history):
+            self.keep_weights(self.weights, model)
+        if measure and self.learner.checkpoint is not None:
+            if self.learner.patience is None:
+                self.keep_weights(self.weights, model)
+            state = {"state.weights": self.weights, "state.squares": self.squares}
+            self.write(self.learner.checkpoint, state, {})
+
+    def _bar(self, total: int | None) -> Any:
+        hidden = None if self.learner.progress is None else not self.learner.progress
+        return tqdm(total=total, desc="CRF", unit=self.called[:-1], disable=hidden, initial=len(self.history))
+
+    def _end(self) -> None:
+        """Keep the last weights, unless better ones were kept by their dev accuracy."""
+        if self.learner.patience is None or self.finished is None:
+            self.keep_weights(self.weights)
+
+    # --- AdaGrad ---
+
+    def adagrad(self) -> None:
+        """Pass over the corpus in a new order each time."""
+        learner = self.learner
+        rule = keep_arguments(learner.keep if isinstance(learner.keep, Keep) else None)
+        with self._bar(learner.epochs) as bar:
+            while len(self.history) < learner.epochs and not stalled(self.history, learner.patience):
+                rng = np.random.default_rng([learner.seed, len(self.history)])
+                order = rng.permutation(self.sentences).astype(np.int32)
+                began, loss, tokens, kept = time.perf_counter(), 0.0, 0, 0
+                # In pieces, so that Ctrl-C is heard.
+                for piece in np.array_split(order, max(1, len(order) // (64 * learner.batch))):
+                    seen = self.trainer.adagrad(
+                        self.weights, self.squares, rule, piece, learner.batch, float(learner.rate), float(learner.l2)
+                    )
+                    loss, tokens, kept = loss + seen[0], tokens + seen[1], kept + seen[2]
+                fact = {
+                    "objective": loss + learner.l2 * float(self.weights @ self.weights),
+                    "kept": kept / max(1, tokens),
+                    "seconds": time.perf_counter() - began,
+                }
+                self._noted(fact, True)
+                bar.update()
+                bar.set_postfix_str(_said(fact))
+        self._end()
+
+    # --- L-BFGS ---
+
+    def lbfgs(self) -> None:
+        """Descend on a part of the corpus where that is asked for, then on all of it."""
+        learner = self.learner
+        rule: Keep | None = learner.keep if isinstance(learner.keep, Keep) else None
+        if learner.keep == "auto":
+            rule = KeepDivergence(_COARSE)
+        with self._bar(learner.max_iterations) as bar:
+            if learner.start_on is not None and not self.history:
+                rng = np.random.default_rng([learner.seed, 1])
+                some = rng.permutation(self.sentences)[: max(1, round(learner.start_on * self.sentences))]
+                self._descend(np.sort(some).astype(np.int32), rule, bar, noted=False)
+            while True:
+                why = self._descend(self.everyone, rule, bar, noted=True)
+                if learner.keep != "auto" or rule is None or why in ("limit", "patience"):
+                    break
+                if why == "converged" and self._close(rule):
+                    break
+                assert isinstance(rule, KeepDivergence)
+                epsilon = rule.epsilon * _TIGHTER
+                rule = KeepDivergence(epsilon) if epsilon > _FINEST else None
+            if why == "noisy" and learner.keep != "auto":
+                warnings.warn(
+                    "a line search failed: what is kept is too little for its gradients to be trusted; "
+                    "keep more, or use keep='auto'",
+                    stacklevel=4,
+                )
+        self._end()
+
+    def _descend(self, sentences: Numbers, rule: Keep | None, bar: Any, noted: bool) -> str:
+        """Minimise over some sentences, until it converges or there is a reason to stop, which comes back."""
+        learner, N = self.learner, self.trainer.size
+        objective = _Objective(self, sentences, rule)
+        split = learner.l1 > 0
+        done: list[float] = []
+        began = time.perf_counter()
+        why = "converged"
+
+        def step(intermediate_result: Any) -> None:
+            nonlocal began, why
+            x = intermediate_result.x
+            self.weights = x[:N] - x[N:] if split else np.array(x)
+            now = time.perf_counter()
+            fact = {
+                "objective": float(intermediate_result.fun),
+                "gradient": objective.norm,
+                "kept": objective.kept,
+                "seconds": now - began,
+            }
+            began = now
+            done.append(fact["objective"])
+            if noted:
+                self._noted(fact, (len(self.history) + 1) % _PERIOD == 0)
+                bar.update()
+            bar.set_postfix_str(_said(fact))
+            if noted and len(self.history) >= (learner.max_iterations or _MOST_STEPS):
+                why = "limit"
+            elif noted and stalled(self.history, learner.patience):
+                why = "patience"
+            elif len(done) > _PERIOD and done[-1 - _PERIOD] - done[-1] < learner.tolerance * abs(done[-1]):
+                why = "converged"
+            elif learner.keep == "auto" and rule and len(done) % (_PERIOD // 2) == 0 and self._noisy(rule, objective):
+                why = "noisy"
+            else:
+                return
+            raise _Stop
+
+        start = np.concatenate([np.maximum(self.weights, 0), np.maximum(-self.weights, 0)]) if split else self.weights
+        limit = (learner.max_iterations or _MOST_STEPS) - len(self.history)
+        if noted and limit <= 0:
+            return "limit"
+        found = minimize(
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(0, np.inf) if split else None,
+            callback=step,
+            options={"maxcor": _MEMORY, "ftol": 0, "gtol": 1e-7, "maxiter": _MOST_STEPS, "maxfun": 10 * _MOST_STEPS},
+        )
+        if not done and noted:
+            # Nothing to do: the start is the end.
+            value, _ = objective(start)
+            self._noted({"objective": value, "gradient": objective.norm, "kept": objective.kept, "seconds": 0.0}, True)
+        failed = not found.success and why == "converged" and found.status == _LINE_SEARCH_FAILED
+        return "noisy" if failed and rule is not None else why
+
+    def _sample(self) -> Numbers:
+        chosen = np.random.default_rng([self.learner.seed, 2]).permutation(self.sentences)[:_SAMPLE]
+        return np.sort(chosen).astype(np.int32)
+
+    def _compared(self, rule: Keep) -> tuple[float, float, float]:
+        """Give, of the whole corpus as a sample has it: the gradient's error, log Z's error, and the exact loss."""
+        sample = self._sample()
+        sparse, exact, right = (np.empty(self.trainer.size) for _ in range(3))
+        threads = self.learner.threads
+        low, *_ = self.trainer.expect(self.weights, keep_arguments(rule), sample, threads, sparse)
+        high, *_ = self.trainer.expect(self.weights, keep_arguments(None), sample, threads, exact)
+        self.trainer.observe(sample, right)
+        times = self.sentences / len(sample)
+        error = float(np.linalg.norm(sparse - exact))
+        return times * error, times * (high - low), times * (high - float(right @ self.weights))
+
+    def _noisy(self, rule: Keep, objective: _Objective) -> bool:
+        error, _, _ = self._compared(rule)
+        return error > _TOO_NOISY * objective.norm
+
+    def _close(self, rule: Keep) -> bool:
+        _, missing, loss = self._compared(rule)
+        return missing <= _CLOSE_ENOUGH * loss
+
+
+_LINE_SEARCH_FAILED = 2  # SciPy's status of an abnormal end
+
+
+class _Objective:
+    """The penalised loss of some sentences and its gradient, as SciPy asks for them."""
+
+    def __init__(self, run: _Run, sentences: Numbers, rule: Keep | None) -> None:
+        self.run, self.sentences, self.rule = run, sentences, keep_arguments(rule)
+        self.observed = np.empty(run.trainer.size)
+        run.trainer.observe(sentences, self.observed)
+        self.norm = self.kept = 0.0
+
+    def __call__(self, x: Floats) -> tuple[float, Floats]:
+        learner, N = self.run.learner, self.run.trainer.size
+        split = learner.l1 > 0
+        w = x[:N] - x[N:] if split else x
+        gradient = np.empty(N)
+        log_z, tokens, kept = self.run.trainer.expect(w, self.rule, self.sentences, learner.threads, gradient)
+        value = log_z - float(self.observed @ w) + learner.l2 * float(w @ w)
+        gradient -= self.observed
+        gradient += 2 * learner.l2 * w
+        self.norm, self.kept = float(np.linalg.norm(gradient)), kept / max(1, tokens)
+        if not split:
+            return value, gradient
+        return value + learner.l1 * float(x.sum()), np.concatenate([gradient + learner.l1, learner.l1 - gradient])
+
+
+def _said(fact: dict[str, float]) -> str:
+    """A fact as the progress bar shows it."""
+    parts = [f"objective {fact['objective']:.1f}"]
+    if "gradient" in fact:
+        parts.append(f"gradient {fact['gradient']:.3g}")
+    parts.append(f"kept {fact['kept']:.1f}")
+    if "dev" in fact:
+        parts.append(f"dev {fact['dev']:.2%}")
+    return ", ".join(parts)
