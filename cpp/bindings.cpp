@@ -19,8 +19,7 @@ Plan Plan::with(size_t k) const {
 
 namespace {
 
-Plan make_plan(size_t decoder, size_t width, bool expand_all, int bound, size_t extra,
-               const std::tuple<std::string, double, size_t>& keep) {
+Plan make_plan(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, const KeepTuple& keep) {
   need(decoder < decoders().size(), "no such decoder");
   need(width >= 1 && extra >= 1, "width and extra must be at least 1");
   const auto& [rule, value, at_least] = keep;

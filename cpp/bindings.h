@@ -83,6 +83,7 @@ struct Plan {
 };
 
 // A rule as Python sends it: its name ("" for all labels), its number, and the fewest labels it keeps.
+using KeepTuple = std::tuple<std::string, double, size_t>;
 Keep keep_of(const std::string& rule, double value, size_t at_least);
 
 template <class V>

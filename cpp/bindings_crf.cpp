@@ -7,7 +7,6 @@
 namespace tagwright {
 namespace {
 
-using KeepTuple = std::tuple<std::string, double, size_t>;
 using Writable = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 struct CrfTrainer {

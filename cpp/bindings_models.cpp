@@ -3,7 +3,9 @@
 #include <string>
 
 #include "bindings_train.h"
+#include "forward_backward.h"
 #include "scorer.h"
+#include "threads.h"
 #include "train/perceptron.h"
 
 namespace tagwright {
@@ -65,6 +67,66 @@ nb::tuple scorer_nodes(const Scorer& scorer, const Text& text, size_t sentence) 
   std::vector<std::vector<int32_t>> on;
   scorer.score(text, sentence, nodes.data(), on);
   return nb::make_tuple(to_numpy(std::move(nodes), {T, scorer.L()}), on);
+}
+
+// Sums over the lattices of sentences, in parallel; taken: called for each with its sums and node scores.
+template <class Take>
+void scorer_sums(const Scorer& scorer, const Text& text, const Edges& edges, const Keep& keep, size_t threads,
+                 Take&& taken) {
+  need(threads >= 1, "threads must be at least 1");
+  need(edges.L() == scorer.L(), "the edges are for another number of labels");
+  need_columns(text, scorer.templates());
+  nb::gil_scoped_release release;
+  thread_local Arena arena;
+  in_parallel(text.sentences(), threads, [&](size_t s) {
+    const size_t T = text.length(s);
+    if (T == 0) return;
+    arena.reset();
+    std::vector<std::vector<int32_t>> on;
+    float* nodes = arena.array<float>(times(T, scorer.L()));
+    scorer.score(text, s, nodes, on);
+    const Lattice lattice(edges, T, {nodes, nullptr}, on.empty() ? nullptr : &on);
+    const Sums sums = forward_backward(lattice, edges.factors(), keep, nullptr, arena);
+    if (sums.log_z == kNever)
+      throw std::invalid_argument("sentence " + std::to_string(s) + ": no path" +
+                                  (keep.all() ? "" : " among the labels that keep chose; keep more"));
+    taken(s, sums);
+    arena.trim(size_t{64} << 20);
+  });
+}
+
+// Probabilities of all labels, an array (T, L) a sentence.
+nb::list scorer_marginals(const Scorer& scorer, const Text& text, const Edges& edges, const KeepTuple& rule,
+                          size_t threads) {
+  std::vector<std::vector<float>> made(text.sentences());
+  const size_t L = scorer.L();
+  scorer_sums(scorer, text, edges, std::apply(keep_of, rule), threads, [&](size_t s, const Sums& sums) {
+    made[s].assign(times(text.length(s), L), 0.0F);
+    for (size_t t = 0; t < sums.columns.size(); ++t)
+      for (size_t q = 0; q < sums.columns[t].labels.size(); ++q)
+        made[s][t * L + static_cast<size_t>(sums.columns[t].labels[q])] = static_cast<float>(sums.columns[t].node[q]);
+  });
+  nb::list out;
+  for (size_t s = 0; s < made.size(); ++s) out.append(to_numpy(std::move(made[s]), {text.length(s), L}));
+  return out;
+}
+
+// log Z of each sentence, and the probability of each label of its paths; labels, paths: as decoding gives them.
+nb::tuple scorer_probabilities(const Scorer& scorer, const Text& text, const Edges& edges, IntArray labels,
+                               const std::vector<size_t>& paths, size_t threads) {
+  need(paths.size() == text.sentences(), "there must be a number of paths for each sentence");
+  std::vector<size_t> begin(text.sentences() + 1, 0);
+  for (size_t s = 0; s < text.sentences(); ++s) begin[s + 1] = begin[s] + times(paths[s], text.length(s));
+  need(begin.back() == labels.shape(0), "there must be one label a token of every path");
+  for (const int32_t y : span_of(labels)) need(y >= 0 && static_cast<size_t>(y) < scorer.L(), "no such label");
+  std::vector<double> log_z(text.sentences(), 0.0), probability(labels.shape(0), 0.0);
+  const int32_t* label = labels.data();
+  scorer_sums(scorer, text, edges, {}, threads, [&](size_t s, const Sums& sums) {
+    log_z[s] = sums.log_z;
+    for (size_t at = begin[s]; at < begin[s + 1]; ++at)
+      probability[at] = sums.columns[(at - begin[s]) % text.length(s)].node[label[at]];
+  });
+  return nb::make_tuple(array_of(std::move(log_z)), array_of(std::move(probability)));
 }
 
 // --- training ---
@@ -241,6 +303,8 @@ void bind_models(nb::module_& m) {
       .def_static("make", &make_scorer, "templates"_a, "L"_a, "names"_a, "edge_names"_a, "row_end"_a, "label"_a,
                   "weight"_a, "parts"_a, "part_count"_a, "first_only"_a)
       .def("decode", &scorer_decode, "text"_a, "edges"_a, "plan"_a, "k"_a, "threads"_a)
+      .def("marginals", &scorer_marginals, "text"_a, "edges"_a, "keep"_a, "threads"_a)
+      .def("probabilities", &scorer_probabilities, "text"_a, "edges"_a, "labels"_a, "paths"_a, "threads"_a)
       .def("nodes", &scorer_nodes, "text"_a, "sentence"_a,
            "Node scores (T, L) and the correction sets switched on at each step.");
 

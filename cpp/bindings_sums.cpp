@@ -24,8 +24,6 @@ Keep keep_of(const std::string& rule, double value, size_t at_least) {
 
 namespace {
 
-using KeepTuple = std::tuple<std::string, double, size_t>;
-
 // One sentence's share.
 struct Summed {
   double log_z = 0;

@@ -20,6 +20,7 @@ from tagwright import decoders as decoder_rows
 from tagwright.container import replacing
 from tagwright.decoder import parse_decoder
 from tagwright.info import describe, size_text
+from tagwright.keep import parse_keep
 from tagwright.model import Model, load
 from tagwright.table import table
 
@@ -74,6 +75,13 @@ def _known_decoder(context: click.Context, parameter: click.Parameter, value: st
     return value
 
 
+def _known_keep(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    try:
+        return value if value in (None, "auto") else parse_keep(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 AT_LEAST_ONE = click.IntRange(1)
 FILE = click.Path(dir_okay=False)
 
@@ -126,8 +134,8 @@ def main(context: click.Context) -> None:
 @click.option("-l", "--label", default="last", show_default=True, help="Column, or columns as in 2+3; upos+feats.")
 @click.option("-f", "--features", default="pos", show_default=True, help="A preset or a template file.")
 @click.option("--list", "lists", multiple=True, metavar="NAME=FILE", help="A word list for %in[row,col,NAME].")
-@click.option("--learner", type=click.Choice(["perceptron", "hmm"]), default="perceptron", show_default=True)
-@click.option("-e", "--epochs", type=AT_LEAST_ONE, default=10, show_default=True)
+@click.option("--learner", type=click.Choice(["perceptron", "crf", "hmm"]), default="perceptron", show_default=True)
+@click.option("-e", "--epochs", type=AT_LEAST_ONE, default=10, show_default=True, help="Perceptron, AdaGrad.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the order of sentences.")
 @click.option("--min-count", type=AT_LEAST_ONE, default=1, show_default=True, help="Leave rarer features out.")
 @click.option("--pairs", type=click.Choice(["touched", "observed"]), default="touched", show_default=True)
@@ -136,12 +144,20 @@ def main(context: click.Context) -> None:
 )
 @click.option("--parts", metavar="SEPARATORS", help="Of a label's parts, which share weights; '' for each character.")
 @click.option("--min-weight", type=click.FloatRange(0), default=0, show_default=True, help="Leave smaller ones out.")
-@click.option("--dev", type=FILE, help="Measure accuracy on this file after each epoch.")
-@click.option("--patience", type=AT_LEAST_ONE, help="Stop when so many epochs were no better on --dev; keep the best.")
-@click.option("--checkpoint", type=FILE, help="Written after each epoch; if it is there, go on from it.")
+@click.option("--l2", type=click.FloatRange(0), default=1.0, show_default=True, help="CRF: squared penalty.")
+@click.option("--l1", type=click.FloatRange(0), default=0.0, show_default=True, help="CRF: absolute penalty.")
+@click.option("--keep", callback=_known_keep, help="CRF: sparse sums: auto, divergence:0.005:10, size:20, ratio:1e-3.")
+@click.option("--solver", type=click.Choice(["lbfgs", "adagrad"]), default="lbfgs", show_default=True, help="CRF.")
+@click.option("--max-iterations", type=AT_LEAST_ONE, help="CRF: of L-BFGS; without it, until it has converged.")
+@click.option("--tolerance", type=click.FloatRange(0), default=1e-5, show_default=True, help="CRF: of L-BFGS.")
+@click.option("--start-on", type=click.FloatRange(0, 1, min_open=True), help="CRF: fit this share first.")
+@click.option("--all-pairs", is_flag=True, help="CRF: every label has a weight for every feature.")
+@click.option("--dev", type=FILE, help="Measure accuracy on this file after each epoch or 10 iterations.")
+@click.option("--patience", type=AT_LEAST_ONE, help="Stop when so many were no better on --dev; keep the best.")
+@click.option("--checkpoint", type=FILE, help="Written as often as --dev is measured; if it is there, go on from it.")
 @click.option("--warm-start", type=FILE, help="Go on from this model's weights.")
-@decoder_option("Used in training; see tagwright decoders.")
-@click.option("--threads", type=AT_LEAST_ONE, default=1, show_default=True, help="For feature extraction.")
+@decoder_option("A perceptron trains with it; see tagwright decoders.")
+@click.option("--threads", type=AT_LEAST_ONE, default=1, show_default=True, help="Over sentences.")
 @reading
 @click.pass_context
 def train(context: click.Context, /, corpus: str, model: str, **options: Any) -> None:
@@ -175,7 +191,7 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     dev = data.read(dev_path, **read) if dev_path else None
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
-        learner.fit(X, y, dev=dev) if hasattr(learner, "epochs") else learner.fit(X, y)
+        learner.fit(X, y, dev=dev) if "checkpoint" in learner.get_params() else learner.fit(X, y)
     for warning in said:
         click.echo(f"Warning: {warning.message}", err=True)
     made: Model = learner.model_
@@ -192,8 +208,11 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
         ["time", f"{time.perf_counter() - began:.1f} s"],
     ]
     history = getattr(learner, "history_", [])
-    if history:
+    if history and "error" in history[-1]:
         rows.append(["training error", f"{history[-1]['error']:.2%}"])
+    if history and "objective" in history[-1]:
+        rows.append(["epochs" if getattr(learner, "solver", "") == "adagrad" else "iterations", f"{len(history):,}"])
+        rows.append(["objective", f"{history[-1]['objective']:,.1f}"])
     if dev:
         rows.append(["dev accuracy", f"{learner.score(*dev):.2%}"])
     click.echo(table([model, ""], rows))
@@ -207,25 +226,43 @@ def _learner(options: dict[str, Any], context: click.Context) -> Any:
         if not equals or not name:
             raise click.ClickException(f"--list {given}: write NAME=FILE")
         lists[name] = path
-    if kind == "hmm":
-        from tagwright.hmm import HMM
+    learner = _LEARNERS[kind]()
+    known = learner().get_params()
+    for name in options:
+        given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        if given and name not in known:
+            raise click.ClickException(f"--{name.replace('_', '-')} is not for --learner {kind}")
+    if lists and "lists" not in known:
+        raise click.ClickException(f"--list is not for --learner {kind}")
+    options |= {"lists": lists, "warm_start": options["warm_start"] or False}
+    return learner(**{name: value for name, value in options.items() if name in known})
 
-        if lists:
-            raise click.ClickException("--list is not for --learner hmm")
-        for name in options:
-            given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-            if given and name not in ("decoder", "threads"):
-                raise click.ClickException(f"--{name.replace('_', '-')} is not for --learner hmm")
-        return HMM(decoder=options["decoder"], threads=options["threads"])
+
+def _perceptron() -> Any:
     from tagwright.perceptron import Perceptron
 
-    options["warm_start"] = options["warm_start"] or False
-    return Perceptron(lists=lists, **options)
+    return Perceptron
+
+
+def _crf() -> Any:
+    from tagwright.crf import CRF
+
+    return CRF
+
+
+def _hmm() -> Any:
+    from tagwright.hmm import HMM
+
+    return HMM
+
+
+_LEARNERS = {"perceptron": _perceptron, "crf": _crf, "hmm": _hmm}
 
 
 @main.command()
 @click.argument("source", metavar="[INPUT]", default="-", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("-k", type=AT_LEAST_ONE, default=1, show_default=True, help="How many labellings, with their scores.")
+@click.option("--proba", is_flag=True, help="Probabilities: of each label, and with -k of each labelling.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, allow_dash=True), default="-", help="Write here.")
 @click.option("-l", "--label", help="Where labels go in CoNLL-U; without it, as in training, or to XPOS.")
 @tagging
@@ -233,6 +270,7 @@ def _learner(options: dict[str, Any], context: click.Context) -> Any:
 def tag(
     source: str,
     k: int,
+    proba: bool,
     output: str,
     label: str | None,
     model_path: str | None,
@@ -243,7 +281,8 @@ def tag(
     """Tag INPUT (standard input without it): each line comes back with its label as another column.
 
     INPUT has one token a line, or is CoNLL-U, or plain text with a sentence a line. With -k each labelling has a line
-    '# rank score' before it, as CRF++ writes it.
+    '# rank score' before it. With --proba the probability of each label is one more column (in CoNLL-U, Prob= in
+    MISC), and with -k that of the whole labelling takes the score's place, as CRF++ writes it.
 
     \b
     Example:
@@ -251,6 +290,8 @@ def tag(
       tagwright tag -m pos.safetensors --threads 2 test.txt.xz -o tagged.txt
     """
     model = _model(model_path)
+    if proba:
+        model.need_probabilities()
     trained = model.facts.get("data", {})
     if label is None:
         label = trained["label"] if trained.get("label", "").split("+")[0].lower() in data.FIELDS else "xpos"
@@ -259,7 +300,7 @@ def tag(
     read |= {"fields": label, "widths": (width, width - 1) if width else ()}
     # Nothing here makes cycles, and looking for them takes longer than the tagging of small models.
     gc.disable()
-    out = _tagged(model, source, k, decoder, threads, read)
+    out = _tagged(model, source, k, proba, decoder, threads, read)
     if output == "-":
         for text in out:
             sys.stdout.write(text)
@@ -279,17 +320,20 @@ def _watched(batches: Iterator[str]) -> Iterator[str]:
             yield text
 
 
-def _tagged(model: Model, source: str, k: int, decoder: str, threads: int, read: dict[str, Any]) -> Iterator[str]:
+def _tagged(
+    model: Model, source: str, k: int, proba: bool, decoder: str, threads: int, read: dict[str, Any]
+) -> Iterator[str]:
     """Text of the sentences of each batch, tagged."""
     for batch in data.batches(source, columns=model.columns, empty_ok=source == "-", **read):
         X = _rows(model, source, batch)
-        found = model.tag_kbest(X, k, decoder, threads)
+        found = model.tag_kbest(X, k, decoder, threads, proba)
         pieces = []
         for sentence, taggings in zip(batch, found, strict=True):
             for rank, tagging in enumerate(taggings):
                 if k > 1:
-                    pieces.append(f"# {rank} {tagging.score:.6f}\n")
-                pieces.append(data.text(sentence, tagging.labels))
+                    shown = tagging.score if tagging.probability is None else tagging.probability
+                    pieces.append(f"# {rank} {shown:.6f}\n")
+                pieces.append(data.text(sentence, tagging.labels, tagging.marginals))
         yield "".join(pieces)
 
 

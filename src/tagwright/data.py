@@ -21,6 +21,7 @@ Source = str | os.PathLike[str] | IO[bytes]
 CHUNK = 1 << 16
 FORMATS = ("auto", "columns", "conllu", "text")
 FIELDS = {"upos": 3, "xpos": 4, "feats": 5}
+MISC = 9
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 BLANK = " \t"
 PIECE = re.compile(r"[^ \t]+")
@@ -143,29 +144,35 @@ def word_list(source: Source) -> list[str]:
     return [entry for line in lines if (entry := line.strip(BLANK))]
 
 
-def text(sentence: Sentence, labels: Sequence[str]) -> str:
+def text(sentence: Sentence, labels: Sequence[str], probabilities: Sequence[float] | None = None) -> str:
     """Give the sentence's lines with these labels, and a blank line after them.
 
     A column file gets one more column, plain text becomes ``token TAB label`` lines, and in CoNLL-U the label takes
-    the place of the fields it was read from. All other lines stay as they were.
+    the place of the fields it was read from. All other lines stay as they were. Probabilities, where given, are one
+    more column, or ``Prob=`` in CoNLL-U's MISC.
     """
     form = sentence.form
     if len(labels) != len(sentence.rows):
         raise ValueError(f"{len(labels)} labels for {len(sentence.rows)} tokens; give one a token")
     lines = sentence.lines.copy()
+    sure = [""] * len(labels) if probabilities is None else [f"{p:.6f}" for p in probabilities]
+    separator = "\t" if form.kind == "text" or form.tab or form.width == 1 else " "
+    ends = [f"{separator}{p}" if p else "" for p in sure]
     if form.kind == "text":
-        lines = [f"{row[0]}\t{label}" for row, label in zip(sentence.rows, labels, strict=True)]
+        lines = [f"{row[0]}\t{label}{end}" for row, label, end in zip(sentence.rows, labels, ends, strict=True)]
     elif form.kind == "conllu":
-        for i, label in zip(sentence.at, labels, strict=True):
+        for i, label, p in zip(sentence.at, labels, sure, strict=True):
             fields = lines[i].split("\t")
             for pick, part in zip(form.picks, take_apart(label, form.picks), strict=True):
                 fields[pick] = part
+            if p:
+                kept = [fact for fact in fields[MISC].split("|") if fact != "_" and not fact.startswith("Prob=")]
+                fields[MISC] = "|".join([*kept, f"Prob={p}"])
             lines[i] = "\t".join(fields)
     else:
-        separator = "\t" if form.tab or form.width == 1 else " "
-        for i, label in zip(sentence.at, labels, strict=True):
+        for i, label, end in zip(sentence.at, labels, ends, strict=True):
             line = lines[i] if form.tab else lines[i].strip(BLANK)
-            lines[i] = f"{line}{separator}{label}"
+            lines[i] = f"{line}{separator}{label}{end}"
     return "\n".join(lines) + "\n\n"
 
 

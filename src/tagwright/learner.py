@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagwright.decoder import Decoder
+from tagwright.keep import Keep
 from tagwright.model import Model, Tagging
 
 __all__ = ["Learner"]
@@ -46,8 +47,25 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         return self.fitted.tag_batch(X, self.decoder, self.threads)
 
     def predict_kbest(self, X: Sentences, k: int = 5) -> list[list[Tagging]]:
-        """Give the k best labellings of each sentence with their scores, best first."""
-        return self.fitted.tag_kbest(X, k, "auto" if k > 1 else self.decoder, self.threads)
+        """Give the k best labellings of each sentence, best first, with their scores.
+
+        Those of CRFs and HMMs come with their probabilities, and those of their labels.
+        """
+        model = self.fitted
+        return model.tag_kbest(X, k, "auto" if k > 1 else self.decoder, self.threads, model.probabilistic)
+
+    def predict_marginals(self, X: Sentences, keep: Keep | None = None) -> list[npt.NDArray[np.float32]]:
+        """Give the probability of every label of every token: an array (T, L) a sentence, its columns as `classes_`.
+
+        keep: a rule for sparse sums, as for `tw.marginals`. ValueError where scores are no log probabilities, as those
+        of a perceptron.
+        """
+        return self.fitted.marginals(X, keep, self.threads)
+
+    @property
+    def classes_(self) -> list[str]:
+        """Label names, in the order of the columns of `predict_marginals`."""
+        return self.fitted.labels
 
     def score(self, X: Sentences, y: Labels) -> float:
         """Give the share of tokens whose label is right."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from tagwright.container import Arrays, ModelError
 from tagwright.decoder import Decoder, at_least_one, plan
 from tagwright.decoding import Edges
 from tagwright.features import Features
+from tagwright.keep import Keep, keep_arguments
 
 __all__ = ["Lattice", "Model", "Tagging", "load"]
 
@@ -33,6 +34,10 @@ class Tagging(NamedTuple):
     """The name of each token's label."""
     score: float
     """Its score under the model; higher is better."""
+    probability: float | None = None
+    """Of the whole labelling, exp(score - log Z); where it was asked for."""
+    marginals: list[float] | None = None
+    """The probability of each token's label, whatever the others have; where they were asked for."""
 
 
 class Lattice(NamedTuple):
@@ -121,9 +126,35 @@ class Model:
         prefix = self.features.word_prefix() if self.features else None
         return None if prefix is None else _core.index_find(self._index("names"), prefix + word) >= 0
 
-    def tag(self, sentence: Sequence[object], decoder: str | Decoder = "auto") -> list[str]:
-        """Give the best label of each token of one sentence."""
-        return self.tag_batch([sentence], decoder)[0]
+    @property
+    def probabilistic(self) -> bool:
+        """Whether exp(score - log Z) is a probability that was trained to be one: of CRFs and HMMs it is."""
+        return self.facts.get("learner") in ("crf", "hmm")
+
+    def need_probabilities(self) -> None:
+        """Complain where scores are no log probabilities."""
+        if not self.probabilistic:
+            learner = self.facts.get("learner", "model of unknown making")
+            raise ValueError(
+                f"the scores of a {learner} are not probabilities: they only rank labellings; "
+                "train a CRF (or an HMM) to get some"
+            )
+
+    @overload
+    def tag(
+        self, sentence: Sequence[object], decoder: str | Decoder = "auto", proba: Literal[False] = False
+    ) -> list[str]: ...
+    @overload
+    def tag(
+        self, sentence: Sequence[object], decoder: str | Decoder = "auto", *, proba: Literal[True]
+    ) -> list[tuple[str, float]]: ...
+
+    def tag(
+        self, sentence: Sequence[object], decoder: str | Decoder = "auto", proba: bool = False
+    ) -> list[str] | list[tuple[str, float]]:
+        """Give the best label of each token of one sentence; with `proba`, beside it the probability of that label."""
+        best = self.tag_kbest([sentence], 1, decoder, proba=proba)[0][0]
+        return best.labels if best.marginals is None else list(zip(best.labels, best.marginals, strict=True))
 
     def tag_batch(
         self, X: Sequence[Sequence[object]], decoder: str | Decoder = "auto", threads: int = 1
@@ -132,9 +163,19 @@ class Model:
         return [found[0].labels for found in self.tag_kbest(X, 1, decoder, threads)]
 
     def tag_kbest(
-        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder = "auto", threads: int = 1
+        self,
+        X: Sequence[Sequence[object]],
+        k: int,
+        decoder: str | Decoder = "auto",
+        threads: int = 1,
+        proba: bool = False,
     ) -> list[list[Tagging]]:
-        """Give the k best labellings of each sentence, best first; fewer where there are no more."""
+        """Give the k best labellings of each sentence, best first; fewer where there are no more.
+
+        With `proba` each has its probability and those of its labels; ValueError where the model has none to give.
+        """
+        if proba:
+            self.need_probabilities()
         at_least_one("k", k)
         at_least_one("threads", threads)
         chosen = plan(decoder)
@@ -143,7 +184,27 @@ class Model:
         text = self.text(X)
         flat, scores, work = self._scorer.decode(text, self.edges._core, chosen.core, k, threads)
         names = [self.labels[y] for y in flat.tolist()]
-        return list(_cut(names, scores, text.lengths().tolist(), [row[0] for row in work]))
+        paths, lengths = [row[0] for row in work], text.lengths().tolist()
+        if not proba:
+            return list(_cut(names, scores, lengths, paths))
+        log_z, marginals = self._scorer.probabilities(text, self.edges._core, flat, paths, threads)
+        # Rounding may put a score that is all of Z a little above it.
+        sure = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, paths), 0)).tolist()
+        return list(_cut(names, scores, lengths, paths, sure, marginals.tolist()))
+
+    def marginals(
+        self, X: Sequence[Sequence[object]], keep: Keep | None = None, threads: int = 1
+    ) -> list[npt.NDArray[np.float32]]:
+        """Give the probability of every label: an array (T, L) a sentence, label y being ``labels[y]``.
+
+        keep: a rule for sparse sums, as for `tw.marginals`; None for exact ones.
+        """
+        self.need_probabilities()
+        at_least_one("threads", threads)
+        return cast(
+            list[npt.NDArray[np.float32]],
+            self._scorer.marginals(self.text(X), self.edges._core, keep_arguments(keep), threads),
+        )
 
     def lattice(self, sentence: Sequence[object]) -> Lattice:
         """Score a sentence without decoding it."""
@@ -273,13 +334,18 @@ def core_templates(features: Features | None) -> _core.Templates:
 
 
 def _cut(
-    names: list[str], scores: Sequence[float], lengths: Sequence[int], paths: Sequence[int]
+    names: list[str],
+    scores: Sequence[float],
+    lengths: Sequence[int],
+    paths: Sequence[int],
+    sure: Sequence[float] = (),
+    marginals: Sequence[float] = (),
 ) -> Iterator[list[Tagging]]:
-    at = 0
-    score = iter(scores)
+    at = path = 0
     for length, count in zip(lengths, paths, strict=True):
         found = []
         for _ in range(count):
-            found.append(Tagging(names[at : at + length], next(score)))
-            at += length
+            more = (sure[path], list(marginals[at : at + length])) if sure else ()
+            found.append(Tagging(names[at : at + length], scores[path], *more))
+            at, path = at + length, path + 1
         yield found

@@ -44,7 +44,9 @@ class Training:
         self.finished_after = 0
         """Epochs or iterations that the model has seen."""
 
-    def corpus_arguments(self) -> tuple[Any, ...]:
+    def corpus_arguments(
+        self,
+    ) -> tuple[_core.Text, _core.Templates, npt.NDArray[np.int32], int, list[str], list[str]]:
         """Give what every trainer of the core takes first: text, templates, labels, and names known already."""
         names = names_of(self.old, "names"), names_of(self.old, "edge_names")
         return self.text, core_templates(self.features), self.ids, len(self.labels), *names
