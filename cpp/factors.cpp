@@ -59,6 +59,8 @@ Factors factors_of(const Edges& edges, size_t t, bool as_matrix) {
     const double fallback = edges.fallback();
     kernels().exp_d(&fallback, made.shift, 1, &made.rest);
     fill_side(edges.rows(), L, made.shift, made.rest, made.side[0]);
+    made.mild = std::all_of(made.side[0].factor.begin(), made.side[0].factor.end(),
+                            [&](double factor) { return factor > kFewDigits * made.rest; });
     fill_side(edges.columns(), L, made.shift, made.rest, made.side[1]);
   } else {
     constexpr size_t kLine = 8;

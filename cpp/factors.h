@@ -28,12 +28,18 @@ struct Factors {
   Side side[2];
   bool close = false;    // whether the finite edge scores are within kTame of each other
   bool forbids = false;  // whether one is -inf
+  // Whether no exception is far below the default. What default edges bring is a total less the exceptions; where these
+  // are far below, too few digits may be left, and it must be summed again.
+  bool mild = false;
 
   double at(size_t i, size_t j) const;
 };
 
 // t: the step, where there is one matrix a step. as_matrix: even where the edges are sparse.
 Factors factors_of(const Edges& edges, size_t t = 0, bool as_matrix = false);
+
+// What is left of a total must be more than this share of it to be trusted.
+inline constexpr double kFewDigits = 1e-6;
 
 // See forward_backward.cpp.
 inline constexpr double kTame = 300;

@@ -103,7 +103,7 @@ class Scaled {
         const size_t i = static_cast<size_t>(labels[p]);
         for (size_t q = rows.begin[i]; q < rows.begin[i + 1]; ++q) out[rows.index[q]] += value[p] * rows.more[q];
       }
-      least = kFewDigits * rest;
+      if (!factors.mild) least = kFewDigits * rest;
     }
     if (lattice_.patched()) least = std::max(least, kFewDigits * correct(t, side, labels, value, out));
     if (least == 0) return;
@@ -120,9 +120,6 @@ class Scaled {
  private:
   // A product of two numbers no smaller than this and of an edge factor does not underflow.
   static constexpr double kTiny = 1e-80;
-  // What default edges bring is a total less the exceptions. Where less than this is left of the total, too few digits
-  // are, and it is summed again.
-  static constexpr double kFewDigits = 1e-6;
 
   const Factors& at(size_t t) {
     if (factors_) return *factors_;
@@ -387,8 +384,7 @@ void forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena&
       for (size_t lane = 0; lane < kLanes; ++lane) to[y * kLanes + lane] = factors.rest * sum[lane];
     if (factors.dense) return k.spread_dense_lanes(L, factors.stride, rows.matrix.data(), from, to);
     k.spread_sparse_lanes(L, rows.begin.data(), rows.index.data(), rows.more.data(), from, to);
-    // As in Scaled::send: where too few digits are left, once more.
-    constexpr double kFewDigits = 1e-6;
+    if (factors.mild) return;
     const Factors::Side& columns = factors.side[1 - side];
     for (size_t y = 0; y < L; ++y) {
       for (size_t lane = 0; lane < kLanes; ++lane) {

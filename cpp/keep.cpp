@@ -1,6 +1,7 @@
 #include "keep.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -60,12 +61,7 @@ size_t Chooser::choose(const Keep& keep, const double* belief, size_t L, int32_t
 
 size_t Chooser::best(const double* belief, size_t L, size_t n, int32_t* kept) {
   const size_t some = kernels().at_least_d(belief, L, std::max(kSome, reached_by(belief, L, n)), kept);
-  if (some <= n) return some;
-  order_.assign(kept, kept + some);
-  const auto nth = order_.begin() + static_cast<ptrdiff_t>(n - 1);
-  std::nth_element(order_.begin(), nth, order_.end(),
-                   [&](int32_t a, int32_t b) { return belief[a] != belief[b] ? belief[a] > belief[b] : a < b; });
-  return up_to(*nth, belief, some, kept);
+  return enough(belief, 0, n, some, kept);
 }
 
 // Equation 8: of all sets of one size the one with the most mass diverges least, so the best labels are taken until
@@ -74,32 +70,45 @@ size_t Chooser::divergence(const Keep& keep, const double* belief, size_t L, int
   const double total = kernels().sum_d(belief, L), wanted = std::exp(-keep.epsilon) * total;
   if (!(wanted < total)) return kernels().at_least_d(belief, L, kSome, kept);
   // All labels below their share of what may be lost can be lost together.
-  const double least = std::max(kSome, (total - wanted) / static_cast<double>(L));
-  const size_t some = kernels().at_least_d(belief, L, least, kept);
-  if (some <= keep.at_least) return best(belief, L, keep.at_least, kept);
-  order_.assign(kept, kept + some);
-  const auto before = [&](int32_t a, int32_t b) { return belief[a] != belief[b] ? belief[a] > belief[b] : a < b; };
-  // Halves: the better one is kept whole if it is not enough, else the other one is left out whole.
-  size_t low = 0, high = some;
-  double missing = wanted;
-  constexpr size_t kFew = 16;
-  while (high - low > kFew) {
-    const size_t middle = low + (high - low) / 2;
-    const auto at = [&](size_t q) { return order_.begin() + static_cast<ptrdiff_t>(q); };
-    std::nth_element(at(low), at(middle), at(high), before);
-    double mass = 0;
-    for (size_t q = low; q < middle; ++q) mass += belief[order_[q]];
-    if (mass >= missing) {
-      high = middle;
-    } else {
-      missing -= mass;
-      low = middle;
-    }
+  double least = (total - wanted) / static_cast<double>(L);
+  if (keep.at_least > 1) least = std::min(least, reached_by(belief, L, keep.at_least));
+  const size_t some = kernels().at_least_d(belief, L, std::max(kSome, least), kept);
+  return enough(belief, wanted, keep.at_least, some, kept);
+}
+
+// Leaves the best of `some` labels: as many as it takes to have a mass of `wanted`, and at least n. Beliefs are told
+// apart by their powers of 2 first; only those of the power at which it is enough are sorted.
+size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t some, int32_t* kept) {
+  if (some <= n) return some;
+  const auto power = [&](int32_t y) { return std::bit_cast<uint64_t>(belief[y]) >> 52; };
+  uint64_t low = UINT64_MAX, high = 0;
+  for (size_t q = 0; q < some; ++q) {
+    low = std::min(low, power(kept[q]));
+    high = std::max(high, power(kept[q]));
   }
-  std::sort(order_.begin() + static_cast<ptrdiff_t>(low), order_.begin() + static_cast<ptrdiff_t>(high), before);
-  while (low < high && missing > 0) missing -= belief[order_[low++]];
-  if (low < keep.at_least) return best(belief, L, keep.at_least, kept);
-  return up_to(order_[low - 1], belief, some, kept);
+  mass_.assign(high - low + 1, 0.0);
+  count_.assign(high - low + 1, 0);
+  for (size_t q = 0; q < some; ++q) {
+    mass_[power(kept[q]) - low] += belief[kept[q]];
+    ++count_[power(kept[q]) - low];
+  }
+  double mass = 0;
+  size_t count = 0, at = high - low;
+  for (; at > 0 && (mass + mass_[at] < wanted || count + count_[at] < n); --at) {
+    mass += mass_[at];
+    count += count_[at];
+  }
+  order_.clear();
+  for (size_t q = 0; q < some; ++q)
+    if (power(kept[q]) - low == at) order_.push_back(kept[q]);
+  std::sort(order_.begin(), order_.end(),
+            [&](int32_t a, int32_t b) { return belief[a] != belief[b] ? belief[a] > belief[b] : a < b; });
+  size_t last = 0;
+  for (; last + 1 < order_.size(); ++last) {
+    mass += belief[order_[last]];
+    if (mass >= wanted && count + last + 1 >= n) break;
+  }
+  return up_to(order_[last], belief, some, kept);
 }
 
 }  // namespace tagwright

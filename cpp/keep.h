@@ -29,7 +29,10 @@ class Chooser {
  private:
   size_t best(const double* belief, size_t L, size_t n, int32_t* kept);
   size_t divergence(const Keep& keep, const double* belief, size_t L, int32_t* kept);
+  size_t enough(const double* belief, double wanted, size_t n, size_t some, int32_t* kept);
   std::vector<int32_t> order_;
+  std::vector<double> mass_;   // [power of 2]
+  std::vector<size_t> count_;  // [power of 2]
 };
 
 // A value that at least n of the values reach, found without sorting them: the n-th best of the best of each run.

@@ -118,7 +118,7 @@ def test_kbest(learner):
         assert len({tuple(tagging.labels) for tagging in found}) == len(found) >= 1
         scores = [tagging.score for tagging in found]
         assert scores == sorted(scores, reverse=True)
-        for labels, score in found:
+        for labels, score, *_ in found:
             assert score == tw.score(nodes, edges, [number[label] for label in labels], switched_on=switched_on)
 
 

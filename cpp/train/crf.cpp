@@ -127,6 +127,7 @@ void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) con
     return;
   }
   to.rest = rest;
+  to.mild = std::exp(least - most) > 2 * kFewDigits * rest;
   kernels().exp_d(edge, most, n, to.side[0].factor.data());
   for (size_t q = 0; q < n; ++q) to.side[1].factor[q] = to.side[0].factor[column_order_[q]];
   for (Factors::Side& side : to.side)
