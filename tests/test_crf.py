@@ -27,7 +27,7 @@ FEW = many_labels(sentences=20, labels=12)
 WORD = "U0:%x[0,0]\nB\n"
 RICH = "U0:%x[0,0]\nU1:%x[-1,0]\nUV\nB\n"
 DEPENDENT = "U0:%x[0,0]\nUV\nB\nB07:%x[0,0]\n"
-FINE = {"tolerance": 0}  # until L-BFGS finds nothing better
+FINE = {"tolerance": 1e-10}
 
 
 # A CRF in plain Python and NumPy. Weights have names: (feature, label), (previous, current), (set, previous, current).
@@ -676,7 +676,22 @@ def test_keep_auto_ends_where_exact_training_does(features, l2, l1):
     whole = tw.CRF(tolerance=1e-7, **options).fit(*SURE)
     true = objective_of(*SURE, features, all_weights_of(learner.model_), l2, l1)
     assert whole.objective_ * (1 - 1e-5) <= true <= whole.objective_ * 1.005
-    assert min(fact["kept"] for fact in learner.history_) < 12
+
+
+def test_keep_auto_is_sparse_where_that_pays():
+    # So many edges, and so sure a corpus, that a beam is much faster.
+    L, rng = 120, np.random.default_rng(1)
+    y = [[f"L{n}" for n in rng.integers(0, L, 5)] for _ in range(60)] + [[f"L{n}" for n in range(L)]]
+    X = [[label.replace("L", "w") for label in path] for path in y]
+    options = {"features": WORD, "all_pairs": True, "l2": 0.001}
+    learner, whole = (tw.CRF(keep=keep, **options).fit(X, y) for keep in ("auto", None))
+    assert min(fact["kept"] for fact in learner.history_) < L / 2
+    # The objective at the end, summed exactly.
+    core, weights = Core(X, y, **options), all_weights_of(learner.model_)
+    w = np.zeros(core.size)
+    w[[core.place[name] for name in weights]] = list(weights.values())
+    true = core.expect(w)[0] - float(core.observe() @ w) + 0.001 * float(w @ w)
+    assert true == pytest.approx(whole.objective_, rel=0.005)
 
 
 @pytest.mark.parametrize("corpus", ["later", "first"])
@@ -701,7 +716,7 @@ def test_dev_is_measured_every_ten_iterations():
     train, dev = split()
     learner = tw.CRF(features=RICH, l2=1e-3, max_iterations=35, tolerance=0).fit(*train, dev=dev)
     measured = {n: fact["dev"] for n, fact in enumerate(learner.history_, 1) if "dev" in fact}
-    assert list(measured) == [10, 20, 30]
+    assert list(measured) == [10, 20, 30, 35]
     for n, found in measured.items():
         assert tw.CRF(features=RICH, l2=1e-3, max_iterations=n, tolerance=0).fit(*train).score(*dev) == found
     whole = tw.CRF(features=RICH, l2=1e-3, max_iterations=35, tolerance=0).fit(*train)

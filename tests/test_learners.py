@@ -38,8 +38,14 @@ LEARNERS = {
     "parts, observed pairs": tw.Perceptron(parts="N", pairs="observed", margin=0.5),
     "small weights left out": tw.Perceptron(min_weight=0.05),
     "hmm": tw.HMM(),
+    "crf": tw.CRF(l2=0.01, max_iterations=30),
+    "crf, sparse": tw.CRF(l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
+    "crf, auto": tw.CRF(l2=0.01, max_iterations=30, keep="auto", dense_edges=True),
+    "crf, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", l2=0.01, max_iterations=30),
+    "crf, l1": tw.CRF(l1=0.01, l2=0.01, max_iterations=30),
+    "crf, adagrad": tw.CRF(l2=0.01, solver="adagrad", epochs=20),
 }
-PERCEPTRONS = [name for name in LEARNERS if name != "hmm"]
+PERCEPTRONS = [name for name, learner in LEARNERS.items() if isinstance(learner, tw.Perceptron)]
 
 
 @pytest.fixture(params=LEARNERS)
@@ -58,7 +64,7 @@ def test_overfits_ten_sentences(learner):
     right = learner.fit(X10, Y10).score(X10, Y10)
     predicted = list(itertools.chain(*learner.predict(X10)))
     assert right == np.mean([a == b for a, b in zip(predicted, itertools.chain(*Y10), strict=True)])
-    assert right == 1.0 if isinstance(learner, tw.Perceptron) else right > 0.9
+    assert right == 1.0 if not isinstance(learner, tw.HMM) else right > 0.9
 
 
 def test_same_seed_same_weights(learner):
@@ -124,6 +130,8 @@ def test_kbest(learner):
 
 def test_the_best_path_by_brute_force(learner):
     model = learner.fit(*drawn(1, labels=3, longest=4)).model_
+    if "corrections.set" in model.arrays:
+        pytest.skip("edges that depend on the token have tests of their own")
     L = len(model.labels)
     matrix = np.zeros((L, L))
     matrix[model.arrays["edges.previous"], model.arrays["edges.current"]] = model.arrays["edges.score"]

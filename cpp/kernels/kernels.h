@@ -65,6 +65,8 @@ struct Kernels {
   // out[j] += sum_r value[r] * matrix[row[r] * stride + j] for r < n and j < stride.
   void (*spread_rows)(const double* matrix, size_t stride, const int32_t* row, const double* value, size_t n,
                       double* out);
+  // count[j] += value * factor[j] * b[j], rounded to a multiple of grain before it is added.
+  void (*count_row)(double value, const double* factor, const double* b, size_t n, double grain, double* count);
 
   // Columns of kLanes sentences side by side: [label * kLanes + lane].
   // to[j] += from[i] * factor for the entries of rows i < L: from begin[i] on, with j = index[entry].

@@ -272,6 +272,7 @@ constexpr Kernels table(const char* name) {
       .multiply_d = multiply,
       .sum_d = sum,
       .spread_rows = spread_rows,
+      .count_row = count_one_row,
       .spread_sparse_lanes = spread_sparse_lanes,
       .spread_dense_lanes = spread_dense_lanes,
       .count_sparse_lanes = count_sparse_lanes,

@@ -102,6 +102,12 @@ void spread_rows(const double* __restrict matrix, size_t stride, const int32_t* 
   }
 }
 
+void count_one_row(double value, const double* __restrict factor, const double* __restrict b, size_t n, double grain,
+                   double* __restrict count) {
+  const double anchor = grain * 0x1.8p52;
+  for (size_t j = 0; j < n; ++j) count[j] += (value * factor[j] * b[j] + anchor) - anchor;
+}
+
 // The numbers of one label: kLanes doubles.
 struct Line {
   typedef Lanes<double> V;

@@ -22,6 +22,14 @@ std::vector<int32_t> by_length(std::span<const int32_t> sentences, auto&& length
   return order;
 }
 
+constexpr size_t kNowhere = static_cast<size_t>(-1);
+
+// Where a label is among some, or kNowhere.
+size_t place(std::span<const int32_t> labels, int32_t y) {
+  const auto found = std::lower_bound(labels.begin(), labels.end(), y);
+  return found == labels.end() || *found != y ? kNowhere : static_cast<size_t>(found - labels.begin());
+}
+
 }  // namespace
 
 Crf::Crf(Encoded corpus, std::vector<int32_t> labels, CrfPairs pairs, const CrfOptions& options)
@@ -294,7 +302,7 @@ void Crf::take_edges(const Ready& ready, const Lattice& lattice, const Sums& sum
   const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
   const Factors& factors = ready.factors;
   double* count = strand.counts.data() + pairs_.nodes();
-  if (sums.logs || lattice.patched()) {
+  if (sums.logs) {
     for (size_t p = 0; p < left.labels.size(); ++p) {
       for (size_t q = 0; q < right.labels.size(); ++q) {
         const size_t entry = edge_of(left.labels[p], right.labels[q]);
@@ -303,9 +311,22 @@ void Crf::take_edges(const Ready& ready, const Lattice& lattice, const Sums& sum
     }
     return;
   }
+  // Where corrections change an edge, what is counted below for its shared factor is taken back.
+  for (const Override& e : lattice.patch(t).by_row) {
+    const size_t p = place(left.labels, e.i), q = place(right.labels, e.j), entry = edge_of(e.i, e.j);
+    if (p == kNowhere || q == kNowhere || entry == kAbsent) continue;
+    const double shared = factors.at(static_cast<size_t>(e.i), static_cast<size_t>(e.j));
+    count[entry] +=
+        to_grain(sums.edge(lattice, t, p, q), grain_) - to_grain(left.from[p] * shared * right.to[q], grain_);
+  }
   if (factors.dense) {
     for (size_t p = 0; p < left.labels.size(); ++p) {
       const size_t row = static_cast<size_t>(left.labels[p]) * factors.stride;
+      if (right.labels.size() == factors.L) {
+        kernels().count_row(left.from[p], factors.side[0].matrix.data() + row, right.to, factors.L, grain_,
+                            strand.matrix.data() + row);
+        continue;
+      }
       for (size_t q = 0; q < right.labels.size(); ++q) {
         const size_t at = row + static_cast<size_t>(right.labels[q]);
         strand.matrix[at] += to_grain(left.from[p] * factors.side[0].matrix[at] * right.to[q], grain_);
@@ -326,16 +347,12 @@ void Crf::take_edges(const Ready& ready, const Lattice& lattice, const Sums& sum
 void Crf::take_set_edges(const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const {
   const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
   double* count = strand.counts.data() + pairs_.nodes() + pairs_.edges();
-  const auto place = [](std::span<const int32_t> labels, int32_t y) {
-    const auto found = std::lower_bound(labels.begin(), labels.end(), y);
-    return found == labels.end() || *found != y ? kAbsent : static_cast<size_t>(found - labels.begin());
-  };
   for (const int32_t set : strand.on[t]) {
     const size_t s = static_cast<size_t>(set);
     for (size_t e = s ? pairs_.set_end[s - 1] : 0; e < pairs_.set_end[s]; ++e) {
       const size_t p = place(left.labels, Corrections::previous(pairs_.set_pair[e]));
       const size_t q = place(right.labels, Corrections::current(pairs_.set_pair[e]));
-      if (p != kAbsent && q != kAbsent) count[e] += to_grain(sums.edge(lattice, t, p, q), grain_);
+      if (p != kNowhere && q != kNowhere) count[e] += to_grain(sums.edge(lattice, t, p, q), grain_);
     }
   }
 }

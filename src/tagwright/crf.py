@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from tagwright import _core
@@ -79,8 +80,9 @@ class CRF(Learner):
         threads: for training and tagging; the weights do not depend on it. AdaGrad uses one.
         progress: whether to show a bar; None: where standard error is a terminal.
 
-    After `fit`: `model_`; `history_`, a dict an iteration (or epoch) with objective, gradient (its norm), kept (labels
-    a token, on average), seconds and (where measured) dev accuracy; and `objective_`.
+    After `fit`: `model_`; `history_`, a dict an iteration with objective, gradient (its norm), kept (labels a token, on
+    average), seconds and (where measured) dev accuracy; and `objective_`, that of the model. AdaGrad's history has one
+    an epoch, without gradient, the objective summed up while the weights were changing.
 
     """
 
@@ -144,15 +146,17 @@ class CRF(Learner):
         run = _Run(self, X, y, dev)
         self.history_ = run.history
         try:
-            run.adagrad() if self.solver == "adagrad" else run.lbfgs()
+            # More threads of BLAS than ours would change the last digits, and be slower.
+            with threadpool_limits(1, user_api="blas"):
+                run.adagrad() if self.solver == "adagrad" else run.lbfgs()
         except KeyboardInterrupt:
             if not self.history_:
                 raise
-            run.keep_weights(run.weights)
+            run.keep_last()
             warnings.warn(
                 f"interrupted after {len(self.history_)} {run.called}; the model is as it was then", stacklevel=2
             )
-        self.objective_ = self.history_[-1]["objective"]
+        self.objective_ = self.history_[run.finished_after - 1]["objective"]
         self.model_ = run.kept_model()
         return self
 
@@ -178,8 +182,10 @@ class CRF(Learner):
             raise ValueError(
                 f"keep must be None, 'auto', KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {self.keep!r}"
             )
-        if self.start_on is not None and not 0 < self.start_on <= 1:
-            raise ValueError(f"start_on must be a share above 0 and at most 1, not {self.start_on!r}")
+        if self.start_on is not None:
+            number = isinstance(self.start_on, int | float | np.number) and not isinstance(self.start_on, bool)
+            if not number or not 0 < self.start_on <= 1:
+                raise ValueError(f"start_on must be a share above 0 and at most 1, not {self.start_on!r}")
         plan(self.decoder)
 
 
@@ -206,15 +212,16 @@ class _Run(Training):
         )
         self.everyone = np.arange(self.sentences, dtype=np.int32)
         self.weights: Floats = np.zeros(self.trainer.size)
+        self.last = self.weights  # those that the history ends with
         self.squares: Floats = np.zeros(0)
         if learner.solver == "adagrad":
             self.squares = np.zeros(self.trainer.size)
         if self.old:
             self._start_from(self.old)
         most = learner.epochs if learner.solver == "adagrad" else learner.max_iterations or _MOST_STEPS
-        if found := self.read(most, self.called):
+        if found := self.read(most, self.called, "epochs" if learner.solver == "adagrad" else "max_iterations"):
             arrays, _ = found
-            self.weights = np.array(arrays["state.weights"])
+            self.weights = self.last = np.array(arrays["state.weights"])
             self.squares = np.array(arrays["state.squares"])
 
     def _start_from(self, old: Model) -> None:
@@ -266,33 +273,41 @@ class _Run(Training):
         """What a model says about its training."""
         return {**self.common_facts({}), f"{self.called}_done": after}
 
-    def keep_weights(self, weights: Floats, model: Model | None = None) -> None:
-        """Remember these as what would be returned now."""
-        self.keep(model or self.trainer.trained(weights), len(self.history))
+    def keep_last(self) -> None:
+        """Keep the last weights as what is returned, unless better ones were kept by their dev accuracy."""
+        if self.learner.patience is None or self.finished is None:
+            self.keep(self.trainer.trained(self.last), len(self.history))
 
-    def _noted(self, fact: dict[str, float], measure: bool) -> None:
-        """Add to the history; measure on dev data, and write a checkpoint, if it is time."""
-        model = None
-        if measure and self.dev is not None:
-            model = self.model(self.trainer.trained(self.weights), len(self.history) + 1)
-            fact["dev"] = accuracy(model, *self.dev, "auto", self.learner.threads)
+    def _note(self, fact: dict[str, float], weights: Floats, measure: bool) -> None:
+        """Add to the history what led to these weights; measure them, and write a checkpoint, if it is time."""
+        model = self._measured(fact, weights, len(self.history) + 1) if measure else None
+        self.last = weights
         self.history.append(fact)
-        if self.learner.patience is not None and "dev" in fact and is_best(self.history):
-            self.keep_weights(self.weights, model)
-        if measure and self.learner.checkpoint is not None:
-            if self.learner.patience is None:
-                self.keep_weights(self.weights, model)
-            state = {"state.weights": self.weights, "state.squares": self.squares}
-            self.write(self.learner.checkpoint, state, {})
+        if not measure:
+            return
+        if self.learner.patience is None or is_best(self.history):
+            self.keep(model or self.trainer.trained(weights), len(self.history))
+        if self.learner.checkpoint is not None:
+            self.write(self.learner.checkpoint, {"state.weights": weights, "state.squares": self.squares}, {})
+
+    def _measured(self, fact: dict[str, float], weights: Floats, after: int) -> Model | None:
+        if self.dev is None:
+            return None
+        model = self.model(self.trainer.trained(weights), after)
+        fact["dev"] = accuracy(model, *self.dev, "auto", self.learner.threads)
+        return model
 
     def _bar(self, total: int | None) -> Any:
         hidden = None if self.learner.progress is None else not self.learner.progress
         return tqdm(total=total, desc="CRF", unit=self.called[:-1], disable=hidden, initial=len(self.history))
 
     def _end(self) -> None:
-        """Keep the last weights, unless better ones were kept by their dev accuracy."""
-        if self.learner.patience is None or self.finished is None:
-            self.keep_weights(self.weights)
+        """Measure the last weights, if they were not, and keep them, unless others were better."""
+        if self.dev is not None and self.history and "dev" not in self.history[-1]:
+            model = self._measured(self.history[-1], self.last, len(self.history))
+            if model is not None and is_best(self.history):
+                self.keep(model, len(self.history))
+        self.keep_last()
 
     # --- AdaGrad ---
 
@@ -306,7 +321,8 @@ class _Run(Training):
                 order = rng.permutation(self.sentences).astype(np.int32)
                 began, loss, tokens, kept = time.perf_counter(), 0.0, 0, 0
                 # In pieces, so that Ctrl-C is heard.
-                for piece in np.array_split(order, max(1, len(order) // (64 * learner.batch))):
+                for at in range(0, len(order), 64 * learner.batch):
+                    piece = order[at : at + 64 * learner.batch]
                     seen = self.trainer.adagrad(
                         self.weights, self.squares, rule, piece, learner.batch, float(learner.rate), float(learner.l2)
                     )
@@ -316,7 +332,7 @@ class _Run(Training):
                     "kept": kept / max(1, tokens),
                     "seconds": time.perf_counter() - began,
                 }
-                self._noted(fact, True)
+                self._note(fact, self.weights.copy(), True)
                 bar.update()
                 bar.set_postfix_str(_said(fact))
         self._end()
@@ -369,7 +385,7 @@ class _Run(Training):
         def step(intermediate_result: Any) -> None:
             nonlocal began, why
             x = intermediate_result.x
-            self.weights = x[:N] - x[N:] if split else np.array(x)
+            weights = x[:N] - x[N:] if split else np.array(x)
             now = time.perf_counter()
             fact = {
                 "objective": float(intermediate_result.fun),
@@ -380,10 +396,11 @@ class _Run(Training):
             began = now
             done.append(fact["objective"])
             if noted:
-                self._noted(fact, (len(self.history) + 1) % _PERIOD == 0)
+                self._note(fact, weights, (len(self.history) + 1) % _PERIOD == 0)
                 bar.update()
+            self.weights = weights
             bar.set_postfix_str(_said(fact))
-            if noted and len(self.history) >= (learner.max_iterations or _MOST_STEPS):
+            if (len(self.history) if noted else len(done)) >= (learner.max_iterations or _MOST_STEPS):
                 why = "limit"
             elif noted and stalled(self.history, learner.patience):
                 why = "patience"
@@ -415,13 +432,14 @@ class _Run(Training):
         if not done and noted:
             # Nothing to do: the start is the end.
             value, _ = objective(start)
-            self._noted({"objective": value, "gradient": objective.norm, "kept": objective.kept, "seconds": 0.0}, True)
+            fact = {"objective": value, "gradient": objective.norm, "kept": objective.kept, "seconds": 0.0}
+            self._note(fact, self.weights, True)
         if learner.keep == "auto" and rule is not None and why == "converged" and not self._close(rule):
             return "noisy"
         if rule is None or found.status != _LINE_SEARCH_FAILED or why != "converged":
             return why
         # Close to the end every rule is too noisy, and no more is to be had from it.
-        far = bool(done) and objective.norm > _FAR * objective.first_norm
+        far = objective.norm > _FAR * objective.first_norm
         return "noisy" if far or learner.keep == "auto" else "converged"
 
     def _sample(self) -> Numbers:
@@ -451,7 +469,7 @@ class _Run(Training):
         sets = self.features is not None and any(edge for edge, _ in self.features.templates)
         exact = 8 * L + (0.25 if self.learner.lanes and not sets else 1.5) * edges
         sparse = 8 * L + each * (180 + 0.4 * edges / L)
-        return exact > _PAYS * sparse
+        return bool(exact > _PAYS * sparse)
 
     def _noisy(self, rule: Keep, objective: _Objective) -> bool:
         error, _, _ = self._compared(rule)
@@ -483,7 +501,13 @@ class _Objective:
         value = log_z - float(self.observed @ w) + learner.l2 * float(w @ w)
         gradient -= self.observed
         gradient += 2 * learner.l2 * w
-        self.norm, self.kept = float(np.linalg.norm(gradient)), kept / max(1, tokens)
+        self.kept = kept / max(1, tokens)
+        slope = gradient
+        if split:
+            # Where a weight is 0, l1 holds it there as long as the rest does not pull harder.
+            held = np.sign(gradient) * np.maximum(np.abs(gradient) - learner.l1, 0)
+            slope = np.where(w == 0, held, gradient + learner.l1 * np.sign(w))
+        self.norm = float(np.linalg.norm(slope))
         self.first_norm = self.first_norm or self.norm
         if not split:
             return value, gradient

@@ -177,7 +177,7 @@ class _Run(Training):
         )
         if self.old:
             self._start_from(self.old)
-        if found := self.read(learner.epochs, "epochs"):
+        if found := self.read(learner.epochs, "epochs", "epochs"):
             arrays, going_on = found
             state = [cast(State, tuple(arrays[f"state.{kind}.{part}"] for part in _PARTS)) for kind in _KINDS]
             self.trainer.restore(going_on["seen"], *state)

@@ -139,7 +139,7 @@ class Training:
             "templates": _form(self.features),
             "learner": self.kind,
             **self.options(),
-            "warm_start": None if self.old is None else _core.digest([self.old.arrays["rows.weight"]]),
+            "warm_start": None if self.old is None else _weights_digest(self.old),
             "labels": self.labels,
             "corpus": self.trainer.corpus,
         }
@@ -154,7 +154,7 @@ class Training:
         }
         self.kept_model().save_with(path, state, {"going_on": going_on})
 
-    def read(self, most: int, called: str) -> tuple[Arrays, dict[str, Any]] | None:
+    def read(self, most: int, called: str, option: str) -> tuple[Arrays, dict[str, Any]] | None:
         """Read the learner's checkpoint, where there is one; most: how many epochs or iterations may be done."""
         path = self.learner.checkpoint
         if path is None or not Path(path).exists():
@@ -169,7 +169,7 @@ class Training:
                 raise ValueError(f"{os.fspath(path)}: the checkpoint of another training (other {what}); remove it")
         self.history = list(going_on["history"])
         if len(self.history) > most:
-            done = f"{len(self.history)} {called} are done, but {called}={most}"
+            done = f"{len(self.history)} {called} are done, but {option}={most}"
             raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
         facts = {**model.facts, "options": self.facts(0)["options"]}
         self.finished = Model(model.labels, self.features, model.arrays, facts)
@@ -222,6 +222,11 @@ def rows_of(model: Model) -> npt.NDArray[np.int64]:
     """Give the feature of each node weight of a model."""
     ends = model.arrays["rows.end"].astype(np.int64)
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+
+
+def _weights_digest(model: Model) -> str:
+    names = ("rows.weight", "edges.score", "corrections.score")
+    return _core.digest([model.arrays[name] for name in names if name in model.arrays])
 
 
 def _form(features: Features | None) -> list[Any] | None:
