@@ -96,7 +96,7 @@ class CRF(Learner):
         max_iterations: int | None = None,
         tolerance: float = 1e-5,
         epochs: int = 10,
-        rate: float = 0.2,
+        rate: float = 0.5,
         batch: int = 8,
         start_on: float | None = None,
         all_pairs: bool = False,
