@@ -17,7 +17,7 @@ inline size_t times(size_t a, size_t b) {
 }
 
 // a * b, but at most `most`.
-inline size_t times_up_to(size_t a, size_t b, size_t most) { return a >= (most + b - 1) / b ? most : a * b; }
+inline size_t times_up_to(size_t a, size_t b, size_t most) { return b && a > most / b ? most : a * b; }
 
 class Arena {
  public:

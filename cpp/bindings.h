@@ -39,6 +39,9 @@ auto span_of(const Array& array) {
   return std::span(array.data(), array.shape(0));
 }
 
+// What a thread's arena may hold between sentences.
+inline constexpr size_t kHeld = size_t{64} << 20;
+
 inline void need(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }

@@ -78,6 +78,12 @@ void check(const CrfTrainer& trainer, IntArray sentences, std::initializer_list<
   for (const size_t size : sizes) need(size == trainer.crf->pairs().size(), "there must be one number a weight");
 }
 
+// Sums of weights that are no numbers would be none either, and not say so.
+void check_weights(const CrfTrainer& trainer, const double* weights, size_t n) {
+  for (size_t q = 0; q < n; ++q)
+    need(std::isfinite(weights[q]) || (weights[q] == kNever && trainer.crf->closed()), "a weight that is not finite");
+}
+
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
 nb::tuple crf_expect(const CrfTrainer& trainer, RealArray weights, const KeepTuple& rule, IntArray sentences,
@@ -85,6 +91,7 @@ nb::tuple crf_expect(const CrfTrainer& trainer, RealArray weights, const KeepTup
   check(trainer, sentences, {weights.shape(0), counts.shape(0)});
   need(threads >= 1, "threads must be at least 1");
   const Keep keep = std::apply(keep_of, rule);
+  check_weights(trainer, weights.data(), weights.shape(0));
   Crf::Seen seen;
   {
     nb::gil_scoped_release release;
@@ -95,6 +102,7 @@ nb::tuple crf_expect(const CrfTrainer& trainer, RealArray weights, const KeepTup
 
 void crf_observe(const CrfTrainer& trainer, IntArray sentences, Writable counts) {
   check(trainer, sentences, {counts.shape(0)});
+  need(trainer.crf->labelled(), "the right labels are not known");
   nb::gil_scoped_release release;
   trainer.crf->observe(span_of(sentences), counts.data());
 }
@@ -103,6 +111,10 @@ nb::tuple crf_adagrad(const CrfTrainer& trainer, Writable weights, Writable squa
                       IntArray sentences, size_t batch, double rate, double l2) {
   check(trainer, sentences, {weights.shape(0), squares.shape(0)});
   need(batch >= 1, "batch must be at least 1");
+  need(trainer.crf->labelled(), "the right labels are not known");
+  check_weights(trainer, weights.data(), weights.shape(0));
+  for (const double sum : std::span(squares.data(), squares.shape(0)))
+    need(sum >= 0 && std::isfinite(sum), "a sum of squares that is none");
   const Keep keep = std::apply(keep_of, rule);
   Crf::Seen seen;
   {
@@ -162,10 +174,11 @@ void bind_crf(nb::module_& m) {
                   "min_count"_a, "edges"_a, "all_pairs"_a, "dense_edges"_a, "lanes"_a, "threads"_a)
       .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "node_end"_a, "node_label"_a, "previous"_a,
                   "current"_a)
-      .def("expect", &crf_expect, "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a,
+      .def("expect", &crf_expect, "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a.noconvert(),
            "Fills the expected counts; log Z, tokens and labels kept come back.")
-      .def("observe", &crf_observe, "sentences"_a, "counts"_a, "Fills what the right labels count.")
-      .def("adagrad", &crf_adagrad, "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a,
+      .def("observe", &crf_observe, "sentences"_a, "counts"_a.noconvert(), "Fills what the right labels count.")
+      .def("adagrad", &crf_adagrad, "weights"_a.noconvert(), "squares"_a.noconvert(), "keep"_a, "sentences"_a,
+           "batch"_a, "rate"_a, "l2"_a,
            "Goes over the sentences once and changes weights and squares; the loss, tokens, labels kept come back.")
       .def("trained", &crf_trained, "weights"_a)
       .def("pairs", &crf_pairs)

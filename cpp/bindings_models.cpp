@@ -81,7 +81,7 @@ void scorer_sums(const Scorer& scorer, const Text& text, const Edges& edges, con
   in_parallel(text.sentences(), threads, [&](size_t s) {
     const size_t T = text.length(s);
     if (T == 0) return;
-    arena.reset();
+    arena.trim(kHeld);
     std::vector<std::vector<int32_t>> on;
     float* nodes = arena.array<float>(times(T, scorer.L()));
     scorer.score(text, s, nodes, on);
@@ -91,7 +91,7 @@ void scorer_sums(const Scorer& scorer, const Text& text, const Edges& edges, con
       throw std::invalid_argument("sentence " + std::to_string(s) + ": no path" +
                                   (keep.all() ? "" : " among the labels that keep chose; keep more"));
     taken(s, sums);
-    arena.trim(size_t{64} << 20);
+    arena.trim(kHeld);
   });
 }
 

@@ -44,6 +44,7 @@ Summed sum(const Lattice& lattice, const Keep& keep, bool with_edges, Arena& are
                                            : "no path among the labels that keep chose: -inf scores forbid them all; "
                                              "keep more, or use keep=None to see whether there is one");
   out.log_z = sums.log_z;
+  std::vector<double> step;
   for (size_t t = 0; t < T; ++t) {
     const Sums::Column& column = sums.columns[t];
     for (size_t q = 0; q < column.labels.size(); ++q)
@@ -51,14 +52,11 @@ Summed sum(const Lattice& lattice, const Keep& keep, bool with_edges, Arena& are
     out.kept.push_back(static_cast<int32_t>(column.labels.size()));
     if (!with_edges || t + 1 == T) continue;
     const Sums::Column& next = sums.columns[t + 1];
-    double all = 0;
-    double* const step = out.edges.data() + t * L * L;
+    sums.step(lattice, t, step);
     for (size_t p = 0; p < column.labels.size(); ++p)
       for (size_t q = 0; q < next.labels.size(); ++q)
-        all += step[static_cast<size_t>(column.labels[p]) * L + static_cast<size_t>(next.labels[q])] =
-            sums.edge(lattice, t, p, q);
-    // 1, but for rounding, which is large where scores are.
-    for (size_t e = 0; e < L * L; ++e) step[e] /= all;
+        out.edges[(t * L + static_cast<size_t>(column.labels[p])) * L + static_cast<size_t>(next.labels[q])] =
+            step[p * next.labels.size() + q];
   }
   return out;
 }
@@ -82,7 +80,7 @@ nb::list marginals(const std::vector<AnyArray>& nodes, const std::vector<const E
     thread_local Arena arena;
     in_parallel(nodes.size(), threads, [&](size_t s) {
       const auto* on = switched_on && (*switched_on)[s] ? &*(*switched_on)[s] : nullptr;
-      arena.reset();
+      arena.trim(kHeld);
       try {
         const Lattice lattice(*(edges.size() == 1 ? edges[0] : edges[s]), nodes[s].shape(0), scores[s], on);
         made[s] = sum(lattice, keep, with_edges, arena);
@@ -90,7 +88,7 @@ nb::list marginals(const std::vector<AnyArray>& nodes, const std::vector<const E
         if (nodes.size() == 1) throw;
         throw std::invalid_argument("sentence " + std::to_string(s) + ": " + error.what());
       }
-      arena.trim(size_t{64} << 20);
+      arena.trim(kHeld);
     });
   }
   nb::list out;

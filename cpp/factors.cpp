@@ -47,11 +47,11 @@ double Factors::at(size_t i, size_t j) const {
   return side[0].factor[static_cast<size_t>(found - side[0].index.begin())];
 }
 
-Factors factors_of(const Edges& edges, size_t t, bool as_matrix) {
+Factors factors_of(const Edges& edges, size_t t) {
   Factors made;
   const size_t L = made.L = edges.L();
   Range range;
-  if (edges.is_sparse() && !as_matrix) {
+  if (edges.is_sparse()) {
     range.add(edges.fallback());
     for (size_t i = 0; i < L; ++i)
       for (const double score : edges.rows().values(i)) range.add(score);

@@ -35,8 +35,8 @@ struct Factors {
   double at(size_t i, size_t j) const;
 };
 
-// t: the step, where there is one matrix a step. as_matrix: even where the edges are sparse.
-Factors factors_of(const Edges& edges, size_t t = 0, bool as_matrix = false);
+// t: the step, where there is one matrix a step.
+Factors factors_of(const Edges& edges, size_t t = 0);
 
 // What is left of a total must be more than this share of it to be trusted.
 inline constexpr double kFewDigits = 1e-6;

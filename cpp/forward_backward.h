@@ -14,7 +14,8 @@
 
 namespace tagwright {
 
-// The sums of one sentence. What its spans and pointers lead to lies in the arena.
+// The sums of one sentence. What its spans and pointers lead to lies in the arena or belongs to the thread: it holds
+// until the next sums.
 struct Sums {
   struct Column {
     std::span<const int32_t> labels;  // that were kept
@@ -28,7 +29,10 @@ struct Sums {
   bool logs = false;  // whether `from` and `to` are logarithms
 
   // The probability of the edge from labels[p] of column t to labels[q] of column t + 1: from * exp(e - shift) * to.
+  // Not where there are logarithms.
   double edge(const Lattice& lattice, size_t t, size_t p, size_t q) const;
+  // Those of all edges of a step, [p * kept labels of column t + 1 + q]; they sum to 1.
+  void step(const Lattice& lattice, size_t t, std::vector<double>& out) const;
 };
 
 // factors: of the lattice's edges; nullptr where there is one matrix a step. also: [t], labels that are kept whatever

@@ -70,14 +70,14 @@ size_t Chooser::divergence(const Keep& keep, const double* belief, size_t L, int
   const double total = kernels().sum_d(belief, L), wanted = std::exp(-keep.epsilon) * total;
   if (!(wanted < total)) return kernels().at_least_d(belief, L, kSome, kept);
   // All labels below their share of what may be lost can be lost together.
-  double least = (total - wanted) / static_cast<double>(L);
+  double least = std::min((total - wanted) / static_cast<double>(L), kernels().max_d(belief, L));
   if (keep.at_least > 1) least = std::min(least, reached_by(belief, L, keep.at_least));
   const size_t some = kernels().at_least_d(belief, L, std::max(kSome, least), kept);
   return enough(belief, wanted, keep.at_least, some, kept);
 }
 
 // Leaves the best of `some` labels: as many as it takes to have a mass of `wanted`, and at least n. Beliefs are told
-// apart by their powers of 2 first; only those of the power at which it is enough are sorted.
+// apart by their powers of 2 first; only those of the power at which it is enough are looked at more closely.
 size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t some, int32_t* kept) {
   if (some <= n) return some;
   const auto power = [&](int32_t y) { return std::bit_cast<uint64_t>(belief[y]) >> 52; };
@@ -101,14 +101,24 @@ size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t som
   order_.clear();
   for (size_t q = 0; q < some; ++q)
     if (power(kept[q]) - low == at) order_.push_back(kept[q]);
-  std::sort(order_.begin(), order_.end(),
-            [&](int32_t a, int32_t b) { return belief[a] != belief[b] ? belief[a] > belief[b] : a < b; });
-  size_t last = 0;
-  for (; last + 1 < order_.size(); ++last) {
-    mass += belief[order_[last]];
-    if (mass >= wanted && count + last + 1 >= n) break;
+  // Halves: the better one is taken whole if it is not enough, else the other one is left out whole.
+  const auto before = [&](int32_t a, int32_t b) { return belief[a] != belief[b] ? belief[a] > belief[b] : a < b; };
+  const auto place = [&](size_t q) { return order_.begin() + static_cast<ptrdiff_t>(q); };
+  size_t first = 0, behind = order_.size();
+  while (behind - first > 1) {
+    const size_t middle = first + (behind - first) / 2;
+    std::nth_element(place(first), place(middle), place(behind), before);
+    double half = 0;
+    for (size_t q = first; q < middle; ++q) half += belief[order_[q]];
+    if (mass + half >= wanted && count + middle - first >= n) {
+      behind = middle;
+    } else {
+      mass += half;
+      count += middle - first;
+      first = middle;
+    }
   }
-  return up_to(order_[last], belief, some, kept);
+  return up_to(order_[first], belief, some, kept);
 }
 
 }  // namespace tagwright

@@ -530,7 +530,7 @@ def test_ctrl_c_keeps_the_model_so_far(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"labels": 0}, "labels must be at least 1, not 0"),
+        ({"labels": 0}, "labels must be at least 1 and at most 65,535, not 0"),
         ({"labels": -3}, "labels must be at least 1"),
         ({"labels": True}, "labels must be a number or a list of names, not True"),
         ({"labels": 2.5}, "labels must be a number or a list of names"),
@@ -539,7 +539,7 @@ def test_ctrl_c_keeps_the_model_so_far(monkeypatch):
         ({"labels": ["A", "B", "A"]}, "labels: names must be strings that differ"),
         ({"labels": ["A", ["B"]]}, "labels: names must be strings that differ"),
         ({"labels": ["A", "B C"]}, "cannot be written to a column"),
-        ({"labels": 70_000}, "a model has at most"),
+        ({"labels": 70_000}, "labels must be at least 1 and at most 65,535"),
         ({"iterations": 0}, "iterations must be a whole number of at least 1"),
         ({"tolerance": -1}, "tolerance must be a number of at least 0"),
         ({"tolerance": math.nan}, "tolerance must be a number of at least 0"),

@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sums import choose, enumerated, exact, log_sum
 
 import tagwright as tw
+from tagwright import _core, container
 from tagwright.crf import _Run
 from tagwright.keep import keep_arguments
 
@@ -412,11 +413,14 @@ def test_features_on_many_labels_with_values(scale):
 
 
 def test_training_does_not_depend_on_threads():
-    for options in ({}, {"keep": tw.KeepDivergence(0.01)}, {"l1": 0.5}, {"solver": "adagrad", "epochs": 2}):
-        models = [
-            tw.CRF(features=RICH, max_iterations=5, threads=threads, **options).fit(*MANY).model_
-            for threads in (1, 2, 3, 5)
-        ]
+    few = {"max_iterations": 5}
+    for options in (
+        few,
+        few | {"keep": tw.KeepDivergence(0.01)},
+        few | {"l1": 0.5},
+        {"solver": "adagrad", "epochs": 2},
+    ):
+        models = [tw.CRF(features=RICH, threads=threads, **options).fit(*MANY).model_ for threads in (1, 2, 3, 5)]
         for other in models[1:]:
             assert same_arrays(models[0].arrays, other.arrays)
 
@@ -912,7 +916,7 @@ OTHERS = {
     "l1": (None, None, {"l1": 1}),
     "keep": (None, None, {"keep": tw.KeepSize(3)}),
     "auto": (None, None, {"keep": "auto"}),
-    "solver": (None, None, {"solver": "adagrad"}),
+    "solver": (None, None, {"solver": "adagrad", "max_iterations": None}),
     "tolerance": (None, None, {"tolerance": 1e-3}),
     "start_on": (None, None, {"start_on": 0.5}),
     "all_pairs": (None, None, {"all_pairs": True}),
@@ -1192,3 +1196,96 @@ def test_only_token_dependent_edges_can_tell(options):
     assert learner.score(*test) == 1
     assert tw.CRF(features=WORD, l2=0.1, **options).fit(*train).score(*test) < 0.9
     assert set(names_of(learner.model_.arrays, "edge_names")) == {"B07:change", "B07:stay"}
+
+
+# What a review found
+
+
+def closed_trainer():
+    text = _core.Text.from_ready([[["0", "<s>"], ["0", "</s>"]]] * 3)
+    end, label, none = np.array([2, 4, 6], np.uint64), np.array([0, 1] * 3, np.uint16), np.array([], np.int32)
+    return _core.CrfTrainer.closed(text, 2, ["0", "<s>", "</s>"], end, label, none, none)
+
+
+def test_a_trainer_without_labels_has_nothing_to_observe():
+    trainer = closed_trainer()
+    everyone, counts = np.arange(3, dtype=np.int32), np.zeros(trainer.size)
+    with pytest.raises(ValueError, match="labels are not known"):
+        trainer.observe(everyone, counts)
+    with pytest.raises(ValueError, match="labels are not known"):
+        trainer.adagrad(counts, counts.copy(), keep_arguments(None), everyone, 1, 0.1, 0.0)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("weight", [-35.0, -50.0, -200.0, -280.0])
+def test_corrections_far_below_leave_the_other_counts_alone(weight, dense):
+    run = _Run(tw.CRF(DEPENDENT, dense_edges=dense), [["a", "b", "a"]], [["X", "X", "X"]], None)
+    trainer, nodes = run.trainer, run.trainer.nodes
+    weights, counts = np.zeros(trainer.size), np.zeros(trainer.size)
+    weights[nodes + trainer.edges :] = weight
+    log_z, *_ = trainer.expect(weights, keep_arguments(None), run.everyone, 1, counts)
+    assert log_z == pytest.approx(2 * weight)
+    assert counts[nodes] == pytest.approx(2)  # the one pair of labels
+    assert counts[nodes + trainer.edges :] == pytest.approx([1, 1])
+
+
+def test_one_feature_of_large_values_does_not_make_others_coarse():
+    rng = np.random.default_rng(0)
+    X = [[{"time": 1.7e9, f"w{n}": 1} for n in rng.integers(0, 3, 5)] for _ in range(200)]
+    y = [[str(n) for n in rng.integers(0, 3, 5)] for _ in X]
+    run = _Run(tw.CRF(features=None), X, y, None)
+    trainer = run.trainer
+    counts = np.zeros(trainer.size)
+    trainer.expect(np.zeros(trainer.size), keep_arguments(None), run.everyone, 1, counts)
+    assert counts[trainer.nodes :] == pytest.approx(np.full(9, 800 / 9), rel=1e-9)
+    many = np.zeros(trainer.size)
+    trainer.expect(np.zeros(trainer.size), keep_arguments(None), run.everyone, 3, many)
+    assert (many == counts).all()
+
+
+def test_weights_that_are_no_numbers_are_refused():
+    run = _Run(tw.CRF(WORD), X10, Y10, None)
+    trainer = run.trainer
+    for bad in (np.nan, np.inf, -np.inf):
+        for at in (0, trainer.nodes):
+            weights = np.zeros(trainer.size)
+            weights[at] = bad
+            with pytest.raises(ValueError, match="not finite"):
+                trainer.expect(weights, keep_arguments(None), run.everyone, 1, np.zeros(trainer.size))
+
+
+def test_arrays_that_are_filled_are_not_copies():
+    run = _Run(tw.CRF(WORD), X10, Y10, None)
+    weights = np.zeros(run.trainer.size)
+    with pytest.raises(TypeError):
+        run.trainer.expect(weights, keep_arguments(None), run.everyone, 1, weights.astype(np.float32))
+    with pytest.raises(TypeError):
+        run.trainer.observe(run.everyone, weights.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("state.weights"),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"].astype(np.float32)}),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"] * np.nan}),
+        lambda arrays: arrays.update({"state.squares": arrays["state.squares"] - 1}),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"][1:]}),
+    ],
+)
+def test_state_of_a_checkpoint_that_someone_changed(tmp_path, change):
+    path = tmp_path / "c"
+    learner = tw.CRF(WORD, solver="adagrad", epochs=2, checkpoint=path)
+    learner.fit(X10, Y10)
+    arrays, meta = container.read(path)
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    change(arrays)
+    container.write(path, arrays, meta)
+    with pytest.raises(ValueError, match="to go on from; remove it"):
+        clone(learner).set_params(epochs=3).fit(X10, Y10)
+
+
+@pytest.mark.parametrize("option", [{"start_on": 0.5}, {"max_iterations": 3}])
+def test_options_of_the_other_solver(option):
+    with pytest.raises(ValueError, match="is for solver='lbfgs'"):
+        tw.CRF(WORD, solver="adagrad", **option).fit(X10, Y10)

@@ -884,3 +884,19 @@ def test_the_reference_sums_what_it_keeps(form):
                 assert some.log_z == pytest.approx(truth.log_z, abs=1e-9)
                 np.testing.assert_allclose(some.nodes, truth.nodes, rtol=0, atol=1e-9)
                 np.testing.assert_allclose(some.edges, truth.edges, rtol=0, atol=1e-9)
+
+
+def test_edges_of_huge_scores_are_finite():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        scale = 10.0 ** rng.integers(15, 280)
+        nodes, edges = scale * rng.normal(size=(12, 5)), scale * rng.normal(size=(5, 5))
+        found = tw.marginals(nodes, edges, with_edges=True)
+        assert np.isfinite(found.edges).all()
+        np.testing.assert_allclose(found.edges.sum(axis=(1, 2)), 1, atol=1e-9)
+
+
+def test_a_divergence_so_large_that_rounding_decides():
+    for L in (1, 2, 29, 36, 44, 100):
+        found = tw.marginals(np.zeros((3, L)), np.zeros((L, L)), tw.KeepDivergence(40.0))
+        assert found.kept.tolist() == [1, 1, 1]

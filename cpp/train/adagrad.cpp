@@ -7,6 +7,9 @@
 namespace tagwright {
 namespace {
 
+// A gradient far below 1e-5 is no reason for a whole step.
+constexpr double kLeast = 1e-10;
+
 // How often the features (or sets) of a batch occur in it.
 class Occurrences {
  public:
@@ -48,14 +51,15 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
     strand.counts[q] = 0;
     if (g == 0) return;
     squares[q] += g * g;
-    weights[q] -= rate * g / std::sqrt(squares[q]);
+    weights[q] -= rate * g / std::sqrt(squares[q] + kLeast);
   };
   for (size_t begin = 0; begin < sentences.size(); begin += batch) {
     const std::span<const int32_t> some = sentences.subspan(begin, std::min(batch, sentences.size() - begin));
     prepare(weights, false, ready);
     const bool lanes = together(ready, keep);
-    if (!lanes) make_edges(ready);
-    for (const std::vector<int32_t>& group : groups(some, lanes ? kLanes : 1)) {
+    const std::vector<std::vector<int32_t>> work = groups(some, lanes ? kLanes : 1);
+    make_edges(work, ready);
+    for (const std::vector<int32_t>& group : work) {
       double log_z[kLanes];
       seen.kept += sum(ready, keep, group, lanes, strand, log_z);
       for (size_t lane = 0; lane < group.size(); ++lane) seen.log_z += log_z[lane];

@@ -22,8 +22,6 @@ std::vector<int32_t> by_length(std::span<const int32_t> sentences, auto&& length
   return order;
 }
 
-constexpr size_t kNowhere = static_cast<size_t>(-1);
-
 // Where a label is among some, or kNowhere.
 size_t place(std::span<const int32_t> labels, int32_t y) {
   const auto found = std::lower_bound(labels.begin(), labels.end(), y);
@@ -44,16 +42,23 @@ Crf::Crf(Encoded corpus, std::vector<int32_t> labels, CrfPairs pairs, const CrfO
   set_tokens_.assign(pairs_.set_end.size(), 0);
   for (const int32_t id : corpus_.edge.id)
     if (static_cast<size_t>(id) < set_tokens_.size()) ++set_tokens_[static_cast<size_t>(id)];
+  // A count is below 2^52 of its grains.
+  const auto grain_for = [](double most) {
+    return std::ldexp(1.0, static_cast<int>(std::ceil(std::log2(most + 1))) - 51);
+  };
   std::vector<double> mass(features, 0);
+  std::vector<bool> valued(features, false);
   for (size_t at = 0; at < corpus_.node.id.size(); ++at) {
     const size_t f = static_cast<size_t>(corpus_.node.id[at]);
+    const double value = corpus_.node.value_of(at);
     ++feature_tokens_[f];
-    mass[f] += std::fabs(static_cast<double>(corpus_.node.value_of(at)));
+    mass[f] += std::fabs(value);
+    valued[f] = valued[f] || value != 1;
   }
-  // No count is above this; 2^52 grains are.
-  double most = static_cast<double>(corpus_.node.end.size()) + 1;
-  for (const double m : mass) most = std::max(most, m);
-  grain_ = std::ldexp(1.0, static_cast<int>(std::ceil(std::log2(most))) - 51);
+  double most = static_cast<double>(corpus_.node.end.size());
+  for (const double times : feature_tokens_) most = std::max(most, times);
+  grain_ = grain_for(most);
+  for (size_t f = 0; f < features; ++f) feature_grain_.push_back(valued[f] ? grain_for(mass[f]) : grain_);
 
   shape_.L = L;
   shape_.dense = options_.dense_edges;
@@ -88,7 +93,7 @@ size_t Crf::edge_of(int32_t i, int32_t j) const {
   const auto begin = pairs_.current.begin() + (first - pairs_.previous.begin());
   const auto end = pairs_.current.begin() + (last - pairs_.previous.begin());
   const auto found = std::lower_bound(begin, end, j);
-  return found == end || *found != j ? kAbsent : static_cast<size_t>(found - pairs_.current.begin());
+  return found == end || *found != j ? kNowhere : static_cast<size_t>(found - pairs_.current.begin());
 }
 
 // Edges that have no weight score 0.
@@ -135,14 +140,16 @@ void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) con
     return;
   }
   to.rest = rest;
-  to.mild = std::exp(least - most) > 2 * kFewDigits * rest;
+  to.mild = !to.forbids && std::exp(least - most) > 2 * kFewDigits * rest;
   kernels().exp_d(edge, most, n, to.side[0].factor.data());
   for (size_t q = 0; q < n; ++q) to.side[1].factor[q] = to.side[0].factor[column_order_[q]];
   for (Factors::Side& side : to.side)
     for (size_t q = 0; q < n; ++q) side.more[q] = side.factor[q] - rest;
 }
 
-void Crf::make_edges(Ready& ready) const {
+// Where single sentences are summed.
+void Crf::make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const {
+  if (std::none_of(work.begin(), work.end(), [](const auto& group) { return group.size() == 1; })) return;
   const double* edge = ready.weights.data() + pairs_.nodes();
   ready.edges = Edges::sparse(options_.L, 0.0, pairs_.previous, pairs_.current, {edge, pairs_.edges()});
   if (pairs_.set_end.empty()) return;
@@ -164,7 +171,7 @@ bool Crf::together(const Ready& ready, const Keep& keep) const {
          !ready.factors.forbids;
 }
 
-// Sentences of like length beside each other; of empty ones none.
+// Sentences of like length beside each other, very long ones alone; of empty ones none.
 std::vector<std::vector<int32_t>> Crf::groups(std::span<const int32_t> sentences, size_t lanes) const {
   const std::vector<int32_t> order = by_length(sentences, [&](size_t s) { return length(s); });
   std::vector<std::vector<int32_t>> made;
@@ -210,8 +217,9 @@ void Crf::take(const Ready& ready, size_t token, const double* p, Strand& strand
     const size_t first = node_begin(f), n = pairs_.node_end[f] - first;
     double* count = strand.counts.data() + first;
     const uint16_t* label = pairs_.node_label.data() + first;
-    if (value != 1) {
-      for (size_t q = 0; q < n; ++q) count[q] += to_grain(p[label[q]] * value, grain_);
+    const double grain = feature_grain_[f];
+    if (value != 1 || grain != grain_) {
+      for (size_t q = 0; q < n; ++q) count[q] += to_grain(p[label[q]] * value, grain);
     } else if (n == L) {
       kernels().add_scaled_dd(p, 1, L, count);
     } else if (whole_[f] >= 0 && !ready.whole.empty()) {
@@ -233,20 +241,20 @@ void Crf::take_kept(const Ready& ready, size_t token, std::span<const int32_t> l
   } else {
     for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
       const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-      const double value = corpus_.node.value_of(at);
+      const double value = corpus_.node.value_of(at), grain = feature_grain_[f];
       const size_t first = node_begin(f), n = pairs_.node_end[f] - first;
       double* count = strand.counts.data() + first;
       const uint16_t *label = pairs_.node_label.data() + first, *from = label;
       const bool whole = whole_[f] >= 0 && !ready.whole.empty();
       if (whole || n == L) {
         if (whole) count = strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * L;
-        for (const int32_t y : labels) count[y] += to_grain(dense[y] * value, grain_);
+        for (const int32_t y : labels) count[y] += to_grain(dense[y] * value, grain);
       } else if (n < 8 * labels.size()) {
-        for (size_t q = 0; q < n; ++q) count[q] += to_grain(dense[label[q]] * value, grain_);
+        for (size_t q = 0; q < n; ++q) count[q] += to_grain(dense[label[q]] * value, grain);
       } else {
         for (const int32_t y : labels) {
           from = std::lower_bound(from, label + n, static_cast<uint16_t>(y));
-          if (from != label + n && *from == y) count[from - label] += to_grain(dense[y] * value, grain_);
+          if (from != label + n && *from == y) count[from - label] += to_grain(dense[y] * value, grain);
         }
       }
     }
@@ -292,6 +300,7 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
     kept += sums.columns[t].labels.size();
     take_kept(ready, first + t, sums.columns[t].labels, sums.columns[t].node, strand);
     if (t + 1 == T) break;
+    if (sums.logs) sums.step(lattice, t, strand.step);
     if (pairs_.edges()) take_edges(ready, lattice, sums, t, strand);
     if (sets) take_set_edges(lattice, sums, t, strand);
   }
@@ -306,19 +315,27 @@ void Crf::take_edges(const Ready& ready, const Lattice& lattice, const Sums& sum
     for (size_t p = 0; p < left.labels.size(); ++p) {
       for (size_t q = 0; q < right.labels.size(); ++q) {
         const size_t entry = edge_of(left.labels[p], right.labels[q]);
-        if (entry != kAbsent) count[entry] += to_grain(sums.edge(lattice, t, p, q), grain_);
+        if (entry != kNowhere) count[entry] += to_grain(strand.step[p * right.labels.size() + q], grain_);
       }
     }
     return;
   }
-  // Where corrections change an edge, what is counted below for its shared factor is taken back.
+  // Where corrections change an edge, what is counted below for its shared factor does not hold.
+  strand.patched.clear();
   for (const Override& e : lattice.patch(t).by_row) {
     const size_t p = place(left.labels, e.i), q = place(right.labels, e.j), entry = edge_of(e.i, e.j);
-    if (p == kNowhere || q == kNowhere || entry == kAbsent) continue;
-    const double shared = factors.at(static_cast<size_t>(e.i), static_cast<size_t>(e.j));
-    count[entry] +=
-        to_grain(sums.edge(lattice, t, p, q), grain_) - to_grain(left.from[p] * shared * right.to[q], grain_);
+    if (p == kNowhere || q == kNowhere || entry == kNowhere) continue;
+    double* const at =
+        factors.dense ? strand.matrix.data() + static_cast<size_t>(e.i) * factors.stride + e.j : count + entry;
+    strand.patched.emplace_back(at, *at + to_grain(sums.edge(lattice, t, p, q), grain_));
   }
+  count_shared(ready, left, right, strand);
+  for (const auto& [at, value] : strand.patched) *at = value;
+}
+
+void Crf::count_shared(const Ready& ready, const Sums::Column& left, const Sums::Column& right, Strand& strand) const {
+  const Factors& factors = ready.factors;
+  double* count = strand.counts.data() + pairs_.nodes();
   if (factors.dense) {
     for (size_t p = 0; p < left.labels.size(); ++p) {
       const size_t row = static_cast<size_t>(left.labels[p]) * factors.stride;
@@ -352,7 +369,9 @@ void Crf::take_set_edges(const Lattice& lattice, const Sums& sums, size_t t, Str
     for (size_t e = s ? pairs_.set_end[s - 1] : 0; e < pairs_.set_end[s]; ++e) {
       const size_t p = place(left.labels, Corrections::previous(pairs_.set_pair[e]));
       const size_t q = place(right.labels, Corrections::current(pairs_.set_pair[e]));
-      if (p != kNowhere && q != kNowhere) count[e] += to_grain(sums.edge(lattice, t, p, q), grain_);
+      if (p == kNowhere || q == kNowhere) continue;
+      const double probability = sums.logs ? strand.step[p * right.labels.size() + q] : sums.edge(lattice, t, p, q);
+      count[e] += to_grain(probability, grain_);
     }
   }
 }
@@ -382,7 +401,7 @@ void Crf::start(Strand& strand, const Ready& ready) const {
 
 size_t Crf::sum(const Ready& ready, const Keep& keep, std::span<const int32_t> group, bool lanes, Strand& strand,
                 double* log_z) const {
-  if (!lanes) return sum_one(ready, keep, static_cast<size_t>(group[0]), strand, log_z);
+  if (!lanes || group.size() == 1) return sum_one(ready, keep, static_cast<size_t>(group[0]), strand, log_z);
   sum_group(ready, group, strand, log_z);
   size_t kept = 0;
   for (const int32_t s : group) kept += length(static_cast<size_t>(s)) * options_.L;
@@ -394,8 +413,8 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
   Ready ready;
   prepare(weights, true, ready);
   const bool lanes = together(ready, keep);
-  if (!lanes) make_edges(ready);
   const std::vector<std::vector<int32_t>> work = groups(sentences, lanes ? kLanes : 1);
+  make_edges(work, ready);
   std::vector<Strand> strands(std::max<size_t>(1, std::min(threads, work.size())));
   std::vector<double> log_z(corpus_.sentences(), 0.0);
   std::vector<size_t> kept(strands.size(), 0);

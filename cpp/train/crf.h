@@ -8,6 +8,7 @@
 // and depend neither on the number of threads nor on who does what.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "forward_backward.h"
 
 namespace tagwright {
+
+inline constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 // Which weights there are.
 struct CrfPairs {
@@ -64,7 +67,8 @@ class Crf {
                std::span<const int32_t> sentences, size_t batch, double rate, double l2) const;
 
   const CrfPairs& pairs() const { return pairs_; }
-  const CrfOptions& options() const { return options_; }
+  bool labelled() const { return !labels_.empty() || corpus_.node.end.empty(); }
+  bool closed() const { return options_.closed; }
   size_t sentences() const { return corpus_.sentences(); }
 
  private:
@@ -74,6 +78,8 @@ class Crf {
     std::vector<double> whole_counts;  // as whole_ is
     std::vector<double> matrix;        // of edge counts
     std::vector<double> left, right;   // [y], 0 between uses
+    std::vector<double> step;          // edge probabilities, where they are reckoned with logarithms
+    std::vector<std::pair<double*, double>> patched;
     std::vector<std::vector<int32_t>> on;
     Arena arena;
   };
@@ -87,7 +93,7 @@ class Crf {
 
   void start(Strand& strand, const Ready& ready) const;
   void prepare(std::span<const double> weights, bool whole, Ready& ready) const;
-  void make_edges(Ready& ready) const;
+  void make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const;
   bool together(const Ready& ready, const Keep& keep) const;
   std::vector<std::vector<int32_t>> groups(std::span<const int32_t> sentences, size_t lanes) const;
   // A group of sentences; how many labels were kept comes back. log_z: [sentence of the group], filled.
@@ -100,14 +106,14 @@ class Crf {
   void take_kept(const Ready& ready, size_t token, std::span<const int32_t> labels, const double* p,
                  Strand& strand) const;
   void take_edges(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const;
+  void count_shared(const Ready& ready, const Sums::Column& left, const Sums::Column& right, Strand& strand) const;
   void take_set_edges(const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const;
   void fold(Strand& strand) const;
   // Calls take(weight, times) for all that the right labels of a sentence count.
   void each_observed(size_t sentence, const std::function<void(size_t, double)>& take) const;
   size_t length(size_t s) const { return corpus_.sentence_end[s] - corpus_.first_token(s); }
   size_t node_begin(size_t f) const { return f ? pairs_.node_end[f - 1] : 0; }
-  size_t edge_of(int32_t i, int32_t j) const;  // which weight, or kAbsent
-  static constexpr size_t kAbsent = static_cast<size_t>(-1);
+  size_t edge_of(int32_t i, int32_t j) const;  // which weight, or kNowhere
 
   CrfOptions options_;
   Encoded corpus_;
@@ -117,9 +123,10 @@ class Crf {
   size_t whole_rows_ = 0;
   std::vector<double> feature_tokens_;  // [feature]: on how many tokens
   std::vector<double> set_tokens_;
-  Factors shape_;                     // of the edges: begin and index
-  std::vector<size_t> column_order_;  // [entry by column]: which entry by row
-  double grain_ = 0;
+  Factors shape_;                      // of the edges: begin and index
+  std::vector<size_t> column_order_;   // [entry by column]: which entry by row
+  double grain_ = 0;                   // of probabilities
+  std::vector<double> feature_grain_;  // [feature]: of its counts; another one where it has values
 };
 
 }  // namespace tagwright

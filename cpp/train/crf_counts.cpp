@@ -90,7 +90,7 @@ void Crf::each_observed(size_t s, const std::function<void(size_t, double)>& tak
            corpus_.node.value_of(at));
     }
     if (t == 0) continue;
-    if (const size_t entry = edge_of(labels_[token - 1], labels_[token]); entry != kAbsent)
+    if (const size_t entry = edge_of(labels_[token - 1], labels_[token]); entry != kNowhere)
       take(pairs_.nodes() + entry, 1);
     for (size_t at = corpus_.edge.begin(token); at < corpus_.edge.end[token]; ++at) {
       const size_t set = static_cast<size_t>(corpus_.edge.id[at]);

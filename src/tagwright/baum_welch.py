@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.container import Arrays
 from tagwright.keep import KeepArguments
-from tagwright.learner import Sentences
+from tagwright.learner import MOST_LABELS, Sentences
 from tagwright.model import Model
 from tagwright.training import names_of, rows_of
 
@@ -305,8 +305,8 @@ class BaumWelch:
 def label_names(labels: object) -> list[str]:
     """Give the names that are meant by a number of labels, or by names."""
     if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
-        if labels < 1:
-            raise ValueError(f"labels must be at least 1, not {labels}")
+        if not 1 <= labels <= MOST_LABELS:
+            raise ValueError(f"labels must be at least 1 and at most {MOST_LABELS:,}, not {labels}")
         return [f"L{n}" for n in range(int(labels))]
     if not isinstance(labels, Sequence) or isinstance(labels, str):
         raise ValueError(f"labels must be a number or a list of names, not {labels!r}")

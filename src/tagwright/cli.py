@@ -148,6 +148,8 @@ def main(context: click.Context) -> None:
 @click.option("--l1", type=click.FloatRange(0), default=0.0, show_default=True, help="CRF: absolute penalty.")
 @click.option("--keep", callback=_known_keep, help="CRF: sparse sums: auto, divergence:0.005:10, size:20, ratio:1e-3.")
 @click.option("--solver", type=click.Choice(["lbfgs", "adagrad"]), default="lbfgs", show_default=True, help="CRF.")
+@click.option("--rate", type=click.FloatRange(0), default=0.5, show_default=True, help="CRF: step size of AdaGrad.")
+@click.option("--batch", type=AT_LEAST_ONE, default=8, show_default=True, help="CRF: sentences a step of AdaGrad.")
 @click.option("--max-iterations", type=AT_LEAST_ONE, help="CRF: of L-BFGS; without it, until it has converged.")
 @click.option("--tolerance", type=click.FloatRange(0), default=1e-5, show_default=True, help="CRF: of L-BFGS.")
 @click.option("--start-on", type=click.FloatRange(0, 1, min_open=True), help="CRF: fit this share first.")
@@ -211,8 +213,9 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     if history and "error" in history[-1]:
         rows.append(["training error", f"{history[-1]['error']:.2%}"])
     if history and "objective" in history[-1]:
-        rows.append(["epochs" if getattr(learner, "solver", "") == "adagrad" else "iterations", f"{len(history):,}"])
-        rows.append(["objective", f"{history[-1]['objective']:,.1f}"])
+        called = "epochs" if learner.solver == "adagrad" else "iterations"
+        rows.append([called, f"{made.facts[f'{called}_done']:,}"])
+        rows.append(["objective", f"{learner.objective_:,.1f}"])
     if dev:
         rows.append(["dev accuracy", f"{learner.score(*dev):.2%}"])
     click.echo(table([model, ""], rows))
@@ -228,10 +231,13 @@ def _learner(options: dict[str, Any], context: click.Context) -> Any:
         lists[name] = path
     learner = _LEARNERS[kind]()
     known = learner().get_params()
+    solver = options["solver"] if kind == "crf" else None
     for name in options:
         given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
         if given and name not in known:
             raise click.ClickException(f"--{name.replace('_', '-')} is not for --learner {kind}")
+        if given and solver and name in _NOT_FOR[solver]:
+            raise click.ClickException(f"--{name.replace('_', '-')} is not for --solver {solver}")
     if lists and "lists" not in known:
         raise click.ClickException(f"--list is not for --learner {kind}")
     options |= {"lists": lists, "warm_start": options["warm_start"] or False}
@@ -256,6 +262,7 @@ def _hmm() -> Any:
     return HMM
 
 
+_NOT_FOR = {"lbfgs": ("epochs", "rate", "batch"), "adagrad": ("l1", "max_iterations", "tolerance", "start_on")}
 _LEARNERS = {"perceptron": _perceptron, "crf": _crf, "hmm": _hmm}
 
 

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from tagwright import _core
+from tagwright.container import Arrays
 from tagwright.decoder import Decoder, at_least_one, plan
 from tagwright.features import Features
 from tagwright.keep import Keep, KeepDivergence, keep_arguments
@@ -61,7 +62,8 @@ class CRF(Learner):
         epochs: passes over the corpus by AdaGrad.
         rate: AdaGrad's step size.
         batch: sentences a step of AdaGrad.
-        start_on: a share of the sentences that L-BFGS is fitted to first, such as 0.1 (Pal et al. 2006, 4.2).
+        start_on: a share of the sentences that L-BFGS is fitted to first, such as 0.1 (Pal et al. 2006, 4.2); up to
+            max_iterations of its own.
         all_pairs: whether every label has a weight for every feature, and every pair of labels one. By default only
             those that the corpus has.
         min_count: features on fewer tokens than this are left out.
@@ -140,7 +142,8 @@ class CRF(Learner):
     def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> CRF:
         """Train on sentences X with labels y; dev, a pair like them, is measured now and then.
 
-        Ctrl-C ends training with the weights so far, and a warning.
+        Ctrl-C ends training with the weights so far, and a warning; before the first iteration over the whole corpus
+        (or epoch) is done, there is nothing to return.
         """
         self._check(X, y, dev)
         run = _Run(self, X, y, dev)
@@ -173,19 +176,20 @@ class CRF(Learner):
                 raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
         if self.solver not in ("lbfgs", "adagrad"):
             raise ValueError(f"solver must be 'lbfgs' or 'adagrad', not {self.solver!r}")
-        if self.solver == "adagrad" and self.l1 > 0:
-            raise ValueError("l1 is for solver='lbfgs'")
-        if self.keep == "auto":
-            if self.solver == "adagrad":
-                raise ValueError("keep='auto' is for solver='lbfgs', which has line searches that can fail")
-        elif self.keep is not None and not isinstance(self.keep, Keep):
+        if self.solver == "adagrad":
+            for name, nothing in (("l1", 0), ("start_on", None), ("max_iterations", None)):
+                if getattr(self, name) != nothing:
+                    raise ValueError(f"{name} is for solver='lbfgs'")
+        if self.keep == "auto" and self.solver == "adagrad":
+            raise ValueError("keep='auto' is for solver='lbfgs', which has line searches that can fail")
+        if self.keep not in (None, "auto") and not isinstance(self.keep, Keep):
             raise ValueError(
                 f"keep must be None, 'auto', KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {self.keep!r}"
             )
-        if self.start_on is not None:
-            number = isinstance(self.start_on, int | float | np.number) and not isinstance(self.start_on, bool)
-            if not number or not 0 < self.start_on <= 1:
-                raise ValueError(f"start_on must be a share above 0 and at most 1, not {self.start_on!r}")
+        start = 1 if self.start_on is None else self.start_on
+        number = isinstance(start, int | float | np.number) and not isinstance(start, bool)
+        if not number or not 0 < start <= 1:
+            raise ValueError(f"start_on must be a share above 0 and at most 1, not {start!r}")
         plan(self.decoder)
 
 
@@ -212,7 +216,7 @@ class _Run(Training):
         )
         self.everyone = np.arange(self.sentences, dtype=np.int32)
         self.weights: Floats = np.zeros(self.trainer.size)
-        self.last = self.weights  # those that the history ends with
+        self.last = self.weights.copy()  # those that the history ends with
         self.squares: Floats = np.zeros(0)
         if learner.solver == "adagrad":
             self.squares = np.zeros(self.trainer.size)
@@ -221,8 +225,19 @@ class _Run(Training):
         most = learner.epochs if learner.solver == "adagrad" else learner.max_iterations or _MOST_STEPS
         if found := self.read(most, self.called, "epochs" if learner.solver == "adagrad" else "max_iterations"):
             arrays, _ = found
-            self.weights = self.last = np.array(arrays["state.weights"])
-            self.squares = np.array(arrays["state.squares"])
+            self._restore(arrays)
+
+    def _restore(self, arrays: Arrays) -> None:
+        """Take over the state of a checkpoint, which may have been made by anyone."""
+        for name in ("weights", "squares"):
+            mine, its = getattr(self, name), arrays.get(f"state.{name}")
+            right = its is not None and its.dtype == mine.dtype and its.shape == mine.shape
+            if its is None or not right or not np.isfinite(its).all() or (name == "squares" and (its < 0).any()):
+                raise ValueError(f"{os.fspath(self.learner.checkpoint or '')}: no {name} to go on from; remove it")
+            setattr(self, name, np.array(its))
+        if not 1 <= self.finished_after <= len(self.history):
+            raise ValueError(f"{os.fspath(self.learner.checkpoint or '')}: a history that does not fit; remove it")
+        self.last = self.weights.copy()
 
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""

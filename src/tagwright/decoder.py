@@ -83,6 +83,8 @@ class Beam(Decoder):
         """Check the options."""
         at_least_one("Beam(width=...)", self.width)
         keep_arguments(self.keep)
+        if self.keep is not None and self.width != Beam.width:
+            raise ValueError("Beam: give a width or a rule, not both")
 
 
 @dataclass(frozen=True)

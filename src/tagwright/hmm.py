@@ -21,7 +21,7 @@ from tagwright.container import Arrays
 from tagwright.decoder import Decoder, at_least_one
 from tagwright.features import Features
 from tagwright.keep import Keep, keep_arguments
-from tagwright.learner import Labels, Learner, Sentences, check, numbers, rank
+from tagwright.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
 from tagwright.model import Model
 from tagwright.training import names_of
 
@@ -54,7 +54,7 @@ class HMM(Learner):
         rare: words met at most this often teach suffixes.
         column: where in a token's row the word is.
         decoder: finds the best labelling.
-        threads: for tagging.
+        threads: for tagging and for `fit_unlabelled`.
 
     Differs from TnT in that it has bigrams, not trigrams, and in leaving out of a suffix's row the labels that are
     10,000 times less likely than its best.
@@ -135,10 +135,8 @@ class HMM(Learner):
         rule = keep_arguments(keep)
         at_least_one("iterations", iterations)
         at_least_one("threads", self.threads)
-        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
-            raise ValueError(f"tolerance must be a number of at least 0, not {tolerance!r}")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
+        check_not_negative("tolerance", tolerance)
+        check_seed(seed)
         run = self._start(X, old, len(names), seed)
         self.history_: list[dict[str, float]] = []
         hidden = None if progress is None else not progress
@@ -178,6 +176,8 @@ class HMM(Learner):
             raise ValueError(f"the model is no HMM (learner: {old.facts.get('learner')!r})")
         if "backoff" not in old.facts:
             raise ValueError("the model was made by an older tagwright, which did not note b; fit it again")
+        if not _can_go_on(old):
+            raise ValueError("the model's facts are not those of an HMM; get or train it again")
         return old.labels
 
     def _start(self, X: Sentences, old: Model | None, L: int, seed: int) -> BaumWelch:
@@ -354,6 +354,18 @@ def _suffixes_of(model: Model) -> dict[str, Row]:
             rows[name] = {j: score - backoff[j] for j, score in zip(label, weight, strict=True)}
         begin = end
     return rows
+
+
+def _can_go_on(model: Model) -> bool:
+    """Whether what is said about a model, perhaps by a stranger, can be true of an HMM."""
+    try:
+        share, border = (float(model.facts["backoff"][name]) for name in ("share", "border"))
+        column = model.facts["options"]["column"]
+    except (KeyError, TypeError, ValueError):
+        return False
+    there = {"start", "stop"} <= model.arrays.keys() and bool(model.facts.get("first_only"))
+    whole = isinstance(column, int) and not isinstance(column, bool) and column >= 0
+    return there and whole and 0 < share < 1 and -1e4 < border <= 0
 
 
 def _settled(history: list[dict[str, float]], tolerance: float) -> bool:

@@ -41,7 +41,7 @@ class KeepDivergence(Keep):
 
     def __str__(self) -> str:
         """As the command line writes it."""
-        return f"divergence:{self.epsilon:g}:{self.at_least}"
+        return f"divergence:{float(self.epsilon)!r}:{self.at_least}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class KeepRatio(Keep):
 
     def __str__(self) -> str:
         """As the command line writes it."""
-        return f"ratio:{self.r:g}"
+        return f"ratio:{float(self.r)!r}"
 
 
 def parse_keep(text: str) -> Keep:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.container import Arrays
 from tagwright.features import Features
-from tagwright.learner import Labels, Learner, Sentences, check, numbers, rank
+from tagwright.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
 from tagwright.model import Model, core_templates, core_text, load, opened
 
 __all__ = ["Training"]
@@ -184,17 +184,13 @@ def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentenc
         if not isinstance(dev, tuple | list) or len(dev) != 2:
             raise ValueError("dev must be a pair: (X_dev, y_dev)")
         check(*dev)
-    seed = getattr(learner, "seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
+    check_seed(getattr(learner, "seed", 0))
 
 
 def not_negative(learner: Learner, *names: str) -> None:
     """Complain about parameters that must be numbers of at least 0."""
     for name in names:
-        value = getattr(learner, name)
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-            raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
+        check_not_negative(name, getattr(learner, name))
 
 
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:
