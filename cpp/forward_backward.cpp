@@ -249,7 +249,7 @@ double* gather(Labels labels, const double* values, Arena& arena) {
 }
 
 template <class Way>
-Sums passes(const Lattice& lattice, Way& way, const Keep& keep, const int32_t* also, Arena& arena) {
+Sums passes(const Lattice& lattice, Way& way, const Keep& keep, const int32_t* also, Arena& arena, size_t most) {
   const size_t T = lattice.T, L = lattice.L, stride = (L + 7) / 8 * 8;
   constexpr size_t kForward = 0, kBackward = 1;
   const bool all = keep.all();
@@ -292,6 +292,9 @@ Sums passes(const Lattice& lattice, Way& way, const Keep& keep, const int32_t* a
     log_z += sum + lowered[t] + (t ? way.shift(t - 1) : 0);
     if (t + 1 == T) break;
     kept = choose(t, column);
+    sums.wide = kept.size() > most;
+    if (sums.wide) return sums;
+    most -= kept.size();
     sent = at(kept, column);
   }
 
@@ -372,12 +375,12 @@ void Sums::step(const Lattice& lattice, size_t t, std::vector<double>& out) cons
 }
 
 Sums forward_backward(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
-                      Arena& arena) {
+                      Arena& arena, size_t most) {
   Scaled scaled(lattice, factors, arena);
-  Sums sums = passes(lattice, scaled, keep, also, arena);
-  if (!scaled.trouble() && sums.log_z != kNever) return sums;
+  Sums sums = passes(lattice, scaled, keep, also, arena, most);
+  if (sums.wide || (!scaled.trouble() && sums.log_z != kNever)) return sums;
   Logs logs(lattice, arena);
-  return passes(lattice, logs, keep, also, arena);
+  return passes(lattice, logs, keep, also, arena, most);
 }
 
 }  // namespace tagwright

@@ -27,6 +27,7 @@ struct Sums {
   double log_z = kNever;  // kNever: no path
   std::vector<Column> columns;
   bool logs = false;  // whether `from` and `to` are logarithms
+  bool wide = false;  // whether more labels were to be kept than allowed; then there is nothing else
 
   // The probability of the edge from labels[p] of column t to labels[q] of column t + 1: from * exp(e - shift) * to.
   // Not where there are logarithms.
@@ -36,9 +37,9 @@ struct Sums {
 };
 
 // factors: of the lattice's edges; nullptr where there is one matrix a step. also: [t], labels that are kept whatever
-// the rule says, or nullptr.
+// the rule says, or nullptr. most: labels that the columns may keep together on the way forward.
 Sums forward_backward(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
-                      Arena& arena);
+                      Arena& arena, size_t most = SIZE_MAX);
 
 // Exact sums of up to kLanes sentences side by side: edges are read once for all of them, and everything is done on
 // whole cache lines. The edges are shared, without corrections, all finite and close.

@@ -567,7 +567,7 @@ def ready_made(tmp_path_factory):
         (["train", "corpus.txt"], "Missing argument 'MODEL'"),
         (["eval"], "Missing argument 'GOLD'"),
         (["train", "corpus.txt", "m", "--epochs", "0"], "'--epochs': 0 is not in the range"),
-        (["train", "corpus.txt", "m", "--learner", "crf"], "'crf' is not one of"),
+        (["train", "corpus.txt", "m", "--learner", "svm"], "'svm' is not one of"),
         (["train", "corpus.txt", "m", "--margin", "-1"], "--margin"),
         (["train", "corpus.txt", "m", "--min-weight", "-1"], "--min-weight"),
         (["train", "corpus.txt", "m", "--margin", "much"], "'much' is not a valid float"),

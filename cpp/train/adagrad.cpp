@@ -59,11 +59,21 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
     const bool lanes = together(ready, keep);
     const std::vector<std::vector<int32_t>> work = groups(some, lanes ? kLanes : 1);
     make_edges(work, ready);
-    for (const std::vector<int32_t>& group : work) {
-      double log_z[kLanes];
-      seen.kept += sum(ready, keep, group, lanes, strand, log_z);
-      for (size_t lane = 0; lane < group.size(); ++lane) seen.log_z += log_z[lane];
-    }
+    std::vector<int32_t> wide;
+    const auto sum_all = [&](const std::vector<std::vector<int32_t>>& all, const Keep& rule, bool together) {
+      for (const std::vector<int32_t>& group : all) {
+        double log_z[kLanes];
+        const size_t kept = sum(ready, rule, group, together, strand, log_z);
+        if (kept == kNowhere) {
+          wide.push_back(group[0]);
+          continue;
+        }
+        seen.kept += kept;
+        for (size_t lane = 0; lane < group.size(); ++lane) seen.log_z += log_z[lane];
+      }
+    };
+    sum_all(work, keep, lanes);
+    sum_all(groups(wide, kLanes), {}, true);
     fold(strand);
     for (const int32_t s : some) {
       each_observed(static_cast<size_t>(s), [&](size_t q, double times) {

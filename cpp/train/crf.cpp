@@ -165,6 +165,13 @@ void Crf::make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready
                                {edge + pairs_.edges(), pairs_.set_pair.size()});
 }
 
+// How many labels a sentence may keep for sparse sums to be worth it: a quarter.
+size_t Crf::most_kept(const Ready& ready, const Keep& keep, size_t T) const {
+  constexpr size_t kFewLabels = 64;
+  if (keep.all() || options_.L < kFewLabels || !together(ready, {})) return SIZE_MAX;
+  return T * (options_.L / 4);
+}
+
 // Whether sentences are summed side by side.
 bool Crf::together(const Ready& ready, const Keep& keep) const {
   return options_.lanes && keep.all() && pairs_.set_end.empty() && !options_.closed && ready.factors.close &&
@@ -292,7 +299,9 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
   const Lattice lattice(*ready.edges, T, {nullptr, nodes}, sets ? &strand.on : nullptr);
   // The right labels are always kept: what is learnt is to tell them from the others.
   const int32_t* right = labels_.empty() ? nullptr : labels_.data() + first;
-  const Sums sums = forward_backward(lattice, &ready.factors, keep, right, strand.arena);
+  const size_t most = most_kept(ready, keep, T);
+  const Sums sums = forward_backward(lattice, &ready.factors, keep, right, strand.arena, most);
+  if (sums.wide) return kNowhere;
   *log_z = sums.log_z;
   if (sums.log_z == kNever) throw std::invalid_argument("sentence " + std::to_string(s) + " has no path");
   size_t kept = 0;
@@ -418,16 +427,27 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
   std::vector<Strand> strands(std::max<size_t>(1, std::min(threads, work.size())));
   std::vector<double> log_z(corpus_.sentences(), 0.0);
   std::vector<size_t> kept(strands.size(), 0);
-  std::atomic<size_t> next{0};
-  in_parallel(strands.size(), strands.size(), [&](size_t n) {
-    start(strands[n], ready);
-    for (size_t g = next++; g < work.size(); g = next++) {
-      double own[kLanes];
-      kept[n] += sum(ready, keep, work[g], lanes, strands[n], own);
-      for (size_t lane = 0; lane < work[g].size(); ++lane) log_z[static_cast<size_t>(work[g][lane])] = own[lane];
-    }
-    fold(strands[n]);
-  });
+  std::vector<char> wide(corpus_.sentences(), false);
+  for (Strand& strand : strands) start(strand, ready);
+  const auto sum_all = [&](const std::vector<std::vector<int32_t>>& all, const Keep& rule, bool together) {
+    std::atomic<size_t> next{0};
+    in_parallel(strands.size(), strands.size(), [&](size_t n) {
+      for (size_t g = next++; g < all.size(); g = next++) {
+        double own[kLanes];
+        const size_t many = sum(ready, rule, all[g], together, strands[n], own);
+        kept[n] += many == kNowhere ? 0 : many;
+        wide[static_cast<size_t>(all[g][0])] = many == kNowhere;
+        for (size_t lane = 0; lane < all[g].size() && many != kNowhere; ++lane)
+          log_z[static_cast<size_t>(all[g][lane])] = own[lane];
+      }
+    });
+  };
+  sum_all(work, keep, lanes);
+  std::vector<int32_t> again;
+  for (const int32_t s : sentences)
+    if (wide[static_cast<size_t>(s)]) again.push_back(s);
+  sum_all(groups(again, kLanes), {}, true);
+  for (Strand& strand : strands) fold(strand);
   std::fill(counts, counts + pairs_.size(), 0.0);
   for (const Strand& strand : strands) kernels().add_scaled_dd(strand.counts.data(), 1, pairs_.size(), counts);
   Seen seen;

@@ -40,8 +40,10 @@ CrfPairs pairs_of(const Encoded& corpus, std::span<const int32_t> labels, size_t
 struct CrfOptions {
   size_t L = 0;
   bool dense_edges = false;  // sums over the whole matrix, not over default + exceptions
-  bool lanes = true;         // exact sums take several sentences side by side
-  bool closed = false;       // a token's first feature says which labels it may have; others add to these
+  // Exact sums take several sentences side by side. A sentence of which a rule keeps more than a quarter of the labels
+  // is summed so, too, which is faster.
+  bool lanes = true;
+  bool closed = false;  // a token's first feature says which labels it may have; others add to these
 };
 
 class Crf {
@@ -96,9 +98,11 @@ class Crf {
   void make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const;
   bool together(const Ready& ready, const Keep& keep) const;
   std::vector<std::vector<int32_t>> groups(std::span<const int32_t> sentences, size_t lanes) const;
-  // A group of sentences; how many labels were kept comes back. log_z: [sentence of the group], filled.
+  // A group of sentences; how many labels were kept comes back, or kNowhere where it is one that is better summed
+  // exactly. log_z: [sentence of the group], filled.
   size_t sum(const Ready& ready, const Keep& keep, std::span<const int32_t> group, bool lanes, Strand& strand,
              double* log_z) const;
+  size_t most_kept(const Ready& ready, const Keep& keep, size_t T) const;
   void sum_group(const Ready& ready, std::span<const int32_t> group, Strand& strand, double* log_z) const;
   size_t sum_one(const Ready& ready, const Keep& keep, size_t sentence, Strand& strand, double* log_z) const;
   void score(const Ready& ready, size_t token, double* out) const;
