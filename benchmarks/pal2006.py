@@ -355,9 +355,9 @@ def synthetic(run: Run, plots: Path | None) -> None:
 
 NOTE = """
 All begin on a tenth of the sentences, which is in the time. "s / one at a time" is against what the paper had: dense
-sums, a sentence after the other. The ratio is to keep as many labels as minimum divergence with at least 10 in the end: found on a
-sample, with the weights that one ended with. Sentences of which a rule keeps more than a quarter of 64 labels or more are
-summed exactly, and count as if all were kept."""
+sums, a sentence after the other. The ratio is to keep as many labels as minimum divergence with at least 10 in the
+end: found on a sample, with the weights that one ended with. With 64 labels or more, sentences of which a rule keeps
+more than a quarter are summed exactly, and count as if all were kept."""
 
 
 def real(
