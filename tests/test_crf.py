@@ -20,7 +20,7 @@ from sums import choose, enumerated, exact, log_sum
 
 import tagwright as tw
 from tagwright import _core, container
-from tagwright.crf import _Run
+from tagwright.crf_training import CrfTraining
 from tagwright.keep import keep_arguments
 
 X10, Y10 = ten_sentences()
@@ -167,7 +167,7 @@ class Core:
     """The sums that a learner trains with, and the place of each weight by its name."""
 
     def __init__(self, X, y, **options):
-        run = _Run(tw.CRF(**options), X, y, None)
+        run = CrfTraining(tw.CRF(**options), X, y, None)
         self.trainer, self.labels, self.size = run.trainer, run.labels, run.trainer.size
         numbered = run.trainer.trained(np.arange(1.0, self.size + 1))
         self.place = {name: int(n) - 1 for name, n in all_weights_of(run.model(numbered, 0)).items()}
@@ -815,7 +815,7 @@ def test_warm_start_with_new_labels_and_features(features):
     X = [*X10[:7], ["Kim", "sees", "the", "sea"], ["sees", "Kim"]]
     y = [*Y10[:7], ["NNP", "SEE", "DT", "NN"], ["SEE", "NNP"]]
     options = {"features": features, "l2": 0.1, "warm_start": old.model_}
-    run = _Run(tw.CRF(**options), X, y, None)
+    run = CrfTraining(tw.CRF(**options), X, y, None)
     assert set(run.labels) == set(itertools.chain(*Y10)) | {"SEE"}
     begun = all_weights_of(run.model(run.trainer.trained(run.weights), 0))
     before, met = all_weights_of(old.model_), names_met(X, y, features)
@@ -836,7 +836,7 @@ def objective_with(X, y, text, weights, l2, labels):
 
 def test_warm_start_from_a_perceptron():
     perceptron = tw.Perceptron(features=DEPENDENT, epochs=5).fit(X10, Y10).model_
-    run = _Run(tw.CRF(features=DEPENDENT, warm_start=perceptron), X10, Y10, None)
+    run = CrfTraining(tw.CRF(features=DEPENDENT, warm_start=perceptron), X10, Y10, None)
     begun = all_weights_of(run.model(run.trainer.trained(run.weights), 0))
     met = names_met(X10, Y10, DEPENDENT)
     assert begun == {name: w for name, w in all_weights_of(perceptron).items() if name in met}
@@ -1219,7 +1219,7 @@ def test_a_trainer_without_labels_has_nothing_to_observe():
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("weight", [-35.0, -50.0, -200.0, -280.0])
 def test_corrections_far_below_leave_the_other_counts_alone(weight, dense):
-    run = _Run(tw.CRF(DEPENDENT, dense_edges=dense), [["a", "b", "a"]], [["X", "X", "X"]], None)
+    run = CrfTraining(tw.CRF(DEPENDENT, dense_edges=dense), [["a", "b", "a"]], [["X", "X", "X"]], None)
     trainer, nodes = run.trainer, run.trainer.nodes
     weights, counts = np.zeros(trainer.size), np.zeros(trainer.size)
     weights[nodes + trainer.edges :] = weight
@@ -1233,7 +1233,7 @@ def test_one_feature_of_large_values_does_not_make_others_coarse():
     rng = np.random.default_rng(0)
     X = [[{"time": 1.7e9, f"w{n}": 1} for n in rng.integers(0, 3, 5)] for _ in range(200)]
     y = [[str(n) for n in rng.integers(0, 3, 5)] for _ in X]
-    run = _Run(tw.CRF(features=None), X, y, None)
+    run = CrfTraining(tw.CRF(features=None), X, y, None)
     trainer = run.trainer
     counts = np.zeros(trainer.size)
     trainer.expect(np.zeros(trainer.size), keep_arguments(None), run.everyone, 1, counts)
@@ -1244,7 +1244,7 @@ def test_one_feature_of_large_values_does_not_make_others_coarse():
 
 
 def test_weights_that_are_no_numbers_are_refused():
-    run = _Run(tw.CRF(WORD), X10, Y10, None)
+    run = CrfTraining(tw.CRF(WORD), X10, Y10, None)
     trainer = run.trainer
     for bad in (np.nan, np.inf, -np.inf):
         for at in (0, trainer.nodes):
@@ -1255,7 +1255,7 @@ def test_weights_that_are_no_numbers_are_refused():
 
 
 def test_arrays_that_are_filled_are_not_copies():
-    run = _Run(tw.CRF(WORD), X10, Y10, None)
+    run = CrfTraining(tw.CRF(WORD), X10, Y10, None)
     weights = np.zeros(run.trainer.size)
     with pytest.raises(TypeError):
         run.trainer.expect(weights, keep_arguments(None), run.everyone, 1, weights.astype(np.float32))
