@@ -23,8 +23,8 @@ __all__ = ["CRF"]
 class CRF(Learner):
     """A linear-chain conditional random field: p(labels | sentence) is proportional to exp(score).
 
-    Minimises sum over sentences of (log Z - score of the right labels) + l1 * sum |w| + l2 * sum w^2, the penalties
-    meaning what c1 and c2 mean in CRFsuite.
+    Minimises, summed over sentences, log Z less the score of the right labels, plus l1 times the absolute weights, plus
+    l2 times the squared ones; l1 and l2 mean what c1 and c2 mean in CRFsuite.
 
     Args:
         features: a preset's name, a template file, templates themselves (text or `Features`), or None for ready-made
