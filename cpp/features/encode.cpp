@@ -1,6 +1,7 @@
 #include "features/encode.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "threads.h"
 
@@ -114,6 +115,26 @@ Encoded encode(const Text& text, const Templates& templates, Names& names, size_
 void drop_rare(Encoded& corpus, Names& names, size_t min_count, size_t kept_node, size_t kept_edge) {
   drop_rare(corpus.node, names.node, min_count, kept_node);
   drop_rare(corpus.edge, names.edge, min_count, kept_edge);
+}
+
+LabelsMet labels_met(const Ids& ids, std::span<const int32_t> labels, size_t features) {
+  std::vector<size_t> end(features, 0);
+  for (const int32_t id : ids.id) ++end[static_cast<size_t>(id)];
+  std::partial_sum(end.begin(), end.end(), end.begin());
+  std::vector<size_t> next(end);
+  std::vector<uint16_t> label(ids.id.size());
+  for (size_t token = labels.size(); token-- > 0;)
+    for (size_t at = ids.begin(token); at < ids.end[token]; ++at)
+      label[--next[static_cast<size_t>(ids.id[at])]] = static_cast<uint16_t>(labels[token]);
+  LabelsMet met;
+  for (size_t f = 0; f < features; ++f) {
+    const auto begin = label.begin() + static_cast<ptrdiff_t>(next[f]);
+    const auto last = label.begin() + static_cast<ptrdiff_t>(end[f]);
+    std::sort(begin, last);
+    met.label.insert(met.label.end(), begin, std::unique(begin, last));
+    met.end.push_back(met.label.size());
+  }
+  return met;
 }
 
 Index select(const Index& from, const std::vector<bool>& chosen) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "features/index.h"
@@ -38,6 +39,13 @@ Encoded encode(const Text& text, const Templates& templates, Names& names, size_
 
 // Forgets features that occur on fewer than min_count tokens, but for the first `kept` of each kind.
 void drop_rare(Encoded& corpus, Names& names, size_t min_count, size_t kept_node, size_t kept_edge);
+
+// The labels that each feature was met with, in their order, one feature behind the other. labels: of every token.
+struct LabelsMet {
+  std::vector<size_t> end;  // [feature]
+  std::vector<uint16_t> label;
+};
+LabelsMet labels_met(const Ids& ids, std::span<const int32_t> labels, size_t features);
 
 // The features that are chosen, in their order, as a new index.
 Index select(const Index& from, const std::vector<bool>& chosen);

@@ -1,6 +1,5 @@
 // Which pairs of features and labels a corpus has, and how often.
 #include <algorithm>
-#include <numeric>
 
 #include "train/crf.h"
 
@@ -25,21 +24,9 @@ CrfPairs pairs_of(const Encoded& corpus, std::span<const int32_t> labels, size_t
       made.node_end.push_back(made.node_label.size());
     }
   } else {
-    std::vector<size_t> end(features, 0);
-    for (const int32_t id : corpus.node.id) ++end[static_cast<size_t>(id)];
-    std::partial_sum(end.begin(), end.end(), end.begin());
-    std::vector<size_t> next(end);
-    std::vector<uint16_t> label(corpus.node.id.size());
-    for (size_t token = labels.size(); token-- > 0;)
-      for (size_t at = corpus.node.begin(token); at < corpus.node.end[token]; ++at)
-        label[--next[static_cast<size_t>(corpus.node.id[at])]] = static_cast<uint16_t>(labels[token]);
-    for (size_t f = 0; f < features; ++f) {
-      const auto begin = label.begin() + static_cast<ptrdiff_t>(next[f]);
-      const auto last = label.begin() + static_cast<ptrdiff_t>(end[f]);
-      std::sort(begin, last);
-      made.node_label.insert(made.node_label.end(), begin, std::unique(begin, last));
-      made.node_end.push_back(made.node_label.size());
-    }
+    LabelsMet met = labels_met(corpus.node, labels, features);
+    made.node_end = std::move(met.end);
+    made.node_label = std::move(met.label);
   }
   std::vector<uint64_t> met;
   std::vector<std::vector<uint64_t>> set_met(sets);

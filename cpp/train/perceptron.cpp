@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "weight_rows.h"
 
@@ -72,23 +71,13 @@ Perceptron::Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_
 // Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts: those of a
 // feature beside each other, so that its row is made once.
 void Perceptron::observe() {
-  const size_t L = options_.L, features = nodes_.rows();
-  std::vector<size_t> end(features, 0);
-  for (const int32_t id : corpus_.node.id) ++end[static_cast<size_t>(id)];
-  std::partial_sum(end.begin(), end.end(), end.begin());
-  std::vector<size_t> next(end);
-  std::vector<uint16_t> label(corpus_.node.id.size());
-  for (size_t token = labels_.size(); token-- > 0;)
-    for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at)
-      label[--next[static_cast<size_t>(corpus_.node.id[at])]] = static_cast<uint16_t>(labels_[token]);
-  for (size_t f = 0; f < features; ++f) {
-    const auto begin = label.begin() + static_cast<ptrdiff_t>(next[f]);
-    const auto last = label.begin() + static_cast<ptrdiff_t>(end[f]);
-    std::sort(begin, last);
-    for (auto y = begin; y != last; ++y) {
-      if (y != begin && *y == y[-1]) continue;
-      nodes_.find_or_add(f, *y);
-      for (size_t k = 0; k < parts_.each; ++k) nodes_.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + *y]));
+  const size_t L = options_.L;
+  const LabelsMet met = labels_met(corpus_.node, labels_, nodes_.rows());
+  for (size_t f = 0, at = 0; f < met.end.size(); ++f) {
+    for (; at < met.end[f]; ++at) {
+      const uint16_t y = met.label[at];
+      nodes_.find_or_add(f, y);
+      for (size_t k = 0; k < parts_.each; ++k) nodes_.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
     }
   }
 }
