@@ -421,13 +421,28 @@ class InterruptedWriting(os.PathLike):
 
     def __fspath__(self):
         if self.path.exists():
-            signal.raise_signal(signal.SIGINT)
+            self.press()
         return str(self.path)
 
+    def press(self):
+        signal.raise_signal(signal.SIGINT)
 
-def test_ctrl_c_between_two_epochs(tmp_path):
+
+class InterruptedDestructor(InterruptedWriting):
+    """The same where Python forgets what is raised."""
+
+    def press(self):
+        class Last:
+            def __del__(self):
+                signal.raise_signal(signal.SIGINT)
+
+        Last()
+
+
+@pytest.mark.parametrize("checkpoint", [InterruptedWriting, InterruptedDestructor])
+def test_ctrl_c_between_two_epochs(tmp_path, checkpoint):
     X, y = ten_sentences()
-    learner = tw.Perceptron(epochs=50, checkpoint=InterruptedWriting(tmp_path / "c"))
+    learner = tw.Perceptron(epochs=50, checkpoint=checkpoint(tmp_path / "c"))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.warns(UserWarning, match=r"interrupted in epoch \d+; the model is that of epoch \d+"):

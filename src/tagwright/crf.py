@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from tagwright.crf_training import CrfTraining
 from tagwright.decoder import Decoder, at_least_one, plan
 from tagwright.features import Features
+from tagwright.interrupts import stops
 from tagwright.keep import Keep
 from tagwright.learner import Labels, Learner, Sentences
 from tagwright.model import Model
@@ -133,7 +134,7 @@ class CRF(Learner):
         self.history_ = run.history
         try:
             # More threads of BLAS than ours would change the last digits, and be slower.
-            with threadpool_limits(1, user_api="blas"):
+            with threadpool_limits(1, user_api="blas"), stops() as run.check_stop:
                 run.adagrad() if self.solver == "adagrad" else run.lbfgs()
         except KeyboardInterrupt:
             if not self.history_:

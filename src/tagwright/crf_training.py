@@ -185,6 +185,7 @@ class CrfTraining(Training):
                 began, loss, tokens, kept = time.perf_counter(), 0.0, 0, 0
                 # In pieces, so that Ctrl-C is heard.
                 for at in range(0, len(order), 64 * learner.batch):
+                    self.check_stop()
                     piece = order[at : at + 64 * learner.batch]
                     seen = self.trainer.adagrad(
                         self.weights, self.squares, rule, piece, learner.batch, float(learner.rate), float(learner.l2)
@@ -356,6 +357,7 @@ class _Objective:
         self.norm = self.first_norm = self.kept = 0.0
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
+        self.run.check_stop()
         learner, N = self.run.learner, self.run.trainer.size
         split = learner.l1 > 0
         w = x[:N] - x[N:] if split else x

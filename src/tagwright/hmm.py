@@ -20,6 +20,7 @@ from tagwright.baum_welch import LEAST_BACKOFF, WORD, BaumWelch, Corpus, Emissio
 from tagwright.container import Arrays
 from tagwright.decoder import Decoder, at_least_one
 from tagwright.features import Features
+from tagwright.interrupts import stops
 from tagwright.keep import Keep, keep_arguments
 from tagwright.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
 from tagwright.model import Model
@@ -141,8 +142,10 @@ class HMM(Learner):
         self.history_: list[dict[str, float]] = []
         hidden = None if progress is None else not progress
         try:
-            with tqdm(total=iterations, desc="HMM", unit="iteration", disable=hidden) as bar:
+            bar_of = tqdm(total=iterations, desc="HMM", unit="iteration", disable=hidden)
+            with bar_of as bar, stops() as check_stop:
                 for _ in range(iterations):
+                    check_stop()
                     began = time.perf_counter()
                     log_likelihood, kept = run.step(rule, self.threads)
                     seconds = time.perf_counter() - began

@@ -17,6 +17,7 @@ from tagwright import _core
 from tagwright.container import Arrays
 from tagwright.decoder import Decoder, at_least_one, plan
 from tagwright.features import Features
+from tagwright.interrupts import stops
 from tagwright.learner import Labels, Learner, Sentences, accuracy
 from tagwright.model import Model
 from tagwright.training import Training, check_training, is_best, not_negative, rows_of, stalled
@@ -114,8 +115,9 @@ class Perceptron(Learner):
         run = _Run(self, X, y)
         self.history_ = run.history
         try:
-            while len(self.history_) < self.epochs and not stalled(self.history_, self.patience):
-                self._epoch(run, dev)
+            with stops() as run.check_stop:
+                while len(self.history_) < self.epochs and not stalled(self.history_, self.patience):
+                    self._epoch(run, dev)
         except KeyboardInterrupt:
             if not run.finished:
                 raise
@@ -214,6 +216,7 @@ class _Run(Training):
         began = time.perf_counter()
         tokens = errors = 0
         for part in _pieces(order):
+            self.check_stop()
             seen, wrong, *_ = self.trainer.run(part, self.plan.core)
             tokens, errors = tokens + seen, errors + wrong
             bar.update(len(part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.container import Arrays
 from tagwright.features import Features
+from tagwright.interrupts import never
 from tagwright.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
 from tagwright.model import Model, core_templates, core_text, load, opened
 
@@ -40,6 +41,8 @@ class Training:
         self.text = core_text(X, self.features)
         self.sentences, self.tokens = self.text.sentences, self.text.tokens
         self.history: list[dict[str, float]] = []
+        self.check_stop: Callable[[], None] = never
+        """Raises KeyboardInterrupt where Ctrl-C was pressed."""
         self.finished: _core.TrainedWeights | Model | None = None
         self.finished_after = 0
         """Epochs or iterations that the model has seen."""
