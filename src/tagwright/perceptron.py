@@ -137,6 +137,7 @@ class Perceptron(Learner):
                 model = run.model(average, epoch + 1)
                 fact["dev"] = accuracy(model, *dev, "auto", self.threads)
                 bar.set_postfix_str(f"error {fact['error']:.2%}, dev {fact['dev']:.2%}")
+        run.check_stop()
         self.history_.append(fact)
         if self.patience is None or is_best(self.history_):
             run.keep(model or average, epoch + 1)
