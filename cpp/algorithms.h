@@ -93,6 +93,9 @@ Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, A
 // and one block a column. ahead: [t * L + y].
 double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work);
 
+// --- decode/tree.cpp ---
+Answer tree(const Lattice& lattice, const Options& options, Arena& arena);
+
 // --- decoders.cpp ---
 struct Decoder {
   std::string_view name;

@@ -27,6 +27,7 @@ constexpr std::array kDecoders = {
     Decoder{"iterative_astar", "Huang 2012, 4.2", true, false, iterative_astar},
     Decoder{"viterbi_astar", "Huang 2012, Algorithm 3", true, true, viterbi_astar},
     Decoder{"iterative_viterbi_astar", "Huang 2012, Algorithm 4", true, true, iterative_viterbi_astar},
+    Decoder{"tree", "ours", true, true, tree},
 };
 
 }  // namespace

@@ -255,6 +255,7 @@ void Edges::change(size_t i, size_t j, double score) {
     if (score < fallback_) worse_.set(i, to, score);
   }
   if (std::isfinite(score)) magnitude_ = std::max(magnitude_, std::fabs(score));
+  if (!reach_.empty()) reach_[i] = best_out(*this, 0, i);
   if (!chain_) return;
   constexpr size_t kMany = 1024;
   if (score > before) {
@@ -331,6 +332,15 @@ const Hierarchy& Edges::chain() const {
 const Bounds& Edges::chain_bounds(size_t t) const {
   chain();
   return chain_bounds_[stepwise_ ? t : 0];
+}
+
+const std::vector<float>& Edges::reach() const {
+  std::call_once(reach_once_, [&] {
+    std::vector<float> made((L_ + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
+    for (size_t i = 0; i < L_; ++i) made[i] = best_out(*this, 0, i);
+    reach_ = std::move(made);
+  });
+  return reach_;
 }
 
 const Factors* Edges::factors() const {

@@ -144,6 +144,9 @@ class Edges {
   const Bounds& chain_bounds(size_t t) const;
   // The same for sums; nullptr where there is one matrix a step.
   const Factors* factors() const;
+  // [i]: the best edge out of label i, or a little more; -inf beyond the last label, up to a whole group of the tree.
+  // Made on first use; not for one matrix a step.
+  const std::vector<float>& reach() const;
 
  private:
   explicit Edges(size_t L);
@@ -167,6 +170,8 @@ class Edges {
   mutable std::unique_ptr<Hierarchy> chain_;
   mutable std::vector<Bounds> chain_bounds_;
   size_t lowered_ = 0;  // edges since the bounds were last made
+  mutable std::once_flag reach_once_;
+  mutable std::vector<float> reach_;
   mutable std::once_flag factors_once_;
   mutable std::unique_ptr<Factors> factors_;
 };
