@@ -7,14 +7,15 @@
 namespace tagwright {
 namespace {
 
-// Picks by what is known before the search: the edges' form, L and k.
+// Dense Viterbi where there are few labels, or one matrix a step, which must be read whatever is done with it; else
+// tree, which leaves to Viterbi what it cannot prune.
 Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
   const Edges& edges = lattice.edges;
-  constexpr size_t kFewLabels = 96;
-  // Sparse steps are nearly linear in L; one matrix a step must be read once whatever is done with it.
-  const bool forward_is_cheap = edges.is_sparse() || edges.is_stepwise() || lattice.L <= kFewLabels;
-  if (options.k == 1) return (forward_is_cheap ? viterbi : staggered)(lattice, options, arena);
-  return (forward_is_cheap ? viterbi_astar : iterative_viterbi_astar)(lattice, options, arena);
+  constexpr size_t kFewLabels = 64;
+  const bool few = edges.is_stepwise() || lattice.L <= kFewLabels;
+  const bool timed = options.deadline < std::numeric_limits<double>::infinity();
+  if (timed || !few) return tree(lattice, options, arena);
+  return (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
 }
 
 constexpr std::array kDecoders = {

@@ -13,13 +13,18 @@
 //
 // Bounds are in float32, counted from the best of the column before; what rounding can have taken from them is known.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
 
 constexpr double kRounding = 0x1p-24;
 constexpr double kLargestMagnitude = 1e30;  // beyond it, sums of float32 might overflow
@@ -61,7 +66,9 @@ class Tree {
         arena_(arena),
         columns_(arena.array<Column>(lattice.T)),
         left_(arena.array<Left>(lattice.T)),
-        margin_(static_cast<float>(lattice.edge_magnitude()) / 256) {
+        margin_(static_cast<float>(lattice.edge_magnitude()) / (options.k > 1 ? 32.0F : 256.0F)),
+        timed_(options.deadline < std::numeric_limits<double>::infinity()) {
+    if (timed_) deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.deadline));
     std::fill(columns_, columns_ + T_, Column{});
     before_ = floats();
     found_ = arena.array<int32_t>(width_ + kTreeLanes);
@@ -72,29 +79,52 @@ class Tree {
     outs();
   }
 
-  // False where the search was given up.
-  bool run(size_t most, Answer& answer) {
-    work_ = &answer.work;
-    ++work_->rounds;
-    if (!forward(most)) return true;
+  // Rounds with ever more hot labels, until little enough is left. Nothing comes back where that is not worth it.
+  std::optional<Answer> run() {
+    for (size_t most = kFirst; !round(most); most *= 4) {
+      if (late()) return the_best_so_far();
+      // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. Who has set a deadline
+      // wants an answer with a gap rather than Viterbi.
+      const size_t limit = edges_.is_sparse() ? L_ : L_ / 16;
+      if (most >= L_ || (4 * most > limit && !timed_)) return std::nullopt;
+    }
+    return std::move(answer_);
+  }
+
+  const Work& work() const { return answer_.work; }
+
+ private:
+  // Whether the answer was found, or that there is none; false where more hot labels are needed, or time is up.
+  bool round(size_t most) {
+    ++answer_.work.rounds;
+    if (!forward(most)) return !late();
+    if (!greedy()) return false;
     double least = 0;
-    if (!greedy() || !floor(least)) return false;
-    for (int tries = 0; tries < 3; ++tries) {
+    if (!floor(least)) return false;
+    for (int tries = 0; tries < 3 && !late(); ++tries) {
       if (!back(least)) return false;
       if (k_ == 1) {
-        answer.paths.push_back(best());
+        answer_.paths.push_back(best());
         return true;
       }
-      answer.paths = enumerate();
-      if (answer.paths.size() == k_ && answer.paths.back().score >= least) return true;
+      answer_.paths = enumerate();
+      if (answer_.paths.size() == k_ && answer_.paths.back().score >= least) return true;
       // The floor was none: bounds of labels that are not hot stood for scores.
-      answer.paths.clear();
+      answer_.paths.clear();
       least -= 4 * (bound_ - least);
     }
     return false;
   }
 
- private:
+  // Whether time is up. It never is before there is a path to give back.
+  bool late() const { return timed_ && reached_ != kNever && Clock::now() > deadline_; }
+
+  std::optional<Answer> the_best_so_far() {
+    answer_.paths.assign(1, {reached_path_, reached_});
+    answer_.gap = std::max(0.0, bound_ + lattice_.slack() - reached_);
+    return std::move(answer_);
+  }
+
   float* floats() {
     float* made = arena_.array<float>(width_);
     std::fill(made + L_, made + width_, kNothing);
@@ -121,10 +151,11 @@ class Tree {
     }
   }
 
-  // Bounds for every column; false where there is no path.
+  // Bounds for every column; false where there is no path, or time is up.
   bool forward(size_t most) {
     double offset = 0, error = 0;
     for (size_t t = 0; t < T_; ++t) {
+      if (late()) return false;
       Column& c = columns_[t];
       if (!c.sum) {
         c.sum = arena_.array<float>(width_);
@@ -178,7 +209,7 @@ class Tree {
     c.key = arena_.array<float>(c.hots);
     std::copy(found_, found_ + c.hots, c.hot);
     std::copy(keys_, keys_ + c.hots, c.key);
-    work_->nodes += c.hots;
+    answer_.work.nodes += c.hots;
   }
 
   // Leaves the `most` best of what was found.
@@ -231,7 +262,7 @@ class Tree {
     } else {
       kernels().follow_rows_d(reinterpret_cast<const double* const*>(rows_), scores_, c.hots, L_, before_);
     }
-    work_->edges += c.hots * L_;
+    answer_.work.edges += c.hots * L_;
   }
 
   // Every label is reached by the best one's default edge. Where that label's exception is worse, the second best of
@@ -256,14 +287,14 @@ class Tree {
       const std::span<const int32_t> label = edges_.worse().keys(i);
       const std::span<const double> score = edges_.worse().values(i);
       for (size_t q = 0; q < label.size(); ++q) before_[label[q]] = std::max(static_cast<float>(score[q]), least);
-      work_->edges += label.size();
+      answer_.work.edges += label.size();
     }
     const Exceptions& better = edges_.better();
     for (size_t q = 0; q < c.hots; ++q) {
       if (!(c.key[q] - c.top > least)) continue;
       const size_t i = static_cast<size_t>(c.hot[q]);
       kernels().scatter_f(c.sum[i] - c.top, better.keys(i).data(), better.values(i).data(), better.size(i), before_);
-      work_->edges += better.size(i);
+      answer_.work.edges += better.size(i);
     }
   }
 
@@ -276,7 +307,7 @@ class Tree {
     if (last.hots == 0 || last.key[best] == kNothing) return false;
     path_[T_ - 1] = last.hot[best];
     // The bound of all paths: of the best label, or of the rest.
-    bound_ = last.offset + last.error + static_cast<double>(std::max(last.key[best], last.rest));
+    bound_ = std::min(bound_, last.offset + last.error + static_cast<double>(std::max(last.key[best], last.rest)));
     for (size_t t = T_ - 1; t-- > 0;) {
       const Column& c = columns_[t];
       double reached = kNever;
@@ -284,7 +315,7 @@ class Tree {
         if (!(static_cast<double>(c.key[q]) > reached)) continue;
         const size_t i = static_cast<size_t>(c.hot[q]);
         const double score = static_cast<double>(c.sum[i]) + lattice_.edge(t, i, static_cast<size_t>(path_[t + 1]));
-        ++work_->edges;
+        ++answer_.work.edges;
         if (!(score > reached)) continue;
         reached = score;
         path_[t] = c.hot[q];
@@ -298,8 +329,12 @@ class Tree {
   // one label. False where there are not so many.
   bool floor(double& least) {
     const double score = path_score(lattice_, {path_, T_});
-    least = score - lattice_.slack();
-    if (k_ == 1) return score != kNever;
+    if (score > reached_) {
+      reached_ = score;
+      if (timed_) reached_path_.assign(path_, path_ + T_);
+    }
+    least = reached_ - lattice_.slack();
+    if (k_ == 1) return reached_ != kNever;
     promises_.assign(1, score);
     double behind = edges_.stop(static_cast<size_t>(path_[T_ - 1]));
     for (size_t t = T_; t-- > 0;) {
@@ -311,15 +346,16 @@ class Tree {
         const double beyond = behind + c.offset;
         if (promises_.size() == k_ && static_cast<double>(c.key[q]) + beyond <= promises_.front()) continue;
         const size_t i = static_cast<size_t>(c.hot[q]);
-        const double edge = t + 1 < T_ ? lattice_.edge(t, i, next) : edges_.stop(i) - behind;
-        work_->edges += t + 1 < T_;
-        promise(static_cast<double>(c.sum[i]) + beyond + edge);
+        const double step = t + 1 < T_ ? lattice_.edge(t, i, next) : edges_.stop(i) - behind;
+        answer_.work.edges += t + 1 < T_;
+        promise(static_cast<double>(c.sum[i]) + beyond + step);
       }
       if (t + 1 < T_) behind += lattice_.edge(t, static_cast<size_t>(path_[t]), next);
     }
-    if (promises_.size() < k_ || promises_.front() == kNever) return false;
     least = promises_.front() - lattice_.slack() - columns_[T_ - 1].error;
-    return true;
+    // Too few: a guess, which enumerating what is left proves or not.
+    if (promises_.size() < k_) least -= static_cast<double>(kFirst * margin_);
+    return promises_.front() != kNever;
   }
 
   void promise(double score) {
@@ -343,9 +379,9 @@ class Tree {
       const double needed = least - c.offset - c.error;
       const size_t n = open(c, needed - most);
       const size_t pairs = n * (next ? next->size : 1);
-      if (pairs > budget) return false;
-      budget -= pairs;
-      work_->edges += pairs;
+      if ((pairs > budget && !timed_) || late()) return false;
+      budget -= std::min(budget, pairs);
+      answer_.work.edges += pairs;
       Left& left = left_[t];
       left.size = 0;
       left.label = arena_.array<int32_t>(n);
@@ -360,8 +396,8 @@ class Tree {
         int32_t where = 0;
         double* edges = left.edges ? left.edges + left.size * next->size : nullptr;
         for (size_t p = 0; next && p < next->size; ++p) {
-          const double edge = lattice_.edge(t, y, static_cast<size_t>(next->label[p])), v = edge + next->from[p];
-          if (edges) edges[p] = edge;
+          const double step = lattice_.edge(t, y, static_cast<size_t>(next->label[p])), v = step + next->from[p];
+          if (edges) edges[p] = step;
           if (v > behind) {
             behind = v;
             where = static_cast<int32_t>(p);
@@ -377,7 +413,7 @@ class Tree {
         most = std::max(most, left.from[left.size]);
         ++left.size;
       }
-      work_->nodes += left.size;
+      answer_.work.nodes += left.size;
       if (left.size == 0) return false;
     }
     return true;
@@ -410,7 +446,7 @@ class Tree {
     };
     graph.ahead = [&](size_t t) { return left_[t].behind; };
     std::vector<Path> paths;
-    for (GraphPath& path : enumerate_paths(graph, k_, *work_)) {
+    for (GraphPath& path : enumerate_paths(graph, k_, answer_.work)) {
       for (size_t t = 0; t < T_; ++t) path.at[t] = left_[t].label[path.at[t]];
       const double score = path_score(lattice_, path.at);
       paths.push_back({std::move(path.at), score});
@@ -422,7 +458,6 @@ class Tree {
   const Edges& edges_;
   const size_t k_, T_, L_, width_;
   Arena& arena_;
-  Work* work_ = nullptr;
   Column* columns_;
   Left* left_;
   Patch none_;
@@ -432,30 +467,33 @@ class Tree {
   const void** rows_;
   float* scores_;
   int32_t* path_;
-  double bound_ = 0;  // of every path
+  Answer answer_;
+  double bound_ = std::numeric_limits<double>::infinity();  // of every path
+  double reached_ = kNever;                                 // by a path
+  std::vector<int32_t> reached_path_;
   // Sparse edges: how far below the best default edge a label's best edge must reach for it not to be hot, per hot
   // label.
   const float margin_;
+  const bool timed_;
+  Clock::time_point deadline_;
   std::vector<double> promises_;
 };
 
 }  // namespace
 
 Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
-  Answer answer;
+  Work work;
   double magnitude = lattice.edge_magnitude();
   for (size_t t = 0; t < lattice.T; ++t) magnitude = std::max(magnitude, lattice.node_magnitude(t));
   if (magnitude <= kLargestMagnitude) {
     Tree search(lattice, options, arena);
-    // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less.
-    const size_t share = lattice.edges.is_sparse() ? 1 : 16;
-    for (size_t most = kFirst; most == kFirst || most <= lattice.L / share; most *= 4)
-      if (search.run(most, answer)) return answer;
+    if (std::optional<Answer> found = search.run()) return std::move(*found);
+    work = search.work();
   }
   Answer sure = (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
-  sure.work.rounds += answer.work.rounds;
-  sure.work.nodes += answer.work.nodes;
-  sure.work.edges += answer.work.edges;
+  sure.work.rounds += work.rounds;
+  sure.work.nodes += work.nodes;
+  sure.work.edges += work.edges;
   return sure;
 }
 

@@ -18,7 +18,7 @@ from tagwright.decoder import (
     ViterbiAStar,
     decoders,
 )
-from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, score
+from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, paths, score
 from tagwright.keep import Keep, KeepDivergence, KeepRatio, KeepSize
 from tagwright.sums import Marginals, marginals, marginals_batch
 
@@ -61,9 +61,9 @@ __all__ = [
     "Path",
     "Perceptron",
     "Staggered",
-    "Tree",
     "Tagging",
     "TemplateError",
+    "Tree",
     "Viterbi",
     "ViterbiAStar",
     "Work",
@@ -75,6 +75,7 @@ __all__ = [
     "load",
     "marginals",
     "marginals_batch",
+    "paths",
     "read",
     "score",
 ]

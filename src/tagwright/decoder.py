@@ -56,7 +56,7 @@ class Decoder:
 
 @dataclass(frozen=True)
 class Auto(Decoder):
-    """Picks an exact decoder by the edges' form, L and k."""
+    """Picks an exact decoder: Viterbi where there are few labels, else `tree`, which hands over what it cannot prune."""
 
     name: ClassVar[str] = "auto"
 
@@ -160,7 +160,7 @@ class IterativeViterbiAStar(Decoder):
 
 @dataclass(frozen=True)
 class Tree(Decoder):
-    """Our own exact decoder: bounds over a tree of labels going forward, sums of what is left going back. k-best too."""
+    """Our own exact decoder: bounds over a tree of labels forward, sums of what is left backward. k-best too."""
 
     name: ClassVar[str] = "tree"
 
