@@ -379,8 +379,8 @@ class Tree {
       const double needed = least - c.offset - c.error;
       const size_t n = open(c, needed - most);
       const size_t pairs = n * (next ? next->size : 1);
-      if ((pairs > budget && !timed_) || late()) return false;
-      budget -= std::min(budget, pairs);
+      if (pairs > budget || late()) return false;
+      budget -= pairs;
       answer_.work.edges += pairs;
       Left& left = left_[t];
       left.size = 0;

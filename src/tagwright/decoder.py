@@ -56,7 +56,7 @@ class Decoder:
 
 @dataclass(frozen=True)
 class Auto(Decoder):
-    """Picks an exact decoder: Viterbi where there are few labels, else `tree`, which hands over what it cannot prune."""
+    """Picks an exact decoder: Viterbi for few labels, else `tree`, which hands over what it cannot prune."""
 
     name: ClassVar[str] = "auto"
 
