@@ -147,6 +147,8 @@ class Edges {
   // [i]: the best edge out of label i, or a little more; -inf beyond the last label, up to a whole group of the tree.
   // Made on first use; not for one matrix a step.
   const std::vector<float>& reach() const;
+  // What most edges score, or about: the default, or the average. Not for one matrix a step.
+  double usual() const;
 
  private:
   explicit Edges(size_t L);
@@ -172,6 +174,7 @@ class Edges {
   size_t lowered_ = 0;  // edges since the bounds were last made
   mutable std::once_flag reach_once_;
   mutable std::vector<float> reach_;
+  mutable double average_ = 0;
   mutable std::once_flag factors_once_;
   mutable std::unique_ptr<Factors> factors_;
 };
