@@ -22,14 +22,14 @@ bool TreeBounds::can(const Lattice& lattice) {
   return magnitude <= kLargestMagnitude;
 }
 
-TreeBounds::TreeBounds(const Lattice& lattice, float margin, Arena& arena)
+TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
     : lattice_(lattice),
       edges_(lattice.edges),
       T_(lattice.T),
       L_(lattice.L),
       width_((lattice.L + kGroup - 1) / kGroup * kGroup),
       usual_(edges_.is_stepwise() ? kNothing : static_cast<float>(edges_.usual())),
-      margin_(margin * static_cast<float>(lattice.edge_magnitude())),
+      margin_(static_cast<float>(lattice.edge_magnitude()) / 256),
       arena_(arena),
       columns_(arena.array<TreeColumn>(lattice.T)) {
   std::fill(columns_, columns_ + T_, TreeColumn{});
@@ -114,7 +114,8 @@ void TreeBounds::choose(TreeColumn& c, size_t most) {
   c.rest = reached_by(c.blocks, width_ / kTreeLanes, most);
   c.rest = std::max(c.rest, c.top + usual_ - margin_ * static_cast<float>(most));
   c.hots = open(static_cast<size_t>(&c - columns_), static_cast<double>(c.rest));
-  if (c.hots > most) cut(c, most);
+  // Over a matrix each of them costs a row, over exceptions most cost nothing.
+  if (c.hots > (edges_.is_sparse() ? 8 * most : most)) cut(c, most);
   c.hot = arena_.array<int32_t>(c.hots);
   c.key = arena_.array<float>(c.hots);
   std::copy(found_, found_ + c.hots, c.hot);

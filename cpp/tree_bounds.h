@@ -35,9 +35,7 @@ class TreeBounds {
   // Whether the scores are small enough to be summed in float32.
   static bool can(const Lattice& lattice);
 
-  // margin: of the largest edge, how far below the best label's usual edge a label's best edge must reach for the label
-  // to be hot, per hot label.
-  TreeBounds(const Lattice& lattice, float margin, Arena& arena);
+  TreeBounds(const Lattice& lattice, Arena& arena);
 
   // Column t, once those before it are made: with at least `most` hot labels where scores are close, fewer where they
   // are not. False where no path reaches it.
@@ -61,7 +59,8 @@ class TreeBounds {
   const Lattice& lattice_;
   const Edges& edges_;
   const size_t T_, L_, width_;
-  const float usual_, margin_;
+  const float usual_;   // what most edges score
+  const float margin_;  // how far below the best label's usual edge a hot label's best edge may reach, per hot label
   Arena& arena_;
   TreeColumn* columns_;
   float* before_;   // [j]: bound of what reaches label j of the column that is made

@@ -20,7 +20,6 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr size_t kFirst = 16;  // hot labels of the first round
-constexpr float kMargin = 1.0F / 256, kMarginForMany = 1.0F / 32;
 
 // What is left of a column on the way back.
 struct Left {
@@ -40,8 +39,7 @@ class Tree {
         k_(options.k),
         T_(lattice.T),
         L_(lattice.L),
-        margin_(options.k > 1 ? kMarginForMany : kMargin),
-        bounds_(lattice, margin_, arena),
+        bounds_(lattice, arena),
         arena_(arena),
         left_(arena.array<Left>(lattice.T)),
         path_(arena.array<int32_t>(lattice.T)),
@@ -71,17 +69,19 @@ class Tree {
     if (!greedy()) return false;
     double least = 0;
     if (!floor(least)) return false;
-    for (int tries = 0; tries < 3 && !late(); ++tries) {
+    for (int tries = 0; tries < 4 && !late(); ++tries) {
       if (!back(least)) return false;
       if (k_ == 1) {
         answer_.paths.push_back(best());
         return true;
       }
       answer_.paths = enumerate();
-      if (answer_.paths.size() == k_ && answer_.paths.back().score >= least) return true;
-      // The floor was none: bounds of labels that are not hot stood for scores.
+      const bool enough = answer_.paths.size() == k_;
+      if (enough && answer_.paths.back().score >= least) return true;
+      // The floor was none: bounds stood for scores. Where there are k paths now, the k-th gives a true one.
+      const double lower = std::max(bound_ - least, lattice_.edge_magnitude() / 32);
+      least = enough ? answer_.paths.back().score - lattice_.slack() : least - lower;
       answer_.paths.clear();
-      least -= 4 * (bound_ - least);
     }
     return false;
   }
@@ -129,8 +129,8 @@ class Tree {
     return true;
   }
 
-  // A score that k paths reach, as far as bounds of hot labels are scores: those that leave the greedy path for good at
-  // one label. False where there are not so many.
+  // A score that k paths reach, as far as bounds are scores: of those that leave the greedy path at one label, going
+  // back, and do not return to it. A guess where they are too few; what is left in the end proves it or not.
   bool floor(double& least) {
     const double score = path_score(lattice_, {path_, T_});
     if (score > reached_) {
@@ -138,28 +138,26 @@ class Tree {
       if (timed_) reached_path_.assign(path_, path_ + T_);
     }
     least = reached_ - lattice_.slack();
-    if (k_ == 1) return reached_ != kNever;
+    if (k_ == 1 || score == kNever) return reached_ != kNever;
+    const double guess = score - lattice_.edge_magnitude() / 2;
     promises_.assign(1, score);
-    double behind = edges_.stop(static_cast<size_t>(path_[T_ - 1]));
+    double behind = 0;
     for (size_t t = T_; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
       const size_t next = t + 1 < T_ ? static_cast<size_t>(path_[t + 1]) : 0;
-      if (t + 1 < T_) behind += lattice_.node(t + 1, next);
-      for (size_t q = 0; q < c.hots; ++q) {
-        if (c.hot[q] == path_[t]) continue;
-        const double beyond = behind + c.offset;
-        if (promises_.size() == k_ && static_cast<double>(c.key[q]) + beyond <= promises_.front()) continue;
-        const size_t i = static_cast<size_t>(c.hot[q]);
-        const double step = t + 1 < T_ ? lattice_.edge(t, i, next) : edges_.stop(i) - behind;
-        answer_.work.edges += t + 1 < T_;
-        promise(static_cast<double>(c.sum[i]) + beyond + step);
+      const size_t n = bounds_.open(t, (promises_.size() == k_ ? promises_.front() : guess) - behind - c.offset);
+      for (size_t q = 0; q < n; ++q) {
+        if (bounds_.found()[q] == path_[t]) continue;
+        const size_t i = static_cast<size_t>(bounds_.found()[q]);
+        const double step = t + 1 < T_ ? lattice_.edge(t, i, next) : edges_.stop(i);
+        promise(c.offset + static_cast<double>(c.sum[i]) + step + behind);
       }
-      if (t + 1 < T_) behind += lattice_.edge(t, static_cast<size_t>(path_[t]), next);
+      answer_.work.edges += n;
+      const size_t here = static_cast<size_t>(path_[t]);
+      behind += (t + 1 < T_ ? lattice_.edge(t, here, next) : edges_.stop(here)) + lattice_.node(t, here);
     }
-    least = promises_.front() - lattice_.slack() - bounds_[T_ - 1].error;
-    // Too few: a guess, which enumerating what is left proves or not.
-    if (promises_.size() < k_) least -= static_cast<double>(kFirst * margin_) * lattice_.edge_magnitude();
-    return promises_.front() != kNever;
+    least = (promises_.size() == k_ ? promises_.front() : guess) - lattice_.slack() - bounds_[T_ - 1].error;
+    return least != kNever;
   }
 
   void promise(double score) {
@@ -218,7 +216,10 @@ class Tree {
         ++left.size;
       }
       answer_.work.nodes += left.size;
-      if (left.size == 0) return false;
+      if (left.size == 0) {
+        left_[0].size = 0;
+        break;
+      }
     }
     return true;
   }
@@ -237,6 +238,7 @@ class Tree {
   }
 
   std::vector<Path> enumerate() {
+    if (left_[0].size == 0) return {};
     Graph graph;
     graph.T = T_;
     graph.size = [&](size_t t) { return left_[t].size; };
@@ -261,7 +263,6 @@ class Tree {
   const Lattice& lattice_;
   const Edges& edges_;
   const size_t k_, T_, L_;
-  const float margin_;
   TreeBounds bounds_;
   Arena& arena_;
   Left* left_;
