@@ -99,8 +99,14 @@ double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& w
 
 // --- decode/tree.cpp ---
 Answer tree(const Lattice& lattice, const Options& options, Arena& arena);
+// The same, but false where it is Viterbi's turn; the work is counted in any case.
+bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer);
 
 // --- decoders.cpp ---
+Answer automatic(const Lattice& lattice, const Options& options, Arena& arena);
+// Whether automatic leaves tree out: where there are few labels, or one matrix a step, which must be read whatever is
+// done with it.
+bool needs_no_tree(const Edges& edges, const Options& options);
 struct Decoder {
   std::string_view name;
   std::string_view paper;

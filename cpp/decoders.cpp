@@ -5,18 +5,19 @@
 #include "algorithms.h"
 
 namespace tagwright {
-namespace {
 
-// Dense Viterbi where there are few labels, or one matrix a step, which must be read whatever is done with it; else
-// tree, which leaves to Viterbi what it cannot prune.
-Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
-  const Edges& edges = lattice.edges;
-  constexpr size_t kFewLabels = 64;
-  const bool few = edges.is_stepwise() || lattice.L <= kFewLabels;
+bool needs_no_tree(const Edges& edges, const Options& options) {
+  constexpr size_t kFew = 128, kFewSparse = 64;
   const bool timed = options.deadline < std::numeric_limits<double>::infinity();
-  if (timed || !few) return tree(lattice, options, arena);
+  return !timed && (edges.is_stepwise() || edges.L() <= (edges.is_sparse() ? kFewSparse : kFew));
+}
+
+Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (!needs_no_tree(lattice.edges, options)) return tree(lattice, options, arena);
   return (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
 }
+
+namespace {
 
 constexpr std::array kDecoders = {
     Decoder{"auto", "picks one of the exact ones below", true, true, automatic},

@@ -234,6 +234,13 @@ double path_score(const Lattice& lattice, std::span<const int32_t> labels);
 // in them, that the search went on from; edges: edge scores or bounds that were read.
 struct Work {
   uint64_t rounds = 0, nodes = 0, edges = 0;
+
+  Work& operator+=(const Work& more) {
+    rounds += more.rounds;
+    nodes += more.nodes;
+    edges += more.edges;
+    return *this;
+  }
 };
 
 }  // namespace tagwright

@@ -41,6 +41,11 @@ class TreeBounds {
   // are not. False where no path reaches it.
   bool make(size_t t, size_t most, Work& work);
   const TreeColumn& operator[](size_t t) const { return columns_[t]; }
+  // By how much the rest of column t goes on better than its best label by a usual edge.
+  double excess(size_t t) const {
+    const float more = columns_[t].rest - (columns_[t].top + usual_);
+    return more > 0 ? static_cast<double>(more) : 0;
+  }
 
   // Finds the labels of column t whose sum + out is at least this, -inf aside; how many there are comes back.
   size_t open(size_t t, double least);

@@ -65,7 +65,7 @@ class Tree {
   // Whether the answer was found, or that there is none; false where more hot labels are needed, or time is up.
   bool round(size_t most) {
     ++answer_.work.rounds;
-    if (!forward(most)) return !late();
+    if (const Way way = forward(most); way != Way::kOpen) return way == Way::kNone;
     if (!greedy()) return false;
     double least = 0;
     if (!floor(least)) return false;
@@ -95,11 +95,19 @@ class Tree {
     return std::move(answer_);
   }
 
-  // Bounds for every column; false where there is no path, or time is up.
-  bool forward(size_t most) {
-    for (size_t t = 0; t < T_; ++t)
-      if (late() || !bounds_.make(t, most, answer_.work)) return false;
-    return true;
+  enum class Way { kOpen, kNone, kLost };
+
+  // Bounds for every column. kNone: there is no path. kLost: time is up, or too much goes on as the rest: as soon as
+  // its bounds exceed what is usual by as much as an edge can score, they will prune little.
+  Way forward(size_t most) {
+    double excess = 0;
+    for (size_t t = 0; t < T_; ++t) {
+      if (late()) return Way::kLost;
+      if (!bounds_.make(t, most, answer_.work)) return Way::kNone;
+      excess += t + 1 < T_ ? bounds_.excess(t) : 0;
+      if (excess > lattice_.edge_magnitude() && !timed_) return Way::kLost;
+    }
+    return Way::kOpen;
   }
 
   // A path through hot labels, each the best way to the one behind it; false where it comes to an end.
@@ -278,17 +286,23 @@ class Tree {
 
 }  // namespace
 
-Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
-  Work work;
-  if (TreeBounds::can(lattice)) {
-    Tree search(lattice, options, arena);
-    if (std::optional<Answer> found = search.run()) return std::move(*found);
-    work = search.work();
+bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
+  if (!TreeBounds::can(lattice)) return false;
+  Tree search(lattice, options, arena);
+  std::optional<Answer> found = search.run();
+  if (found) {
+    answer = std::move(*found);
+  } else {
+    answer.work += search.work();
   }
+  return found.has_value();
+}
+
+Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
+  Answer answer;
+  if (try_tree(lattice, options, arena, answer)) return answer;
   Answer sure = (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
-  sure.work.rounds += work.rounds;
-  sure.work.nodes += work.nodes;
-  sure.work.edges += work.edges;
+  sure.work += answer.work;
   return sure;
 }
 
