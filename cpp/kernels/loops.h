@@ -77,6 +77,11 @@ struct Lanes {
 
 template <class Mask>
 bool any(Mask mask) {
+#ifdef __AVX__
+  typedef long long Words __attribute__((vector_size(32)));
+  const Words words = reinterpret_cast<Words>(mask);
+  return !__builtin_ia32_ptestz256(words, words);
+#endif
   long long word[4];
   static_assert(sizeof word == sizeof mask);
   std::memcpy(word, &mask, sizeof word);
@@ -128,7 +133,7 @@ float bound_column(const N* __restrict nodes, const float* __restrict before, co
   using V = Lanes<float>;
   static_assert(V::kCount == kTreeLanes);
   constexpr float kNothing = -std::numeric_limits<float>::infinity();
-  V::Vector most = V::all(kNothing);
+  V::Vector most = V::all(kNothing), most_too = most;
   float copy[kGroup];
   for (size_t g = 0; g < L; g += kGroup) {
     const float* here = copy;
@@ -139,15 +144,21 @@ float bound_column(const N* __restrict nodes, const float* __restrict before, co
     } else {
       for (size_t j = 0; j < kGroup; ++j) copy[j] = static_cast<float>(nodes[g + j]);
     }
-    V::Vector best = V::all(kNothing);
-    for (size_t j = 0; j < kGroup; j += kTreeLanes) {
+    V::Vector best = V::all(kNothing), best_too = best;
+    const auto take = [&](size_t j, V::Vector& top, V::Vector& block) {
       const V::Vector s = V::load(here + j) + V::load(before + g + j), key = s + V::load(out + g + j);
       V::store(sum + g + j, s);
-      most = s > most ? s : most;
-      best = key > best ? key : best;
+      top = s > top ? s : top;
+      block = key > block ? key : block;
+    };
+    // Two by two: a single running maximum would wait for itself.
+    for (size_t j = 0; j < kGroup; j += 2 * kTreeLanes) {
+      take(j, most, best);
+      take(j + kTreeLanes, most_too, best_too);
     }
-    V::store(blocks + g / kTreeLanes, best);
+    V::store(blocks + g / kTreeLanes, best_too > best ? best_too : best);
   }
+  most = most_too > most ? most_too : most;
   float top = kNothing;
   for (size_t r = 0; r < V::kCount; ++r) top = most[r] > top ? most[r] : top;
   return top;
