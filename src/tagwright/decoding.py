@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -319,12 +319,18 @@ def _decode(
     labels, scores, work = _core.decode(arrays, prepared, on, core, int(k), int(threads), seconds)
     made = []
     at = path = 0
-    for array, (count, *looked_at, gap) in zip(arrays, work, strict=True):
+    # What is made for each sentence counts: the native part of it may take no longer. A named tuple's own __new__ is
+    # Python code, a tuple's is not.
+    new = tuple.__new__
+    for array, (count, rounds, nodes_seen, edges_seen, gap) in zip(arrays, work, strict=True):
         T = len(array)
-        paths = [Path(labels[at + q * T : at + (q + 1) * T], scores[path + q]) for q in range(count)]
-        made.append(Decoding(paths, row.exact and gap == 0, Work(*looked_at), gap if row.exact else np.inf))
-        at += count * T
+        found = []
+        for score in scores[path : path + count]:
+            found.append(new(Path, (labels[at : at + T], score)))
+            at += T
         path += count
+        looked_at = new(Work, (rounds, nodes_seen, edges_seen))
+        made.append(new(Decoding, (found, row.exact and gap == 0, looked_at, gap if row.exact else np.inf)))
     return made
 
 
@@ -350,9 +356,10 @@ def prepare(
         prepared = [_edges(edges)]
     if switched_on is not None and len(switched_on) != len(nodes):
         raise ValueError(f"{len(nodes)} sentences but switched_on for {len(switched_on)}")
+    sizes = [own.L for own in prepared]
     arrays = [
-        _nodes(own, prepared[s if len(prepared) > 1 else 0].L, "nodes" if one else f"nodes of sentence {s}")
-        for s, own in enumerate(nodes)
+        own if _is_ready(own, L) else _nodes(own, L, "nodes" if one else f"nodes of sentence {s}")
+        for s, (own, L) in enumerate(zip(nodes, sizes * len(nodes) if len(sizes) == 1 else sizes, strict=True))
     ]
     on = None if switched_on is None else [_switches(own) for own in switched_on]
     return arrays, [own._core for own in prepared], on
@@ -405,6 +412,14 @@ def _array(what: str, scores: object) -> FloatArray:
     if array.dtype.kind in "fiub" or array.size == 0:
         return np.ascontiguousarray(array, dtype=np.float64)
     raise ValueError(f"{what} must hold numbers, not {array.dtype}")
+
+
+def _is_ready(scores: object, L: int) -> TypeGuard[FloatArray]:
+    """Whether these are (T, L) scores that need not even be looked at."""
+    if type(scores) is not np.ndarray or scores.dtype not in _AS_IT_IS or scores.ndim != 2 or scores.shape[1] != L:
+        return False
+    flags = scores.flags
+    return flags.c_contiguous and flags.aligned
 
 
 def _no_mask(what: str, values: object) -> None:
