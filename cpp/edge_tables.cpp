@@ -8,6 +8,16 @@
 #include "lattice.h"
 
 namespace tagwright {
+namespace {
+
+double middle(std::vector<double>& values) {
+  if (values.empty()) return kNever;
+  const auto at = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+}  // namespace
 
 void Patch::index_columns() {
   by_column = by_row;
@@ -53,15 +63,21 @@ const std::vector<float>& Edges::reach() const {
   std::call_once(reach_once_, [&] {
     std::vector<float> made((L_ + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
     for (size_t i = 0; i < L_; ++i) made[i] = best_out(*this, 0, i);
-    double sum = 0, count = 0;
-    for (size_t i = 0; i < L_ && !sparse_; ++i) {
-      for (size_t j = 0; j < L_; ++j) {
-        const double score = matrix_[i * stride_ + j];
-        sum += std::isfinite(score) ? score : 0;
-        count += std::isfinite(score);
-      }
+    if (!sparse_) {
+      // A few hundred, from rows and columns that have nothing to do with each other.
+      std::vector<double> some;
+      const size_t n = std::min<size_t>(L_ * L_, 512);
+      for (size_t q = 0; q < n; ++q) some.push_back(matrix_[q * L_ / n * stride_ + (q * 7919 + q * L_ / n) % L_]);
+      std::erase_if(some, [](double score) { return !std::isfinite(score); });
+      middle_ = middle(some);
     }
-    average_ = count > 0 ? sum / count : kNever;
+    std::vector<double> sizes;
+    for (size_t i = 0; i < L_; ++i) {
+      if (!std::isfinite(made[i])) continue;
+      sizes.push_back(std::fabs(static_cast<double>(made[i])));
+      scale_ = std::max(scale_, static_cast<double>(made[i]));
+    }
+    if (!sizes.empty()) scale_ = std::max(scale_, middle(sizes));
     reach_ = std::move(made);
   });
   return reach_;
@@ -69,7 +85,12 @@ const std::vector<float>& Edges::reach() const {
 
 double Edges::usual() const {
   reach();
-  return sparse_ ? fallback_ : average_;
+  return sparse_ ? fallback_ : middle_;
+}
+
+double Edges::scale() const {
+  reach();
+  return scale_;
 }
 
 }  // namespace tagwright

@@ -237,7 +237,10 @@ void Edges::change(size_t i, size_t j, double score) {
     if (score < fallback_) worse_.set(i, to, score);
   }
   if (std::isfinite(score)) magnitude_ = std::max(magnitude_, std::fabs(score));
-  if (!reach_.empty()) reach_[i] = best_out(*this, 0, i);
+  if (!reach_.empty()) {
+    reach_[i] = best_out(*this, 0, i);
+    scale_ = std::max(scale_, static_cast<double>(reach_[i]));
+  }
   if (!chain_) return;
   constexpr size_t kMany = 1024;
   if (score > before) {

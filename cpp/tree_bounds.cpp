@@ -11,8 +11,16 @@ namespace tagwright {
 namespace {
 
 constexpr double kRounding = 0x1p-24;
+constexpr double kTiny = 0x1p-146;          // and what is lost below the smallest float32
 constexpr double kLargestMagnitude = 1e30;  // beyond it, sums of float32 might overflow
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+double scale_of(const Edges& edges) {
+  double scale = edges.scale();
+  for (const double score : edges.start()) scale = std::max(scale, score);
+  for (const double score : edges.stop()) scale = std::max(scale, score);
+  return scale;
+}
 
 }  // namespace
 
@@ -28,8 +36,9 @@ TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
       T_(lattice.T),
       L_(lattice.L),
       width_((lattice.L + kGroup - 1) / kGroup * kGroup),
+      scale_(edges_.is_stepwise() || lattice.patched() ? lattice.edge_magnitude() : scale_of(edges_)),
       usual_(edges_.is_stepwise() ? kNothing : static_cast<float>(edges_.usual())),
-      margin_(static_cast<float>(lattice.edge_magnitude()) / 256),
+      margin_(static_cast<float>(scale_) / 16),
       arena_(arena),
       columns_(arena.array<TreeColumn>(lattice.T)) {
   std::fill(columns_, columns_ + T_, TreeColumn{});
@@ -68,7 +77,22 @@ void TreeBounds::find_outs() {
   }
 }
 
-bool TreeBounds::make(size_t t, size_t most, Work& work) {
+// Scores such as -1e9, which all but forbid a label, would leave so much room for rounding that nothing could be
+// pruned. Where there are such, no sum counts as lower than this, which leaves it a bound; `size` is then that of sums
+// above it.
+float TreeBounds::lowest(size_t t, double& size) const {
+  constexpr double kAbsurd = 0x1p18, kEnough = 256;
+  if (size <= kAbsurd * scale_) return kNothing;
+  const Scores nodes = lattice_.nodes.from(t * L_);
+  const double top = nodes.f ? kernels().max_f(nodes.f, L_) : kernels().max_d(nodes.d, L_);
+  const double matters = std::fabs(top) + scale_;
+  if (!(size > kAbsurd * matters) || matters == 0) return kNothing;
+  const double low = kEnough * matters;
+  size = 2 * low;
+  return static_cast<float>(-low);
+}
+
+bool TreeBounds::make(size_t t, size_t most, bool sparing, Work& work) {
   TreeColumn& c = columns_[t];
   if (!c.sum) {
     c.sum = arena_.array<float>(width_);
@@ -82,13 +106,14 @@ bool TreeBounds::make(size_t t, size_t most, Work& work) {
   } else {
     size += follow(t - 1, work);
   }
+  const float low = lowest(t, size);
   const Scores nodes = lattice_.nodes.from(t * L_);
-  c.top = nodes.f ? kernels().bound_column_f(nodes.f, before_, c.out, L_, c.sum, c.blocks)
-                  : kernels().bound_column_d(nodes.d, before_, c.out, L_, c.sum, c.blocks);
+  c.top = nodes.f ? kernels().bound_column_f(nodes.f, before_, c.out, L_, low, c.sum, c.blocks)
+                  : kernels().bound_column_d(nodes.d, before_, c.out, L_, low, c.sum, c.blocks);
   if (c.top == kNothing) return false;
   c.offset = t ? columns_[t - 1].offset + static_cast<double>(columns_[t - 1].top) : 0;
-  c.error = (t ? columns_[t - 1].error : 0) + 8 * kRounding * size;
-  choose(c, most);
+  c.error = (t ? columns_[t - 1].error : 0) + 8 * kRounding * size + kTiny;
+  choose(c, most, sparing);
   work.nodes += c.hots;
   return true;
 }
@@ -110,9 +135,9 @@ float TreeBounds::reached_by(const float* blocks, size_t count, size_t n) {
 }
 
 // The hot labels: those of the best blocks.
-void TreeBounds::choose(TreeColumn& c, size_t most) {
+void TreeBounds::choose(TreeColumn& c, size_t most, bool sparing) {
   c.rest = reached_by(c.blocks, width_ / kTreeLanes, most);
-  c.rest = std::max(c.rest, c.top + usual_ - margin_ * static_cast<float>(most));
+  if (sparing) c.rest = std::max(c.rest, c.top + usual_ - margin_);
   c.hots = open(static_cast<size_t>(&c - columns_), static_cast<double>(c.rest));
   // Over a matrix each of them costs a row, over exceptions most cost nothing.
   if (c.hots > (edges_.is_sparse() ? 8 * most : most)) cut(c, most);

@@ -37,15 +37,18 @@ class TreeBounds {
 
   TreeBounds(const Lattice& lattice, Arena& arena);
 
-  // Column t, once those before it are made: with at least `most` hot labels where scores are close, fewer where they
-  // are not. False where no path reaches it.
-  bool make(size_t t, size_t most, Work& work);
+  // Column t, once those before it are made: with about `most` hot labels; sparing: fewer where the best label stands
+  // out. False where no path reaches it.
+  bool make(size_t t, size_t most, bool sparing, Work& work);
   const TreeColumn& operator[](size_t t) const { return columns_[t]; }
   // By how much the rest of column t goes on better than its best label by a usual edge.
   double excess(size_t t) const {
     const float more = columns_[t].rest - (columns_[t].top + usual_);
     return more > 0 ? static_cast<double>(more) : 0;
   }
+
+  // How much edges matter.
+  double scale() const { return scale_; }
 
   // Finds the labels of column t whose sum + out is at least this, -inf aside; how many there are comes back.
   size_t open(size_t t, double least);
@@ -54,8 +57,9 @@ class TreeBounds {
  private:
   float* floats();
   void find_outs();
+  float lowest(size_t t, double& size) const;
   float reached_by(const float* blocks, size_t count, size_t n);
-  void choose(TreeColumn& c, size_t most);
+  void choose(TreeColumn& c, size_t most, bool sparing);
   void cut(TreeColumn& c, size_t most);
   double follow(size_t t, Work& work);
   void follow_rows(size_t t, const TreeColumn& c, float rest, Work& work);
@@ -64,8 +68,9 @@ class TreeBounds {
   const Lattice& lattice_;
   const Edges& edges_;
   const size_t T_, L_, width_;
-  const float usual_;   // what most edges score
-  const float margin_;  // how far below the best label's usual edge a hot label's best edge may reach, per hot label
+  const double scale_;
+  const float usual_;   // what many edges score
+  const float margin_;  // how far below the best label's usual edge a hot label's best edge may reach, if sparing
   Arena& arena_;
   TreeColumn* columns_;
   float* before_;   // [j]: bound of what reaches label j of the column that is made

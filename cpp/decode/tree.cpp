@@ -49,12 +49,15 @@ class Tree {
 
   // Rounds with ever more hot labels, until little enough is left. Nothing comes back where that is not worth it.
   std::optional<Answer> run() {
-    for (size_t most = kFirst; !round(most); most *= 4) {
+    bool sparing = true;
+    for (size_t most = kFirst; !round(most, sparing); sparing = false) {
       if (late()) return the_best_so_far();
+      if (sparing && !flat_) continue;
       // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. Who has set a deadline
       // wants an answer with a gap rather than Viterbi.
       const size_t limit = edges_.is_sparse() ? L_ : L_ / 16;
       if (most >= L_ || (4 * most > limit && !timed_)) return std::nullopt;
+      most *= 4;
     }
     return std::move(answer_);
   }
@@ -63,9 +66,9 @@ class Tree {
 
  private:
   // Whether the answer was found, or that there is none; false where more hot labels are needed, or time is up.
-  bool round(size_t most) {
+  bool round(size_t most, bool sparing) {
     ++answer_.work.rounds;
-    if (const Way way = forward(most); way != Way::kOpen) return way == Way::kNone;
+    if (const Way way = forward(most, sparing); way != Way::kOpen) return way == Way::kNone;
     if (!greedy()) return false;
     double least = 0;
     if (!floor(least)) return false;
@@ -79,7 +82,7 @@ class Tree {
       const bool enough = answer_.paths.size() == k_;
       if (enough && answer_.paths.back().score >= least) return true;
       // The floor was none: bounds stood for scores. Where there are k paths now, the k-th gives a true one.
-      const double lower = std::max(bound_ - least, lattice_.edge_magnitude() / 32);
+      const double lower = std::max(bound_ - least, bounds_.scale() / 32);
       least = enough ? answer_.paths.back().score - lattice_.slack() : least - lower;
       answer_.paths.clear();
     }
@@ -99,13 +102,14 @@ class Tree {
 
   // Bounds for every column. kNone: there is no path. kLost: time is up, or too much goes on as the rest: as soon as
   // its bounds exceed what is usual by as much as an edge can score, they will prune little.
-  Way forward(size_t most) {
+  Way forward(size_t most, bool sparing) {
     double excess = 0;
     for (size_t t = 0; t < T_; ++t) {
       if (late()) return Way::kLost;
-      if (!bounds_.make(t, most, answer_.work)) return Way::kNone;
+      if (!bounds_.make(t, most, sparing, answer_.work)) return Way::kNone;
       excess += t + 1 < T_ ? bounds_.excess(t) : 0;
-      if (excess > lattice_.edge_magnitude() && !timed_) return Way::kLost;
+      flat_ = excess > bounds_.scale();
+      if (flat_ && !timed_) return Way::kLost;
     }
     return Way::kOpen;
   }
@@ -147,7 +151,7 @@ class Tree {
     }
     least = reached_ - lattice_.slack();
     if (k_ == 1 || score == kNever) return reached_ != kNever;
-    const double guess = score - lattice_.edge_magnitude() / 2;
+    const double guess = score - bounds_.scale() / 2;
     promises_.assign(1, score);
     double behind = 0;
     for (size_t t = T_; t-- > 0;) {
@@ -276,6 +280,7 @@ class Tree {
   Left* left_;
   int32_t* path_;
   Answer answer_;
+  bool flat_ = false;                                       // whether too many labels are alike to be pruned
   double bound_ = std::numeric_limits<double>::infinity();  // of every path
   double reached_ = kNever;                                 // by a path
   std::vector<int32_t> reached_path_;

@@ -129,7 +129,7 @@ void scatter_float(float score, const int32_t* __restrict label, const double* _
 
 template <class N>
 float bound_column(const N* __restrict nodes, const float* __restrict before, const float* __restrict out, size_t L,
-                   float* __restrict sum, float* __restrict blocks) {
+                   float lowest, float* __restrict sum, float* __restrict blocks) {
   using V = Lanes<float>;
   static_assert(V::kCount == kTreeLanes);
   constexpr float kNothing = -std::numeric_limits<float>::infinity();
@@ -146,7 +146,9 @@ float bound_column(const N* __restrict nodes, const float* __restrict before, co
     }
     V::Vector best = V::all(kNothing), best_too = best;
     const auto take = [&](size_t j, V::Vector& top, V::Vector& block) {
-      const V::Vector s = V::load(here + j) + V::load(before + g + j), key = s + V::load(out + g + j);
+      V::Vector s = V::load(here + j) + V::load(before + g + j);
+      s = s > lowest ? s : V::all(lowest);
+      const V::Vector key = s + V::load(out + g + j);
       V::store(sum + g + j, s);
       top = s > top ? s : top;
       block = key > block ? key : block;

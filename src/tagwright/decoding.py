@@ -260,7 +260,8 @@ def paths(
 ) -> Iterator[Path]:
     """Yield the paths of one sentence, best first, for as long as the caller wants.
 
-    Any number of them can be taken, without saying beforehand how many: it looks for ever more paths at a time.
+    Any number of them can be taken, without saying beforehand how many: it looks for ever more paths at a time. Where
+    scores differ by no more than the rounding of their sums, a path may come before one that is that much better.
 
     Example:
         >>> import itertools, tagwright as tw
@@ -341,7 +342,7 @@ def _seconds(deadline: float | None, decoder: str) -> float:
         raise ValueError(f"deadline must be a number of seconds of at least 0, not {deadline!r}")
     if decoder not in _TIMED:
         raise ValueError(f"decoder {decoder!r} cannot stop at a deadline; {' and '.join(_TIMED)} can")
-    return min(float(deadline), _LONGEST)
+    return float(min(deadline, _LONGEST))
 
 
 def prepare(
