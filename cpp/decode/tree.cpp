@@ -75,8 +75,8 @@ class Tree {
     for (int tries = 0; tries < 4 && !late(); ++tries) {
       if (!back(least)) return false;
       if (k_ == 1) {
-        answer_.paths.push_back(best());
-        return true;
+        if (left_[0].size > 0) answer_.paths.push_back(best());
+        return left_[0].size > 0;
       }
       answer_.paths = enumerate();
       const bool enough = answer_.paths.size() == k_;
@@ -173,6 +173,7 @@ class Tree {
   }
 
   void promise(double score) {
+    if (score == kNever) return;
     if (promises_.size() == k_) {
       if (score <= promises_.front()) return;
       std::pop_heap(promises_.begin(), promises_.end(), std::greater<>());
