@@ -52,6 +52,7 @@ class Tree {
     bool sparing = true;
     for (size_t most = kFirst; !round(most, sparing); sparing = false) {
       if (late()) return the_best_so_far();
+      if (vain_ && !timed_) return std::nullopt;
       if (sparing && !flat_) continue;
       // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. Who has set a deadline
       // wants an answer with a gap rather than Viterbi.
@@ -73,7 +74,11 @@ class Tree {
     double least = 0;
     if (!floor(least)) return false;
     for (int tries = 0; tries < 4 && !late(); ++tries) {
-      if (!back(least)) return false;
+      if (!back(least)) {
+        // Tighter bounds do not help where the k-th path itself is far below the first.
+        vain_ = bound_ - reached_ < (bound_ - least) / 2;
+        return false;
+      }
       if (k_ == 1) {
         if (left_[0].size > 0) answer_.paths.push_back(best());
         return left_[0].size > 0;
@@ -282,6 +287,7 @@ class Tree {
   int32_t* path_;
   Answer answer_;
   bool flat_ = false;                                       // whether too many labels are alike to be pruned
+  bool vain_ = false;                                       // whether more hot labels would change nothing
   double bound_ = std::numeric_limits<double>::infinity();  // of every path
   double reached_ = kNever;                                 // by a path
   std::vector<int32_t> reached_path_;
