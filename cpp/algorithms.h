@@ -30,7 +30,8 @@ struct Options {
 struct Answer {
   std::vector<Path> paths;
   Work work;
-  double gap = 0;  // how far below the best path the first may be; 0 where it is proven to be the best
+  bool exact = true;  // whether these are all that was asked for, as far as the decoder can tell
+  double gap = 0;     // how far below the best path the first may be
 };
 
 using Decode = Answer (*)(const Lattice&, const Options&, Arena&);

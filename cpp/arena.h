@@ -66,4 +66,10 @@ class Arena {
   size_t chunk_ = 0, used_ = 0, next_ = size_t{64} << 10;
 };
 
+// That of this thread, which ends with it. (A variable of the calling function would not be made in other threads.)
+inline Arena& thread_arena() {
+  thread_local Arena arena;
+  return arena;
+}
+
 }  // namespace tagwright

@@ -129,17 +129,16 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
   };
 
   // The calling thread keeps some memory for its next call: one sentence at a time is a common way to call.
-  thread_local Arena arena;
   in_parallel(work.size(), threads, [&](size_t u) {
     try {
-      decode_unit(work[u], arena);
+      decode_unit(work[u], thread_arena());
     } catch (...) {
       // Out of memory, that is: bad scores are told sentence by sentence.
       for (const size_t s : work[u])
         if (answers[s].paths.empty() && !errors[s]) errors[s] = std::current_exception();
     }
   });
-  arena.trim(size_t{16} << 20);
+  thread_arena().trim(size_t{16} << 20);
 
   for (size_t s = 0; s < sentences.size(); ++s) {
     if (!errors[s]) continue;

@@ -62,7 +62,7 @@ auto to_numpy(std::vector<V> values, std::vector<size_t> shape) {
 }
 
 // Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, edges,
-// and gap.
+// whether it is exact, and gap.
 inline nb::tuple pack(const std::vector<Answer>& answers) {
   std::vector<int32_t> labels;
   nb::list scores, work;
@@ -71,8 +71,8 @@ inline nb::tuple pack(const std::vector<Answer>& answers) {
       labels.insert(labels.end(), path.labels.begin(), path.labels.end());
       scores.append(path.score);
     }
-    work.append(
-        nb::make_tuple(answer.paths.size(), answer.work.rounds, answer.work.nodes, answer.work.edges, answer.gap));
+    work.append(nb::make_tuple(answer.paths.size(), answer.work.rounds, answer.work.nodes, answer.work.edges,
+                               answer.exact, answer.gap));
   }
   const size_t n = labels.size();
   return nb::make_tuple(to_numpy(std::move(labels), {n}), scores, work);

@@ -77,10 +77,10 @@ void scorer_sums(const Scorer& scorer, const Text& text, const Edges& edges, con
   need(edges.L() == scorer.L(), "the edges are for another number of labels");
   need_columns(text, scorer.templates());
   nb::gil_scoped_release release;
-  thread_local Arena arena;
   in_parallel(text.sentences(), threads, [&](size_t s) {
     const size_t T = text.length(s);
     if (T == 0) return;
+    Arena& arena = thread_arena();
     arena.trim(kHeld);
     std::vector<std::vector<int32_t>> on;
     float* nodes = arena.array<float>(times(T, scorer.L()));

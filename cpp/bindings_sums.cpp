@@ -77,9 +77,9 @@ nb::list marginals(const std::vector<AnyArray>& nodes, const std::vector<const E
   std::vector<Summed> made(nodes.size());
   {
     nb::gil_scoped_release release;
-    thread_local Arena arena;
     in_parallel(nodes.size(), threads, [&](size_t s) {
       const auto* on = switched_on && (*switched_on)[s] ? &*(*switched_on)[s] : nullptr;
+      Arena& arena = thread_arena();
       arena.trim(kHeld);
       try {
         const Lattice lattice(*(edges.size() == 1 ? edges[0] : edges[s]), nodes[s].shape(0), scores[s], on);

@@ -63,14 +63,18 @@ const std::vector<float>& Edges::reach() const {
   std::call_once(reach_once_, [&] {
     std::vector<float> made((L_ + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
     for (size_t i = 0; i < L_; ++i) made[i] = best_out(*this, 0, i);
-    if (!sparse_) {
+    std::vector<double> some;
+    if (sparse_) {
+      middle_ = fallback_;
+      for (size_t i = 0; i < L_ && fallback_ == kNever; ++i)
+        for (const double score : rows_.values(i)) some.push_back(score);
+    } else {
       // A few hundred, from rows and columns that have nothing to do with each other.
-      std::vector<double> some;
       const size_t n = std::min<size_t>(L_ * L_, 512);
       for (size_t q = 0; q < n; ++q) some.push_back(matrix_[q * L_ / n * stride_ + (q * 7919 + q * L_ / n) % L_]);
-      std::erase_if(some, [](double score) { return !std::isfinite(score); });
-      middle_ = middle(some);
     }
+    std::erase_if(some, [](double score) { return !std::isfinite(score); });
+    if (!some.empty()) middle_ = middle(some);
     std::vector<double> sizes;
     for (size_t i = 0; i < L_; ++i) {
       if (!std::isfinite(made[i])) continue;
@@ -85,7 +89,7 @@ const std::vector<float>& Edges::reach() const {
 
 double Edges::usual() const {
   reach();
-  return sparse_ ? fallback_ : middle_;
+  return middle_;
 }
 
 double Edges::scale() const {

@@ -147,7 +147,7 @@ class Edges {
   // [i]: the best edge out of label i, or a little more; -inf beyond the last label, up to a whole group of the tree.
   // Made on first use; not for one matrix a step.
   const std::vector<float>& reach() const;
-  // What many edges score: the default, or the middle one of some. Not for one matrix a step.
+  // What many edges score: the default if it does not forbid, or the middle one of some. Not for one matrix a step.
   double usual() const;
   // How much edges matter: the best one, or the middle one of the labels' best where that is of larger size. Edges that
   // all but forbid, such as -1e9, do not count. Not for one matrix a step.
@@ -177,7 +177,7 @@ class Edges {
   size_t lowered_ = 0;  // edges since the bounds were last made
   mutable std::once_flag reach_once_;
   mutable std::vector<float> reach_;
-  mutable double middle_ = 0, scale_ = 0;
+  mutable double middle_ = kNever, scale_ = 0;
   mutable std::once_flag factors_once_;
   mutable std::unique_ptr<Factors> factors_;
 };

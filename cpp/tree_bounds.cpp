@@ -78,18 +78,23 @@ void TreeBounds::find_outs() {
 }
 
 // Scores such as -1e9, which all but forbid a label, would leave so much room for rounding that nothing could be
-// pruned. Where there are such, no sum counts as lower than this, which leaves it a bound; `size` is then that of sums
-// above it.
-float TreeBounds::lowest(size_t t, double& size) const {
+// pruned. Where there are such, none counts as lower than what could matter: a bound is left. The node scores to take
+// come back; `size` is then that of scores that count.
+Scores TreeBounds::lift(size_t t, double& size) {
   constexpr double kAbsurd = 0x1p18, kEnough = 256;
-  if (size <= kAbsurd * scale_) return kNothing;
   const Scores nodes = lattice_.nodes.from(t * L_);
+  if (size <= kAbsurd * scale_) return nodes;
   const double top = nodes.f ? kernels().max_f(nodes.f, L_) : kernels().max_d(nodes.d, L_);
   const double matters = std::fabs(top) + scale_;
-  if (!(size > kAbsurd * matters) || matters == 0) return kNothing;
+  if (!(size > kAbsurd * matters) || matters == 0) return nodes;
   const double low = kEnough * matters;
-  size = 2 * low;
-  return static_cast<float>(-low);
+  size = 4 * low;
+  for (size_t y = 0; y < L_; ++y) {
+    const double score = nodes[y];
+    scores_[y] = score == kNever ? kNothing : static_cast<float>(std::max(score, -low));
+    if (before_[y] != kNothing) before_[y] = std::max(before_[y], static_cast<float>(-low));
+  }
+  return {scores_, nullptr};
 }
 
 bool TreeBounds::make(size_t t, size_t most, bool sparing, Work& work) {
@@ -106,10 +111,9 @@ bool TreeBounds::make(size_t t, size_t most, bool sparing, Work& work) {
   } else {
     size += follow(t - 1, work);
   }
-  const float low = lowest(t, size);
-  const Scores nodes = lattice_.nodes.from(t * L_);
-  c.top = nodes.f ? kernels().bound_column_f(nodes.f, before_, c.out, L_, low, c.sum, c.blocks)
-                  : kernels().bound_column_d(nodes.d, before_, c.out, L_, low, c.sum, c.blocks);
+  const Scores nodes = lift(t, size);
+  c.top = nodes.f ? kernels().bound_column_f(nodes.f, before_, c.out, L_, c.sum, c.blocks)
+                  : kernels().bound_column_d(nodes.d, before_, c.out, L_, c.sum, c.blocks);
   if (c.top == kNothing) return false;
   c.offset = t ? columns_[t - 1].offset + static_cast<double>(columns_[t - 1].top) : 0;
   c.error = (t ? columns_[t - 1].error : 0) + 8 * kRounding * size + kTiny;
@@ -120,9 +124,10 @@ bool TreeBounds::make(size_t t, size_t most, bool sparing, Work& work) {
 
 size_t TreeBounds::open(size_t t, double least) {
   const TreeColumn& c = columns_[t];
-  // No float below `least` will do, and the lowest finite one leaves out -inf.
-  const float lowest = std::max(rounded_up(least), -std::numeric_limits<float>::max());
-  return kernels().open_blocks(c.blocks, c.sum, c.out, width_, lowest, found_, keys_);
+  // Rounding is monotone: what reaches `least` before its sum is rounded reaches the rounded one after it. -inf never
+  // does.
+  const float reached = std::max(static_cast<float>(least), -std::numeric_limits<float>::max());
+  return kernels().open_blocks(c.blocks, c.sum, c.out, width_, reached, found_, keys_);
 }
 
 // A key that the best labels of at least n blocks reach.

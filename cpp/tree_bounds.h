@@ -1,7 +1,7 @@
 // Upper bounds for every label of a lattice, at little more than the cost of reading the node scores once.
 //
 // A column is a tree of three levels: all labels, blocks of eight, labels. Going forward, each column gives every label
-// a bound of the best path that ends in it. Only the labels of the best blocks, the hot ones, are followed edge by
+// a bound of the best path that ends in it. Only labels that stand out, the hot ones, are followed edge by
 // edge. The rest goes on as one block, whose bound is the largest sum of a label's own bound and its best edge out: the
 // same for every label of the next column, so it costs nothing. Where the edges are default + exceptions that holds for
 // default edges too, and only exceptions above them are walked.
@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "arena.h"
 #include "lattice.h"
@@ -44,7 +45,7 @@ class TreeBounds {
   // By how much the rest of column t goes on better than its best label by a usual edge.
   double excess(size_t t) const {
     const float more = columns_[t].rest - (columns_[t].top + usual_);
-    return more > 0 ? static_cast<double>(more) : 0;
+    return more > 0 && more <= std::numeric_limits<float>::max() ? static_cast<double>(more) : 0;
   }
 
   // How much edges matter.
@@ -57,7 +58,7 @@ class TreeBounds {
  private:
   float* floats();
   void find_outs();
-  float lowest(size_t t, double& size) const;
+  Scores lift(size_t t, double& size);
   float reached_by(const float* blocks, size_t count, size_t n);
   void choose(TreeColumn& c, size_t most, bool sparing);
   void cut(TreeColumn& c, size_t most);

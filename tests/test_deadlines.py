@@ -110,6 +110,14 @@ def test_paths_are_found_when_asked_for():
         next(tw.paths(nodes, matrix, "beams"))
 
 
+def test_one_of_two_paths_is_not_exact():
+    nodes = np.full((1, 130), NEVER)
+    nodes[0, 3], nodes[0, 100] = 31, 30
+    edges = tw.Edges(np.eye(130), stop=np.full(130, -1e9), sparse=False)
+    found = tw.decode(nodes, edges, 2, "tree", deadline=0)
+    assert found.exact == (len(found.paths) == 2)
+
+
 # Of scores that are equal but for rounding, a later, larger round may find one that adds up to more.
 def test_paths_rise_by_no_more_than_rounding():
     rng = np.random.default_rng(16)

@@ -16,6 +16,7 @@ from corpora import CONLLU, CORPORA, many_labels, same_arrays, ten_sentences
 import tagwright as tw
 from tagwright import container
 from tagwright.cli import main
+from tagwright.interrupts import stops
 
 LONGEST_WAIT = 60  # seconds until a process that hangs is a failure
 
@@ -484,3 +485,14 @@ def test_the_model_that_comes_along_on_real_text():
     found = json.loads(printed("eval", CORPORA / "pos_ewt" / "dev.txt.xz", "--json", "--threads", "2"))
     assert found["sentences"] == 2001
     assert found["token_accuracy"] > 0.93
+
+
+def test_ctrl_c_behind_the_last_check_is_heard():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), stops() as check:
+            check()
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

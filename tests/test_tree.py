@@ -131,14 +131,13 @@ def test_scores_below_the_smallest_float32():
     check(plain(nodes, matrix), 1)
 
 
-@pytest.mark.parametrize("where", ["nodes", "edges", "both", "nearly all"])
-@pytest.mark.parametrize("mask", [-1e4, -1e9, -1e15])
+@pytest.mark.parametrize("where", ["nodes", "edges", "both", "nearly all", "stop", "start"])
+@pytest.mark.parametrize("mask", [-1e4, -1e9, -1e12])
 def test_soft_masks(mask, where):
     """Scores that all but forbid must not leave so much room for rounding that nothing is pruned."""
     rng = np.random.default_rng(17)
-    nodes, matrix = model_like(20, 300)
-    nodes, matrix = nodes.astype(float), np.array(matrix, float)
-    top = np.argmax(nodes, axis=1)
+    nodes, matrix = (np.round(8 * scores.astype(float)) for scores in model_like(20, 300))
+    top, ends = np.argmax(nodes, axis=1), {}
     if where == "nearly all":
         nodes[rng.random(nodes.shape) < 0.9] = mask
         nodes[np.arange(20), top] = 1
@@ -146,12 +145,71 @@ def test_soft_masks(mask, where):
         nodes[np.arange(20), rng.integers(0, 300, 20)] = mask
     if where in ("edges", "both"):
         matrix[rng.random(matrix.shape) < 0.1] = mask
-    case = plain(nodes, matrix)
+    if where in ("stop", "start"):
+        ends = {where: np.where(rng.random(300) < 0.9, mask, 0.0)}
+    case = plain(nodes, matrix, **ends)
     truth = best_scores(case, 5)
     check(case, 1, truth=truth[:1])
     check(case, 5, truth=truth)
-    if mask > -1e12:  # Beyond, sums in double precision leave as much room.
-        assert tw.decode(nodes, case.edges, decoder="tree").work.edges < 20 * 300 * 300 / 4
+    assert tw.decode(nodes, case.edges, decoder="tree").work.edges < 20 * 300 * 300 / 4
+
+
+@pytest.mark.parametrize("form", [{"sparse": False}, {"sparse": True}])
+def test_every_end_is_masked(form):
+    """Sums with a mask are rounded by more than what the labels differ by."""
+    L = 130
+    matrix = np.zeros((L, L))
+    matrix[0, 1] = 1
+    nodes = np.zeros((1, L))
+    nodes[0, 5], nodes[0, 77] = 31, 33
+    stop = np.full(L, -1e9)
+    stop[77] -= 32
+    for dtype in ("f4", "f8"):
+        for T in (1, 3):
+            lattice = np.concatenate([np.zeros((T - 1, L)), nodes]).astype(dtype)
+            check(plain(lattice, matrix, tw.Edges(matrix, stop=stop, **form), stop=stop), 1)
+    f = tw.decode(nodes, tw.Edges(matrix, stop=np.full(L, -1e9)), decoder="tree", deadline=0)
+    assert 33 - 1e9 - f.paths[0].score <= f.gap
+
+
+def test_every_way_on_is_masked():
+    L = 9
+    matrix = np.zeros((L, L))
+    matrix[0, 1], matrix[5], matrix[7, 0] = 1, -1e9, 1
+    nodes = np.full((2, L), -1e9)
+    nodes[0, 5], nodes[1], nodes[1, 0] = 31, -50, 0
+    check(plain(nodes, matrix), 1)
+    check(plain(nodes, matrix), 1, deadline=100)
+
+
+def test_masks_at_random():
+    rng = np.random.default_rng(18)
+    for _ in range(150):
+        T, L = int(rng.integers(1, 6)), int(rng.choice([70, 130]))
+        nodes, matrix = rng.integers(-20, 40, (T, L)).astype(float), rng.integers(-9, 10, (L, L)).astype(float)
+        ends = {end: rng.integers(-5, 6, L).astype(float) for end in ("start", "stop")}
+        for scores in (nodes, matrix, *ends.values()):
+            scores[rng.random(scores.shape) < rng.choice([0, 0.2, 0.9, 1.0])] += rng.choice([-1e6, -1e9, -1e11])
+        case = plain(nodes, matrix, **ends)
+        k = int(rng.choice([1, 3, 20]))
+        check(case, k)
+        check(case, k, ["tree"], deadline=1e12)
+
+
+def test_a_default_that_forbids_is_pruned():
+    rng = np.random.default_rng(19)
+    L, T = 400, 30
+    previous, current = np.repeat(np.arange(L), 40), rng.integers(0, L, 40 * L)
+    pairs = np.unique(np.stack([previous, current]), axis=1)
+    edges = tw.Edges.from_exceptions(L, -np.inf, *pairs, rng.normal(size=pairs.shape[1]))
+    nodes = rng.normal(size=(T, L))
+    at = 0
+    for column in nodes:
+        column[at] += 25
+        at = rng.choice(pairs[1][pairs[0] == at])
+    found, dense = (tw.decode(nodes, edges, decoder=name) for name in ("tree", "viterbi"))
+    assert found.paths[0].score == pytest.approx(dense.paths[0].score, rel=1e-12)
+    assert found.work.edges < dense.work.edges / 4
 
 
 def every_score(case):

@@ -85,10 +85,10 @@ class Tree {
       }
       answer_.paths = enumerate();
       const bool enough = answer_.paths.size() == k_;
-      if (enough && answer_.paths.back().score >= least) return true;
+      if (enough && answer_.paths.back().score >= least + lattice_.slack()) return true;
       // The floor was none: bounds stood for scores. Where there are k paths now, the k-th gives a true one.
       const double lower = std::max(bound_ - least, bounds_.scale() / 32);
-      least = enough ? answer_.paths.back().score - lattice_.slack() : least - lower;
+      least = enough ? answer_.paths.back().score - 2 * lattice_.slack() : least - lower;
       answer_.paths.clear();
     }
     return false;
@@ -100,6 +100,7 @@ class Tree {
   std::optional<Answer> the_best_so_far() {
     answer_.paths.assign(1, {reached_path_, reached_});
     answer_.gap = std::max(0.0, bound_ + lattice_.slack() - reached_);
+    answer_.exact = false;
     return std::move(answer_);
   }
 
@@ -127,8 +128,13 @@ class Tree {
       if (last.key[q] > last.key[best]) best = q;
     if (last.hots == 0 || static_cast<double>(last.key[best]) == kNever) return false;
     path_[T_ - 1] = last.hot[best];
-    // The bound of all paths: of the best label, or of the rest.
-    bound_ = std::min(bound_, last.offset + last.error + static_cast<double>(std::max(last.key[best], last.rest)));
+    // The bound of all paths: of the best hot label, or of the rest. Keys are rounded, so they are none.
+    double most = last.rest;
+    for (size_t q = 0; q < last.hots; ++q) {
+      const int32_t y = last.hot[q];
+      most = std::max(most, static_cast<double>(last.sum[y]) + static_cast<double>(last.out[y]));
+    }
+    bound_ = std::min(bound_, last.offset + last.error + most);
     for (size_t t = T_ - 1; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
       double reached = kNever;
@@ -191,7 +197,7 @@ class Tree {
   // Everything that lies on a path of at least this score; false where it is too much.
   bool back(double least) {
     // What a sum in double costs, against an edge in Viterbi's inner loop.
-    size_t budget = T_ * (64 + 4 * k_ + L_ * L_ / 256);
+    size_t budget = T_ * (64 + 4 * std::min<size_t>(k_, 1024) + L_ * L_ / 256);
     double most = 0;
     for (size_t t = T_; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
@@ -261,7 +267,10 @@ class Tree {
     graph.T = T_;
     graph.size = [&](size_t t) { return left_[t].size; };
     graph.first = [&](double* out) {
-      for (size_t q = 0; q < left_[0].size; ++q) out[q] = left_[0].from[q] - left_[0].behind[q];
+      for (size_t q = 0; q < left_[0].size; ++q) {
+        const size_t y = static_cast<size_t>(left_[0].label[q]);
+        out[q] = edges_.start(y) + lattice_.node(0, y);
+      }
     };
     graph.next = [&](size_t t, size_t p, double* out) {
       const Left& next = left_[t + 1];

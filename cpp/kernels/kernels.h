@@ -49,12 +49,12 @@ struct Kernels {
 
   // --- tree (decode/tree.cpp); arrays of labels are padded to whole groups of kGroup ---
 
-  // sum[j] = max(nodes[j] + before[j], lowest), -inf from L on; the largest comes back. blocks[b]: the largest of
+  // sum[j] = nodes[j] + before[j], -inf from L on; the largest comes back. blocks[b]: the largest of
   // sum[j] + out[j] over the labels of block b: every eighth of a group, from its (b modulo 8)-th on.
-  float (*bound_column_f)(const float* nodes, const float* before, const float* out, size_t L, float lowest, float* sum,
+  float (*bound_column_f)(const float* nodes, const float* before, const float* out, size_t L, float* sum,
                           float* blocks);
-  float (*bound_column_d)(const double* nodes, const float* before, const float* out, size_t L, float lowest,
-                          float* sum, float* blocks);
+  float (*bound_column_d)(const double* nodes, const float* before, const float* out, size_t L, float* sum,
+                          float* blocks);
   // best[j] = max(best[j], score[r] + rows[r][j]) for r < count and j < n.
   void (*follow_rows_f)(const float* const* rows, const float* score, size_t count, size_t n, float* best);
   void (*follow_rows_d)(const double* const* rows, const float* score, size_t count, size_t n, float* best);

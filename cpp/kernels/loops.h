@@ -81,11 +81,12 @@ bool any(Mask mask) {
   typedef long long Words __attribute__((vector_size(32)));
   const Words words = reinterpret_cast<Words>(mask);
   return !__builtin_ia32_ptestz256(words, words);
-#endif
+#else
   long long word[4];
   static_assert(sizeof word == sizeof mask);
   std::memcpy(word, &mask, sizeof word);
   return (word[0] | word[1] | word[2] | word[3]) != 0;
+#endif
 }
 
 template <class E>
@@ -111,25 +112,17 @@ double raise(double score, const E* __restrict row, size_t stride, const int32_t
   return least;
 }
 
-void scatter(double score, const int32_t* __restrict label, const double* __restrict edge, size_t n,
-             double* __restrict best) {
+template <class B>
+void scatter(B score, const int32_t* __restrict label, const double* __restrict edge, size_t n, B* __restrict best) {
   for (size_t q = 0; q < n; ++q) {
-    const double v = score + edge[q], m = best[label[q]];
-    best[label[q]] = v > m ? v : m;
-  }
-}
-
-void scatter_float(float score, const int32_t* __restrict label, const double* __restrict edge, size_t n,
-                   float* __restrict best) {
-  for (size_t q = 0; q < n; ++q) {
-    const float v = score + static_cast<float>(edge[q]), m = best[label[q]];
+    const B v = score + static_cast<B>(edge[q]), m = best[label[q]];
     best[label[q]] = v > m ? v : m;
   }
 }
 
 template <class N>
 float bound_column(const N* __restrict nodes, const float* __restrict before, const float* __restrict out, size_t L,
-                   float lowest, float* __restrict sum, float* __restrict blocks) {
+                   float* __restrict sum, float* __restrict blocks) {
   using V = Lanes<float>;
   static_assert(V::kCount == kTreeLanes);
   constexpr float kNothing = -std::numeric_limits<float>::infinity();
@@ -146,9 +139,7 @@ float bound_column(const N* __restrict nodes, const float* __restrict before, co
     }
     V::Vector best = V::all(kNothing), best_too = best;
     const auto take = [&](size_t j, V::Vector& top, V::Vector& block) {
-      V::Vector s = V::load(here + j) + V::load(before + g + j);
-      s = s > lowest ? s : V::all(lowest);
-      const V::Vector key = s + V::load(out + g + j);
+      const V::Vector s = V::load(here + j) + V::load(before + g + j), key = s + V::load(out + g + j);
       V::store(sum + g + j, s);
       top = s > top ? s : top;
       block = key > block ? key : block;
@@ -371,12 +362,12 @@ constexpr Kernels table(const char* name) {
       .dense_step_dd = dense_step<double, double>,
       .raise_f = raise<float>,
       .raise_d = raise<double>,
-      .scatter_d = scatter,
+      .scatter_d = scatter<double>,
       .bound_column_f = bound_column<float>,
       .bound_column_d = bound_column<double>,
       .follow_rows_f = follow_rows<float>,
       .follow_rows_d = follow_rows<double>,
-      .scatter_f = scatter_float,
+      .scatter_f = scatter<float>,
       .open_blocks = open_blocks,
       .reached_by_16 = reached_by_16,
       .extend_ff = extend<float>,

@@ -323,7 +323,7 @@ def _decode(
     # What is made for each sentence counts: the native part of it may take no longer. A named tuple's own __new__ is
     # Python code, a tuple's is not.
     new = tuple.__new__
-    for array, (count, rounds, nodes_seen, edges_seen, gap) in zip(arrays, work, strict=True):
+    for array, (count, rounds, nodes_seen, edges_seen, exact, gap) in zip(arrays, work, strict=True):
         T = len(array)
         found = []
         for score in scores[path : path + count]:
@@ -331,14 +331,15 @@ def _decode(
             at += T
         path += count
         looked_at = new(Work, (rounds, nodes_seen, edges_seen))
-        made.append(new(Decoding, (found, row.exact and gap == 0, looked_at, gap if row.exact else np.inf)))
+        made.append(new(Decoding, (found, row.exact and exact, looked_at, gap if row.exact else np.inf)))
     return made
 
 
 def _seconds(deadline: float | None, decoder: str) -> float:
     if deadline is None:
         return np.inf
-    if not isinstance(deadline, int | float | np.number) or isinstance(deadline, bool) or not deadline >= 0:
+    number = isinstance(deadline, int | float | np.integer | np.floating)
+    if not number or isinstance(deadline, bool | np.timedelta64) or not deadline >= 0:
         raise ValueError(f"deadline must be a number of seconds of at least 0, not {deadline!r}")
     if decoder not in _TIMED:
         raise ValueError(f"decoder {decoder!r} cannot stop at a deadline; {' and '.join(_TIMED)} can")

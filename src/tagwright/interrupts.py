@@ -42,5 +42,6 @@ def stops() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGINT, heard)
     try:
         yield check
+        check()
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)

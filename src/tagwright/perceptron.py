@@ -121,7 +121,7 @@ class Perceptron(Learner):
         except KeyboardInterrupt:
             if not run.finished:
                 raise
-            epoch, kept = len(self.history_) + 1, run.finished_after
+            epoch, kept = min(len(self.history_) + 1, self.epochs), run.finished_after
             warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=2)
         self.model_ = run.kept_model()
         return self
