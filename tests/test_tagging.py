@@ -487,12 +487,17 @@ def test_the_model_that_comes_along_on_real_text():
     assert found["token_accuracy"] > 0.93
 
 
+def press_ctrl_c_at_the_end():
+    with stops() as check:
+        check()
+        signal.raise_signal(signal.SIGINT)
+
+
 def test_ctrl_c_behind_the_last_check_is_heard():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt), stops() as check:
-            check()
-            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            press_ctrl_c_at_the_end()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
