@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tagwright.evaluation import Evaluation, evaluate
     from tagwright.features import Features, TemplateError
     from tagwright.hmm import HMM
+    from tagwright.memm import MEMM
     from tagwright.model import Lattice, Model, Tagging, load
     from tagwright.perceptron import Perceptron
 
@@ -36,6 +37,7 @@ __version__ = "0.3.0"
 __all__ = [
     "CRF",
     "HMM",
+    "MEMM",
     "AStar",
     "Auto",
     "Beam",
@@ -85,6 +87,7 @@ _LATER = {
     "tagwright.evaluation": ("Evaluation", "evaluate"),
     "tagwright.features": ("Features", "TemplateError"),
     "tagwright.hmm": ("HMM",),
+    "tagwright.memm": ("MEMM",),
     "tagwright.model": ("Lattice", "Model", "Tagging", "load"),
     "tagwright.perceptron": ("Perceptron",),
 }
