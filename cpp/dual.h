@@ -45,7 +45,7 @@ enum class Schedule : uint8_t {
 struct AgreeOptions {
   size_t rounds = 30;
   double step = 0.5;
-  Schedule schedule = Schedule::constant;
+  Schedule schedule = Schedule::falling;
 };
 
 struct Agreement {

@@ -13,6 +13,9 @@ namespace {
 // Sums in different orders may differ by this much: less, and one score is not known to be above another.
 constexpr double kRounding = 1e-9;
 
+// A beam begins so wide, and is widened so many times as long as its answer is not known to be exact.
+constexpr size_t kNarrow = 2, kWiden = 3;
+
 // Better first; of equals the one that Algorithm 1 comes to first.
 bool better(const Partial& a, const Partial& b) {
   if (a.score != b.score) return a.score > b.score;
@@ -40,10 +43,9 @@ void MemmRules::check(size_t L, size_t word_bytes) const {
 }
 
 MemmSearch::MemmSearch(const Memm& model, size_t width, size_t k) : model_(model), width_(std::max(width, k)), k_(k) {
-  size_t states = 1;
+  all_ = k;
   for (size_t back = 0; back < std::max<size_t>(model.history, !model.rules.follows.empty()); ++back)
-    states = times_up_to(states, model.L(), SIZE_MAX / 2);
-  all_fit_ = times_up_to(states, k, SIZE_MAX / 2) <= width_;
+    all_ = times_up_to(all_, model.L(), SIZE_MAX / 2);
 }
 
 void MemmSearch::start(const Text& text, size_t sentence) {
@@ -79,6 +81,7 @@ void MemmSearch::start(const Text& text, size_t sentence) {
     bound_[t] = true;
   }
   changed_ = 0;
+  now_ = std::min(width_, kNarrow * k_);
 }
 
 void MemmSearch::change(size_t t, int32_t label, double by) {
@@ -132,18 +135,18 @@ LabelHistory MemmSearch::state(LabelHistory history) const {
   return model_.history || model_.rules.follows.empty() ? seen(history) : history & 0xffffU;
 }
 
-// Holds the best of what was found: `width`, and of a history at most k.
+// Holds the best of what was found: as many as a column may, and of a history at most k.
 void MemmSearch::cut(std::vector<Partial>& found) {
   size_t slots = 16;
-  while (slots < 4 * width_ && slots < 4 * found.size()) slots *= 2;
-  for (size_t some = 2 * width_;; some *= 2) {
+  while (slots < 4 * now_ && slots < 4 * found.size()) slots *= 2;
+  for (size_t some = 2 * now_;; some *= 2) {
     some = std::min(some, found.size());
     const auto end = found.begin() + static_cast<ptrdiff_t>(some);
     if (some < found.size()) std::nth_element(found.begin(), end, found.end(), better);
     std::sort(found.begin(), end, better);
     met_.assign(slots, {0, 0});
     size_t held = 0, at = 0;
-    for (; at < some && held < width_; ++at) {
+    for (; at < some && held < now_; ++at) {
       const LabelHistory own = state(found[at].history);
       size_t slot = (own * 0x9e3779b97f4a7c15U >> 32) & (slots - 1);
       while (met_[slot].second && met_[slot].first != own) slot = (slot + 1) & (slots - 1);
@@ -151,12 +154,12 @@ void MemmSearch::cut(std::vector<Partial>& found) {
       met_[slot] = {own, met_[slot].second + 1};
       std::swap(found[held++], found[at]);
     }
-    if (held < width_ && some < found.size()) continue;
-    lost_ = lost_ || (held == width_ && at < found.size());
+    if (held < now_ && some < found.size()) continue;
+    for (; at < found.size(); ++at) lost_ = std::max(lost_, found[at].score);
     found.resize(held);
     break;
   }
-  full_ = found.size() == width_;
+  full_ = found.size() == now_;
   if (full_) least_ = found.back().score;
 }
 
@@ -167,12 +170,13 @@ bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rul
   const bool any = rules && (!given.follows.empty() || !given.start.empty() || !given.stop.empty() || bound_[t]);
   std::vector<Partial>& found = columns_[t];
   found.clear();
-  full_ = lost_ = false;
-  const size_t many = std::max(2 * width_, width_ + L);
+  full_ = false;
+  lost_ = kNever;
+  const size_t many = std::max(2 * now_, now_ + L);
   for (size_t p = 0; p < before.size(); ++p) {
     // No probability is above 1. The sequences that follow are worse.
     if (full_ && before[p].score + most_[t] < least_) {
-      lost_ = true;
+      lost_ = std::max(lost_, before[p].score + most_[t]);
       break;
     }
     const double* row = log_probabilities(t, before[p].history);
@@ -180,7 +184,9 @@ bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rul
     size_t n = L;
     if (full_) {
       n = kernels().at_least_d(reached_.data(), L, least_, chosen_.data());
-      lost_ = lost_ || n < L;
+      for (size_t y = 0; y < L; ++y)
+        if (reached_[y] < least_ && reached_[y] > lost_ && (!any || compatible(t, before[p].history, y, words)))
+          lost_ = reached_[y];
     }
     for (size_t q = 0; q < n; ++q) {
       const size_t y = full_ ? static_cast<size_t>(chosen_[q]) : q;
@@ -200,12 +206,21 @@ void MemmSearch::extend(size_t t) {
   const std::span<const Partial> before = t ? std::span<const Partial>(columns_[t - 1]) : std::span(&root, 1);
   // Where the rules leave nothing, first the known words' labels are put aside, then all.
   if (!extend_from(t, before, true, true) && !extend_from(t, before, true, false)) extend_from(t, before, false, false);
-  dropped_[t] = lost_ && !all_fit_ ? columns_[t].back().score : kNever;
+  dropped_[t] = all_fit() ? kNever : lost_;
 }
 
-void MemmSearch::search(size_t from) {
-  for (size_t t = from; t < T_; ++t) extend(t);
+void MemmSearch::search() {
+  // Columns before the first that changed hold what they held: nothing in them depends on later prices.
+  pass(changed_);
+  while (!exact_ && now_ < width_) {
+    now_ = std::min(width_, now_ * kWiden);
+    pass(0);
+  }
   changed_ = T_;
+}
+
+void MemmSearch::pass(size_t from) {
+  for (size_t t = from; t < T_; ++t) extend(t);
   exact_ = true;
   if (T_ == 0) return;
   const std::vector<Partial>& last = columns_[T_ - 1];
@@ -230,8 +245,7 @@ std::vector<int32_t> MemmSearch::path(size_t at) const {
 }
 
 const std::vector<int32_t>& MemmSearch::find() {
-  // Columns before the first that changed hold what they held: nothing in them depends on later prices.
-  search(changed_);
+  search();
   labels_ = T_ ? path(0) : std::vector<int32_t>();
   return labels_;
 }
@@ -250,7 +264,7 @@ double MemmSearch::score(std::span<const int32_t> labels) {
 }
 
 std::vector<Path> MemmSearch::best() {
-  search(changed_);
+  search();
   std::vector<Path> paths;
   if (T_ == 0) return {{}};
   for (size_t at = 0; at < std::min(k_, columns_[T_ - 1].size()); ++at) {

@@ -59,8 +59,9 @@ struct Partial {
 //
 // Differs from the paper: of partial sequences with the same history only the best k are held, since all of them go on
 // alike, so that a beam holds `width` different histories. No probability is above 1, so a partial sequence that is
-// already worse than all a full beam holds is not extended. And what is dropped is remembered by its score, so that
-// the answer is known to be exact where nothing dropped could have become better.
+// already worse than all a full beam holds is not extended. What is dropped is remembered by its score, so that the
+// answer is known to be exact where nothing dropped could have become better. And so the beam may begin narrow: it is
+// widened up to `width` only as long as the answer is not known to be exact, which for most sentences it soon is.
 class MemmSearch : public SentenceSearch {
  public:
   MemmSearch(const Memm& model, size_t width, size_t k = 1);
@@ -97,7 +98,9 @@ class MemmSearch : public SentenceSearch {
   }
   // What tells two partial sequences apart: all that later columns look at.
   LabelHistory state(LabelHistory history) const;
-  void search(size_t from);
+  void search();
+  void pass(size_t from);
+  bool all_fit() const { return all_ <= now_; }
   void extend(size_t t);
   bool extend_from(size_t t, std::span<const Partial> before, bool rules, bool words);
   void cut(std::vector<Partial>& found);
@@ -105,7 +108,8 @@ class MemmSearch : public SentenceSearch {
 
   const Memm& model_;
   size_t width_, k_;
-  bool all_fit_;  // a column can hold every history there is
+  size_t all_;      // histories there are, times k
+  size_t now_ = 1;  // how wide the beam is by now
   const Text* text_ = nullptr;
   size_t sentence_ = 0, T_ = 0;
   FeatureScratch scratch_;
@@ -126,8 +130,9 @@ class MemmSearch : public SentenceSearch {
   size_t changed_ = 0;  // the first column whose beam is not up to date
   bool exact_ = false;
   // Of the column that is being made:
-  bool lost_ = false, full_ = false;  // something was dropped; it holds as much as it may
-  double least_ = 0;                  // the worst it holds, where it is full
+  bool full_ = false;  // it holds as much as it may
+  double least_ = 0;   // the worst it holds, where it is full
+  double lost_ = 0;    // the best that was dropped
 };
 
 }  // namespace tagwright

@@ -22,6 +22,8 @@ from tagwright.keep import Keep, KeepDivergence, KeepRatio, KeepSize
 from tagwright.sums import Marginals, marginals, marginals_batch
 
 if TYPE_CHECKING:
+    from tagwright.agreement import Agreement, BidirectionalModel, dual_decomposition
+    from tagwright.bidirectional import Bidirectional
     from tagwright.container import ModelError
     from tagwright.crf import CRF
     from tagwright.data import DataError, read
@@ -39,8 +41,11 @@ __all__ = [
     "HMM",
     "MEMM",
     "AStar",
+    "Agreement",
     "Auto",
     "Beam",
+    "Bidirectional",
+    "BidirectionalModel",
     "CarpeDiem",
     "DataError",
     "Decoder",
@@ -71,6 +76,7 @@ __all__ = [
     "decode",
     "decode_batch",
     "decoders",
+    "dual_decomposition",
     "evaluate",
     "load",
     "marginals",
@@ -81,6 +87,8 @@ __all__ = [
 
 # Imported when they are first asked for: decoding starts fast, and tagging does not wait for scikit-learn.
 _LATER = {
+    "tagwright.agreement": ("Agreement", "BidirectionalModel", "dual_decomposition"),
+    "tagwright.bidirectional": ("Bidirectional",),
     "tagwright.container": ("ModelError",),
     "tagwright.crf": ("CRF",),
     "tagwright.data": ("DataError", "read"),
