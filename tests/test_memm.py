@@ -26,7 +26,8 @@ CLOSE = 1e-5  # weights are float32
 
 
 def test_features_of_earlier_labels():
-    model = tw.MEMM("U:%x[0,0]\nUY:%y[-1]\nUZ:%y[-2]/%x[0,0]/%y[-1]\n", max_iterations=2).fit([["a", "b", "c"]], [["A", "B", "A"]]).model_  # fmt: skip
+    templates = "U:%x[0,0]\nUY:%y[-1]\nUZ:%y[-2]/%x[0,0]/%y[-1]\n"
+    model = tw.MEMM(templates, max_iterations=2).fit([["a", "b", "c"]], [["A", "B", "A"]]).model_
     expected = {"U:a", "U:b", "U:c", "UY:_B-1", "UY:A", "UY:B", "UZ:_B-2/a/_B-1", "UZ:_B-1/b/A", "UZ:A/c/B"}
     assert set(names_of(model.arrays)) == expected
     assert model.history == 2

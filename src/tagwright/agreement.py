@@ -37,7 +37,7 @@ class Agreement(NamedTuple):
     disputed: list[int]
     """Tokens on which they still differed in the last round."""
     certain: bool
-    """Whether this is proven to be the best labelling by the sum of both scores: both searches were exact, and agreed."""
+    """Whether no labelling has a higher sum of both scores: both searches were exact, and they agreed."""
 
 
 def dual_decomposition(
@@ -143,7 +143,7 @@ class BidirectionalModel(Model):
                 name.removeprefix(f"{side}."): array for name, array in arrays.items() if name.startswith(f"{side}.")
             }
             parts.append(restored(meta[side], own))
-        return cls(*parts, dict(meta["facts"]))
+        return cls(parts[0], parts[1], dict(meta["facts"]))
 
     def meta(self) -> dict[str, Any]:
         """All but the arrays, for a file."""
@@ -259,7 +259,7 @@ class BidirectionalModel(Model):
         return []
 
     @property
-    def edges(self) -> NoReturn:  # type: ignore[override]
+    def edges(self) -> NoReturn:
         """Complain: there are two models."""
         raise ValueError("two models have no edges in common; ask model.left or model.right")
 

@@ -77,9 +77,7 @@ class Bidirectional(Learner):
         elif trains:
             raise ValueError("there is a model to be trained: fit(X, y) needs sentences and labels")
         trained = [_trained(side, X, y, dev) if isinstance(side, Learner) else None for side in sides]
-        left, right = (
-            own.model_ if own is not None else side for own, side in zip(trained, sides, strict=True)
-        )
+        left, right = (own.model_ if own is not None else side for own, side in zip(trained, sides, strict=True))
         self.model_ = BidirectionalModel(left, right, self._facts(left, right))
         self.left_, self.right_ = trained
         return self
@@ -88,7 +86,7 @@ class Bidirectional(Learner):
         from tagwright import __version__
 
         own = {"rounds": int(self.rounds), "step": float(self.step), "schedule": self.schedule}
-        told = {name: left.facts[name] for name in ("sentences", "tokens") if name in left.facts}
+        told: dict[str, Any] = {name: left.facts[name] for name in ("sentences", "tokens") if name in left.facts}
         return {"learner": "bidirectional", "options": own, "bidirectional": own, **told, "version": __version__}
 
 

@@ -186,7 +186,9 @@ class CrfTraining(Training):
 
     def _bar(self, total: int | None) -> Any:
         hidden = None if self.learner.progress is None else not self.learner.progress
-        return tqdm(total=total, desc=self.kind.upper(), unit=self.called[:-1], disable=hidden, initial=len(self.history))
+        return tqdm(
+            total=total, desc=self.kind.upper(), unit=self.called[:-1], disable=hidden, initial=len(self.history)
+        )
 
     def _end(self) -> None:
         """Measure the last weights, if they were not, and keep them, unless others were better."""

@@ -148,8 +148,8 @@ class MemmModel(Model):
         if isinstance(decoder, Beam):
             if decoder.keep is not None:
                 raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
-            return decoder.width
-        return self.beam
+            return int(decoder.width)
+        return int(self.beam)
 
     def _by_lattice(self, sentence: Sequence[object], k: int, decoder: Decoder) -> list[Tagging]:
         nodes, edges, _ = self.lattice(sentence)
@@ -210,7 +210,7 @@ def span_rules(labels: Sequence[str]) -> SpanRules | None:
     scheme = next((own for own in _SCHEMES if prefixes <= set(own) and own[0] in prefixes and len(prefixes) > 1), None)
     if scheme is None:
         return None
-    begin, inside, end, _ = scheme
+    begin, inside, end = scheme[0], scheme[1], scheme[2]
     closed = end in prefixes
     opened = np.array([prefix in (begin, inside) for prefix, _ in split])
     goes_on = np.array([prefix in (inside, end) for prefix, _ in split])

@@ -46,10 +46,10 @@ class Lattice(NamedTuple):
     A model with token-dependent edges needs ``switched_on=lattice.switched_on`` there too.
     """
 
-    nodes: npt.NDArray[np.float32]
+    nodes: npt.NDArray[np.floating[Any]]
     """(T, L); label y is ``model.labels[y]``."""
     edges: Edges
-    """The model's edges, shared by all sentences."""
+    """The model's edges, shared by all sentences; of a MEMM those of the sentence."""
     switched_on: list[list[int]] | None
     """For each step the correction sets that count there, where the model has token-dependent edges."""
 
@@ -251,7 +251,12 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let scikit-learn send a model to another process; files are for `save`."""
-        return type(self), (self.labels, self.features, {name: np.array(a) for name, a in self.arrays.items()}, self.facts)
+        return type(self), (
+            self.labels,
+            self.features,
+            {name: np.array(a) for name, a in self.arrays.items()},
+            self.facts,
+        )
 
     def __repr__(self) -> str:
         """Say what it is."""
