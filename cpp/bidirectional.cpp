@@ -1,5 +1,6 @@
 #include "bidirectional.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -7,9 +8,6 @@
 
 namespace tagwright {
 namespace {
-
-// Sentences that one thread takes at a time, with the memory that a search has by then.
-constexpr size_t kPiece = 32;
 
 // A search whose labels have other numbers.
 class Renumbered : public PricedSearch {
@@ -39,17 +37,18 @@ class Renumbered : public PricedSearch {
   std::vector<int32_t> in_, labels_;
 };
 
-// Calls work(first, last) for pieces of the sentences; what goes wrong is told with the sentence's number.
-void in_pieces(size_t sentences, size_t threads, const std::function<void(size_t, size_t)>& work) {
-  in_parallel((sentences + kPiece - 1) / kPiece, threads,
-              [&](size_t n) { work(n * kPiece, std::min(sentences, (n + 1) * kPiece)); });
-}
-
 [[noreturn]] void told(size_t sentence, const std::invalid_argument& error) {
   throw std::invalid_argument("sentence " + std::to_string(sentence) + ": " + error.what());
 }
 
 }  // namespace
+
+void in_pieces(size_t sentences, size_t threads, const std::function<void(size_t, size_t)>& work) {
+  constexpr size_t kMost = 512, kEach = 4;
+  const size_t piece = std::clamp<size_t>(sentences / (kEach * threads), 1, kMost);
+  in_parallel((sentences + piece - 1) / piece, threads,
+              [&](size_t n) { work(n * piece, std::min(sentences, (n + 1) * piece)); });
+}
 
 void LatticeSearch::start(const Text& text, size_t sentence) {
   T_ = text.length(sentence);

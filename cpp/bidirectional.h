@@ -46,6 +46,10 @@ class PricedModel {
   virtual std::unique_ptr<SentenceSearch> search() const = 0;
 };
 
+// Calls work(first, last) for pieces of so many sentences, over several threads: what a search remembers serves for all
+// sentences of a piece.
+void in_pieces(size_t sentences, size_t threads, const std::function<void(size_t, size_t)>& work);
+
 struct Joint {
   Agreement found;
   std::vector<int32_t> labels;  // what they agree on; else the better by the sum of both scores

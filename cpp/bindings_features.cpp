@@ -158,11 +158,13 @@ std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<int, size
     made->views.push_back({static_cast<Macro>(macro), column, n});
   }
   for (const auto& [edge, parts] : templates) {
-    Template one{edge, false, {}};
+    Template one{edge, false, true, {}};
     for (const auto& [literal, view, row] : parts) {
       one.parts.push_back({literal, view, row});
-      const bool there = view >= 0 && static_cast<size_t>(view) < made->views.size();
-      one.history = one.history || (there && made->views[static_cast<size_t>(view)].macro == Macro::label);
+      if (view < 0 || static_cast<size_t>(view) >= made->views.size()) continue;
+      const bool label = made->views[static_cast<size_t>(view)].macro == Macro::label;
+      one.history = one.history || label;
+      one.pure = one.pure && label;
     }
     made->templates.push_back(std::move(one));
   }

@@ -4,7 +4,6 @@
 
 #include "bidirectional.h"
 #include "bindings.h"
-#include "threads.h"
 
 namespace tagwright {
 namespace {
@@ -74,10 +73,9 @@ nb::tuple memm_decode(const MemmModel& model, const Text& text, size_t width, si
   std::vector<uint8_t> exact(text.sentences());
   {
     nb::gil_scoped_release release;
-    constexpr size_t kPiece = 32;
-    in_parallel((answers.size() + kPiece - 1) / kPiece, threads, [&](size_t n) {
+    in_pieces(answers.size(), threads, [&](size_t first, size_t last) {
       MemmSearch search(model.memm, width, k);
-      for (size_t s = n * kPiece; s < std::min(answers.size(), (n + 1) * kPiece); ++s) {
+      for (size_t s = first; s < last; ++s) {
         search.start(text, s);
         answers[s].paths = search.best();
         answers[s].work.rounds = 1;

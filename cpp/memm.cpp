@@ -92,6 +92,29 @@ void MemmSearch::change(size_t t, int32_t label, double by) {
   changed_ = std::min(changed_, own);
 }
 
+// Adds to scores_ what the labels before say, alone and together with words.
+void MemmSearch::add_history(size_t t, LabelHistory history) {
+  const size_t L = model_.L();
+  std::array<int32_t, kLongestHistory> labels{};
+  for (size_t back = 1; back <= model_.history; ++back)
+    labels[kLongestHistory - back] = static_cast<int32_t>((history >> (16 * (back - 1))) & 0xffffU);
+  const Before before{model_.names, labels.data() + kLongestHistory};
+  const auto add = [&](Templates::Which which, float* out) {
+    scratch_.node.clear();
+    scratch_.bytes.clear();
+    model_.scorer->templates().expand_history(which, *text_, sentence_, t, before, scratch_);
+    model_.scorer->add_features(scratch_.node, scratch_, ids_, out);
+  };
+  // What labels say alone is the same wherever they stand.
+  std::vector<float>& alone = alone_[history];
+  if (alone.empty()) {
+    alone.assign(L, 0.0F);
+    add(Templates::Which::pure, alone.data());
+  }
+  kernels().add_scaled_f(alone.data(), 1.0F, L, scores_.data());
+  add(Templates::Which::mixed, scores_.data());
+}
+
 const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
   const size_t L = model_.L();
   history = seen(history);
@@ -99,16 +122,7 @@ const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
     if (known.history == history) return known.row;
   double* row = arena_.array<double>(L);
   std::copy_n(nodes_ + t * L, L, scores_.data());
-  if (model_.history) {
-    std::array<int32_t, kLongestHistory> before{};
-    for (size_t back = 1; back <= model_.history; ++back)
-      before[kLongestHistory - back] = static_cast<int32_t>((history >> (16 * (back - 1))) & 0xffffU);
-    scratch_.node.clear();
-    scratch_.bytes.clear();
-    model_.scorer->templates().expand_history(*text_, sentence_, t, {model_.names, before.data() + kLongestHistory},
-                                              scratch_);
-    model_.scorer->add_features(scratch_.node, scratch_, ids_, scores_.data());
-  }
+  if (model_.history) add_history(t, history);
   // Equation 3.
   const double highest = kernels().max_f(scores_.data(), L);
   kernels().exp_f(scores_.data(), highest, L, row);
@@ -172,7 +186,7 @@ bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rul
   found.clear();
   full_ = false;
   lost_ = kNever;
-  const size_t many = std::max(2 * now_, now_ + L);
+  const size_t many = 2 * now_;
   for (size_t p = 0; p < before.size(); ++p) {
     // No probability is above 1. The sequences that follow are worse.
     if (full_ && before[p].score + most_[t] < least_) {
@@ -213,7 +227,7 @@ void MemmSearch::search() {
   // Columns before the first that changed hold what they held: nothing in them depends on later prices.
   pass(changed_);
   while (!exact_ && now_ < width_) {
-    now_ = std::min(width_, now_ * kWiden);
+    now_ = all_ <= width_ ? width_ : std::min(width_, now_ * kWiden);
     pass(0);
   }
   changed_ = T_;

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "arena.h"
@@ -98,6 +99,7 @@ class MemmSearch : public SentenceSearch {
   }
   // What tells two partial sequences apart: all that later columns look at.
   LabelHistory state(LabelHistory history) const;
+  void add_history(size_t t, LabelHistory history);
   void search();
   void pass(size_t from);
   bool all_fit() const { return all_ <= now_; }
@@ -115,13 +117,14 @@ class MemmSearch : public SentenceSearch {
   FeatureScratch scratch_;
   std::vector<int32_t> ids_;
   Arena arena_;
-  float* nodes_ = nullptr;                            // [t * L + y]: scores of features that look at no label
-  std::vector<float> scores_;                         // [y]
-  std::vector<std::vector<Known>> known_;             // [t]
-  std::vector<double> prices_, most_;                 // [t * L + y]; [t]: the highest price of a column
-  std::vector<std::span<const uint16_t>> may_;        // [t]: labels of a known word
-  std::vector<bool> bound_;                           // [t]: whether the word is a known one
-  std::vector<std::vector<Partial>> columns_;         // [t]
+  float* nodes_ = nullptr;                                      // [t * L + y]: scores of features that look at no label
+  std::vector<float> scores_;                                   // [y]
+  std::vector<std::vector<Known>> known_;                       // [t]
+  std::unordered_map<LabelHistory, std::vector<float>> alone_;  // [history]: [y], scores of features of labels alone
+  std::vector<double> prices_, most_;                           // [t * L + y]; [t]: the highest price of a column
+  std::vector<std::span<const uint16_t>> may_;                  // [t]: labels of a known word
+  std::vector<bool> bound_;                                     // [t]: whether the word is a known one
+  std::vector<std::vector<Partial>> columns_;                   // [t]
   std::vector<double> dropped_;                       // [t]: no dropped partial sequence of the column scores more
   std::vector<double> reached_;                       // [y]
   std::vector<int32_t> chosen_;                       // [y]

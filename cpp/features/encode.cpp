@@ -35,7 +35,8 @@ void encode_part(const Text& text, const Templates& templates, const Labelled& l
       templates.expand(text, s, t, scratch);
       if (history) {
         const Before before{labelled.names, labelled.labels.data() + text.first_token(s) + t};
-        templates.expand_history(text, s, t, before, scratch);
+        for (const Templates::Which which : {Templates::Which::pure, Templates::Which::mixed})
+          templates.expand_history(which, text, s, t, before, scratch);
       }
       encode_token(scratch.node, scratch, names.node, false, out.node);
       encode_token(scratch.edge, scratch, names.edge, true, out.edge);

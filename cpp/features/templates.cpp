@@ -242,11 +242,11 @@ void Templates::expand(const Text& text, size_t sentence, size_t t, FeatureScrat
   }
 }
 
-void Templates::expand_history(const Text& text, size_t sentence, size_t t, const Before& before,
+void Templates::expand_history(Which which, const Text& text, size_t sentence, size_t t, const Before& before,
                                FeatureScratch& scratch) const {
   const size_t T = text.length(sentence);
   for (const Template& one : templates)
-    if (one.history) expand_one(one, T, t, &before, scratch);
+    if (one.history && one.pure == (which == Which::pure)) expand_one(one, T, t, &before, scratch);
 }
 
 void Templates::expand_one(const Template& one, size_t T, size_t t, const Before* before,

@@ -39,6 +39,7 @@ struct Part {
 struct Template {
   bool edge;     // B: for edges into the token; U: for its nodes
   bool history;  // looks at labels of earlier tokens
+  bool pure;     // looks at nothing else
   std::vector<Part> parts;
 };
 
@@ -93,8 +94,11 @@ class Templates {
   void start(const Text& text, size_t sentence, FeatureScratch& scratch) const;
   // Fills scratch.node and scratch.edge with the features of token t of the sentence, but for those of its history.
   void expand(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
-  // Adds to scratch.node the features of token t that look at earlier labels.
-  void expand_history(const Text& text, size_t sentence, size_t t, const Before& before, FeatureScratch& scratch) const;
+  // Adds to scratch.node the features of token t that look at earlier labels. pure: those that
+  // look at nothing else, which are the same for all tokens that are as far from the start.
+  enum class Which : uint8_t { pure, mixed };
+  void expand_history(Which which, const Text& text, size_t sentence, size_t t, const Before& before,
+                      FeatureScratch& scratch) const;
   // How many labels back the templates look.
   size_t history() const;
   // How many columns a token must have.
