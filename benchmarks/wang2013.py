@@ -172,7 +172,9 @@ def measured(run: Run, name: str, models: Path | None) -> Measured:
     rows += [*at_least(scores[2], task.aim), *(f"{figure:.2f}" for figure in task.paper)]
 
     cost = joint_seconds / np.mean(seconds)
-    speed = [[task.corpus, f"{len(train[0]):,}", *_training(sides), f"{cost:.2f}", "at most 4", "yes" if cost <= 4 else "no"]]
+    speed = [
+        [task.corpus, f"{len(train[0]):,}", *_training(sides), f"{cost:.2f}", "at most 4", "yes" if cost <= 4 else "no"]
+    ]
     speed[0][4:4] = [f"{tokens / np.mean(seconds):,.0f}", f"{tokens / joint_seconds:,.0f}"]
     proven = [float(np.mean(model.proven(X))) for model in (one, other)]
     disputed = [task.corpus, f"{tokens:,}", f"{differing:,}", f"{100 * differing / tokens:.2f}", task.differing]
@@ -206,7 +208,9 @@ def convergence(run: Run, made: dict[str, Measured], plots: Path | None) -> None
                 rows.append([TASKS[name].corpus, schedule, which, *shown, *aims])
                 lines.append((f"{name}, {schedule}, {which}", points))
     header = ["corpus", "schedule", "sentences", *(f"{r} rounds" for r in SHOWN), "over 80 in 10", "over 95 in 30"]
-    run.show("wang2013_convergence", f"Percent of sentences that agree (step {STEP}); the paper: over 80 in 10", header, rows)
+    run.show(
+        "wang2013_convergence", f"Percent of sentences that agree (step {STEP}); the paper: over 80 in 10", header, rows
+    )
     if plots:
         draw(lines, plots)
 
@@ -295,9 +299,28 @@ def main(
         except MissingError as missing:
             click.echo(f"left out: {missing}")
     ours = ["left to right", "right to left", "bidirectional"]
-    header = ["corpus", "measure", *ours, "gain", "aim", "reached", "aim", "reached", *(f"paper, {one}" for one in ours)]
+    header = [
+        "corpus",
+        "measure",
+        *ours,
+        "gain",
+        "aim",
+        "reached",
+        "aim",
+        "reached",
+        *(f"paper, {one}" for one in ours),
+    ]
     run.show("wang2013_accuracy", "Table 1 of the paper", header, [one.accuracy for one in made.values()])
-    header = ["corpus", "tokens", "differing", "%", "paper", "exact, %: left to right", "right to left", "bidirectional"]
+    header = [
+        "corpus",
+        "tokens",
+        "differing",
+        "%",
+        "paper",
+        "exact, %: left to right",
+        "right to left",
+        "bidirectional",
+    ]
     title = "Table 2 of the paper: tokens on which the directions differ; and answers that are proven to be the best"
     run.show("wang2013_differing", title, header, [one.differing for one in made.values()])
     convergence(run, made, plots)

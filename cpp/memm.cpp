@@ -13,6 +13,9 @@ namespace {
 // Sums in different orders may differ by this much: less, and one score is not known to be above another.
 constexpr double kRounding = 1e-9;
 
+// Scores of labels alone that a search keeps from sentence to sentence: 16 MB.
+constexpr size_t kHeldScores = size_t{4} << 20;
+
 // A beam begins so wide, and is widened so many times as long as its answer is not known to be exact.
 constexpr size_t kNarrow = 2, kWiden = 3;
 
@@ -60,6 +63,7 @@ void MemmSearch::start(const Text& text, size_t sentence) {
   scores_.resize(L);
   reached_.resize(L);
   chosen_.resize(L);
+  if (alone_.size() * L > kHeldScores) alone_.clear();
   for (std::vector<Known>& rows : known_) rows.clear();
   if (known_.size() < T_) known_.resize(T_);
   prices_.assign(T_ * L, 0.0);

@@ -63,7 +63,10 @@ class Bidirectional(Learner):
     def fit(
         self, X: Sentences | None = None, y: Labels | None = None, dev: tuple[Sentences, Labels] | None = None
     ) -> Bidirectional:
-        """Train the two, one after the other; X and y may be left out where both are given as models."""
+        """Train the two, one after the other; X and y may be left out where both are given as models.
+
+        dev goes to the estimators that take it. Ctrl-C ends the training at hand as it would alone; the other still runs.
+        """
         check_options(self.rounds, self.step, self.schedule)
         at_least_one("threads", self.threads)
         plan(self.decoder)
