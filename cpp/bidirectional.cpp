@@ -17,11 +17,8 @@ class Renumbered : public PricedSearch {
   }
   size_t length() const override { return inner_.length(); }
   void change(size_t t, int32_t label, double by) override { inner_.change(t, in(label), by); }
-  const std::vector<int32_t>& find() override {
-    labels_ = inner_.find();
-    for (int32_t& label : labels_) label = out_[static_cast<size_t>(label)];
-    return labels_;
-  }
+  const std::vector<int32_t>& find() override { return renumbered(inner_.find()); }
+  const std::vector<int32_t>& confirm() override { return renumbered(inner_.confirm()); }
   bool exact() const override { return inner_.exact(); }
   double score(std::span<const int32_t> labels) {
     std::vector<int32_t> own;
@@ -30,6 +27,11 @@ class Renumbered : public PricedSearch {
   }
 
  private:
+  const std::vector<int32_t>& renumbered(const std::vector<int32_t>& labels) {
+    labels_ = labels;
+    for (int32_t& label : labels_) label = out_[static_cast<size_t>(label)];
+    return labels_;
+  }
   int32_t in(int32_t label) const { return in_[static_cast<size_t>(label)]; }
 
   SentenceSearch& inner_;

@@ -21,6 +21,7 @@ class LatticeSearch : public SentenceSearch {
   size_t length() const override { return T_; }
   void change(size_t t, int32_t label, double by) override;
   const std::vector<int32_t>& find() override;
+  const std::vector<int32_t>& confirm() override { return labels_; }
   bool exact() const override { return decoder_.exact; }
   double score(std::span<const int32_t> labels) override;
 

@@ -191,6 +191,7 @@ class CalledSearch : public PricedSearch {
       throw bad(std::to_string(T_) + " tokens, but " + std::to_string(labels_.size()) + " labels");
     return labels_;
   }
+  const std::vector<int32_t>& confirm() override { return labels_; }
   bool exact() const override { return true; }
 
  private:

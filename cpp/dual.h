@@ -21,9 +21,11 @@ class PricedSearch {
   virtual size_t length() const = 0;
   // Adds to the price of a label of a token; all are 0 at first.
   virtual void change(size_t t, int32_t label, double by) = 0;
-  // The best labels under the prices.
+  // The best labels under the prices, or good ones where these can be had much sooner.
   virtual const std::vector<int32_t>& find() = 0;
-  // Whether the last answer is proven to be the best.
+  // The best labels that the search can find; asked for behind find(), before labels are trusted.
+  virtual const std::vector<int32_t>& confirm() = 0;
+  // Whether what was confirmed is proven to be the best.
   virtual bool exact() const = 0;
 };
 
@@ -39,7 +41,9 @@ class SentenceSearch : public PricedSearch {
 // How far prices move in each round.
 enum class Schedule : uint8_t {
   constant,  // by the step, always: the paper's
-  falling,   // by step / sqrt(round): the sum of all steps has no limit, so prices get as far as they need to
+  // By step / n in the n-th round in which a token is in dispute. The sum of all steps has no limit, so prices get as
+  // far as they need to, and they settle between labels that are nearly as good; a token waits for no other.
+  falling,
 };
 
 struct AgreeOptions {

@@ -18,6 +18,8 @@ constexpr size_t kHeldScores = size_t{4} << 20;
 
 // A beam begins so wide, and is widened so many times as long as its answer is not known to be exact.
 constexpr size_t kNarrow = 2, kWiden = 3;
+// So many histories are held all from the beginning, where there are no more.
+constexpr size_t kFew = 4;
 
 // Better first; of equals the one that Algorithm 1 comes to first.
 bool better(const Partial& a, const Partial& b) {
@@ -85,7 +87,7 @@ void MemmSearch::start(const Text& text, size_t sentence) {
     bound_[t] = true;
   }
   changed_ = 0;
-  now_ = std::min(width_, kNarrow * k_);
+  now_ = std::min(width_, all_ <= kFew ? all_ : kNarrow * k_);
 }
 
 void MemmSearch::change(size_t t, int32_t label, double by) {
@@ -227,18 +229,9 @@ void MemmSearch::extend(size_t t) {
   dropped_[t] = all_fit() ? kNever : lost_;
 }
 
-void MemmSearch::search() {
-  // Columns before the first that changed hold what they held: nothing in them depends on later prices.
-  pass(changed_);
-  while (!exact_ && now_ < width_) {
-    now_ = all_ <= width_ ? width_ : std::min(width_, now_ * kWiden);
-    pass(0);
-  }
-  changed_ = T_;
-}
-
 void MemmSearch::pass(size_t from) {
   for (size_t t = from; t < T_; ++t) extend(t);
+  changed_ = T_;
   exact_ = true;
   if (T_ == 0) return;
   const std::vector<Partial>& last = columns_[T_ - 1];
@@ -263,8 +256,18 @@ std::vector<int32_t> MemmSearch::path(size_t at) const {
 }
 
 const std::vector<int32_t>& MemmSearch::find() {
-  search();
+  // Columns before the first that changed hold what they held: nothing in them depends on later prices.
+  pass(changed_);
   labels_ = T_ ? path(0) : std::vector<int32_t>();
+  return labels_;
+}
+
+const std::vector<int32_t>& MemmSearch::confirm() {
+  while (!exact_ && now_ < width_) {
+    now_ = all_ <= width_ ? width_ : std::min(width_, now_ * kWiden);
+    changed_ = 0;
+    find();
+  }
   return labels_;
 }
 
@@ -282,7 +285,8 @@ double MemmSearch::score(std::span<const int32_t> labels) {
 }
 
 std::vector<Path> MemmSearch::best() {
-  search();
+  find();
+  confirm();
   std::vector<Path> paths;
   if (T_ == 0) return {{}};
   for (size_t at = 0; at < std::min(k_, columns_[T_ - 1].size()); ++at) {

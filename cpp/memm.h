@@ -71,6 +71,7 @@ class MemmSearch : public SentenceSearch {
   size_t length() const override { return T_; }
   void change(size_t t, int32_t label, double by) override;
   const std::vector<int32_t>& find() override;
+  const std::vector<int32_t>& confirm() override;
   bool exact() const override { return exact_; }
   double score(std::span<const int32_t> labels) override;
 
@@ -100,7 +101,6 @@ class MemmSearch : public SentenceSearch {
   // What tells two partial sequences apart: all that later columns look at.
   LabelHistory state(LabelHistory history) const;
   void add_history(size_t t, LabelHistory history);
-  void search();
   void pass(size_t from);
   bool all_fit() const { return all_ <= now_; }
   void extend(size_t t);

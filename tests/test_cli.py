@@ -255,7 +255,7 @@ def test_train_memms(corpus, tmp_path):
 
 
 def test_train_a_bidirectional_model(corpus, tmp_path):
-    X, y = ten_sentences()
+    X, _ = ten_sentences()
     path = tmp_path / "both"
     options = [*MEMM, "--rounds", "9", "--step", "0.4", "--schedule", "constant", "--no-spans"]
     said = printed("train", corpus, path, "--learner", "bidirectional", "--dev", corpus, *options)

@@ -64,7 +64,8 @@ def dual_decomposition(
         L: how many labels.
         rounds: the most there are.
         step: how far prices move (the paper's delta).
-        schedule: "falling" moves them by step / sqrt(round); "constant" by the step in every round, as the paper does.
+        schedule: "constant" moves them by the step in every round, as the paper does; "falling" by step / n in the
+            n-th round in which the token is in dispute.
         score: the sum of both models' scores of labels, without prices. Where they do not agree, the better of the
             last round's two answers is taken by it; without it, that of `left`.
         exact: whether both searches are exact; an agreement is then certain to be the best.

@@ -31,8 +31,8 @@ class Bidirectional(Learner):
             scores are of another size.
         rounds: the most there are; if they do not agree by then, the better of the last two answers is taken.
         step: how far a price moves in a round.
-        schedule: "falling" moves prices by step / sqrt(round); "constant" by the step, as in the paper, which may go on
-            for ever between two labels that are nearly as good.
+        schedule: "falling" moves prices by step / n in the n-th round in which the token is in dispute; "constant"
+            by the step, as in the paper, which may go on for ever between two labels that are nearly as good.
         decoder: of perceptrons, CRFs and HMMs; a MEMM has its beam.
         threads: for tagging; estimators have their own.
 
@@ -65,7 +65,8 @@ class Bidirectional(Learner):
     ) -> Bidirectional:
         """Train the two, one after the other; X and y may be left out where both are given as models.
 
-        dev goes to the estimators that take it. Ctrl-C ends the training at hand as it would alone; the other still runs.
+        dev goes to the estimators that take it. Ctrl-C ends the training at hand as it would alone; the other is still
+        to come.
         """
         check_options(self.rounds, self.step, self.schedule)
         at_least_one("threads", self.threads)
