@@ -68,7 +68,8 @@ void MemmSearch::start(const Text& text, size_t sentence) {
   if (alone_.size() * L > kHeldScores) alone_.clear();
   for (std::vector<Known>& rows : known_) rows.clear();
   if (known_.size() < T_) known_.resize(T_);
-  prices_.assign(T_ * L, 0.0);
+  prices_.clear();
+  no_prices_.assign(L, 0.0);
   most_.assign(T_, 0.0);
   if (columns_.size() < T_) columns_.resize(T_);
   dropped_.assign(T_, kNever);
@@ -92,6 +93,7 @@ void MemmSearch::start(const Text& text, size_t sentence) {
 
 void MemmSearch::change(size_t t, int32_t label, double by) {
   const size_t L = model_.L(), own = place(t);
+  if (prices_.empty()) prices_.assign(times(T_, L), 0.0);
   double* column = prices_.data() + own * L;
   column[label] += by;
   most_[own] = kernels().max_d(column, L);
@@ -193,6 +195,7 @@ bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rul
   full_ = false;
   lost_ = kNever;
   const size_t many = 2 * now_;
+  const double* prices = prices_.empty() ? no_prices_.data() : prices_.data() + t * L;
   for (size_t p = 0; p < before.size(); ++p) {
     // No probability is above 1. The sequences that follow are worse.
     if (full_ && before[p].score + most_[t] < least_) {
@@ -200,7 +203,7 @@ bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rul
       break;
     }
     const double* row = log_probabilities(t, before[p].history);
-    kernels().extend_dd(before[p].score, row, prices_.data() + t * L, L, reached_.data());
+    kernels().extend_dd(before[p].score, row, prices, L, reached_.data());
     size_t n = L;
     if (full_) {
       n = kernels().at_least_d(reached_.data(), L, least_, chosen_.data());

@@ -121,10 +121,11 @@ class MemmSearch : public SentenceSearch {
   std::vector<float> scores_;                                   // [y]
   std::vector<std::vector<Known>> known_;                       // [t]
   std::unordered_map<LabelHistory, std::vector<float>> alone_;  // [history]: [y], scores of features of labels alone
-  std::vector<double> prices_, most_;                           // [t * L + y]; [t]: the highest price of a column
-  std::vector<std::span<const uint16_t>> may_;                  // [t]: labels of a known word
-  std::vector<bool> bound_;                                     // [t]: whether the word is a known one
-  std::vector<std::vector<Partial>> columns_;                   // [t]
+  std::vector<double> prices_, most_;  // [t * L + y], empty where there are none; [t]: the highest price of a column
+  std::vector<double> no_prices_;      // [y]
+  std::vector<std::span<const uint16_t>> may_;        // [t]: labels of a known word
+  std::vector<bool> bound_;                           // [t]: whether the word is a known one
+  std::vector<std::vector<Partial>> columns_;         // [t]
   std::vector<double> dropped_;                       // [t]: no dropped partial sequence of the column scores more
   std::vector<double> reached_;                       // [y]
   std::vector<int32_t> chosen_;                       // [y]

@@ -232,7 +232,7 @@ def test_certain_means_the_best_of_all(beam):
         words = list("abcab"[: 2 + seed % 4])
         truth = brute_joint(left, right, words)
         scores = {tuple(path): score for score, path in truth}
-        (found,) = tw.Bidirectional(left, right).fit().model_.agree([words])
+        (found,) = tw.Bidirectional(left, right, rounds=300).fit().model_.agree([words])
         assert found.score == pytest.approx(scores[tuple(found.labels)], abs=CLOSE)
         certain += found.certain
         assert not found.certain or found.score == pytest.approx(truth[0][0], abs=CLOSE)
