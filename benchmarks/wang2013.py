@@ -7,8 +7,8 @@ $TAGWRIGHT_DATA or in --data; what is not there is said and left out. One thread
 least of several runs; training is run once.
 
 `--dev` measures on dev data, of chunk_conll2000 on the last tenth of the training set, which is then not trained on.
-Templates of chunking and the schedule of steps were chosen that way; l2 was not tuned. The paper's corpora are others, but for CoNLL-2000: POS is Penn Treebank there,
-segmentation CTB 5.
+Templates of chunking and the schedule of steps were chosen that way; l2 was not tuned. The paper's corpora are others,
+but for CoNLL-2000: POS is Penn Treebank there, segmentation CTB 5.
 """
 
 from __future__ import annotations
