@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,12 +22,15 @@ struct Options {
   bool expand_all = false;  // staggered: split every column, not only those the path needs
   int bound = 6;            // astar: level of the coarse lattice that looks ahead; -1: Huang's equation 9
   size_t extra = 2;         // iterative_viterbi_astar: k' = extra * k
+  // tree, auto: seconds after which the best that was found by then will do.
+  double deadline = std::numeric_limits<double>::infinity();
 };
 
 // Paths, best first; none where every path is forbidden.
 struct Answer {
   std::vector<Path> paths;
   Work work;
+  double gap = 0;  // how far below the best path the first may be; 0 where it is proven to be the best
 };
 
 using Decode = Answer (*)(const Lattice&, const Options&, Arena&);
@@ -93,7 +97,16 @@ Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, A
 // and one block a column. ahead: [t * L + y].
 double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work);
 
+// --- decode/tree.cpp ---
+Answer tree(const Lattice& lattice, const Options& options, Arena& arena);
+// The same, but false where it is Viterbi's turn; the work is counted in any case.
+bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer);
+
 // --- decoders.cpp ---
+Answer automatic(const Lattice& lattice, const Options& options, Arena& arena);
+// Whether automatic leaves tree out: where there are few labels, or one matrix a step, which must be read whatever is
+// done with it.
+bool needs_no_tree(const Edges& edges, const Options& options);
 struct Decoder {
   std::string_view name;
   std::string_view paper;

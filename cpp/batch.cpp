@@ -29,12 +29,18 @@ std::string no_path(const Lattice& lattice, const Decoder& decoder, const Option
          " lost every path to -inf scores; widen it or use an exact decoder";
 }
 
+// Whether sentences that tree gives up are left to Viterbi.
+bool tries_tree(const Decoder& decoder, const Options& options, const Edges& edges) {
+  return decoder.decode == tree || (decoder.decode == automatic && !needs_no_tree(edges, options));
+}
+
 // Sentences over one large dense matrix are worth decoding together, those of like length beside each other.
 std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, const Decoder& decoder,
                                        const Options& options, size_t threads) {
   std::vector<size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), 0);
-  const bool together = decoder.decode == viterbi && options.k == 1;
+  const bool can = decoder.decode == viterbi || decoder.decode == tree || decoder.decode == automatic;
+  const bool together = can && options.k == 1;
   std::vector<std::vector<size_t>> units;
   constexpr size_t kTogether = 32, kBytes = size_t{256} << 20;
   const size_t most = std::min(kTogether, (sentences.size() + threads - 1) / threads);
@@ -91,10 +97,22 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     }
     if (lattices.empty()) return;
     if (lattices.size() > 1) {
-      std::vector<const Lattice*> pointers;
-      for (const Lattice& lattice : lattices) pointers.push_back(&lattice);
-      std::vector<Answer> made = viterbi_together(pointers, arena);
-      for (size_t q = 0; q < made.size(); ++q) answers[whose[q]] = std::move(made[q]);
+      std::vector<const Lattice*> open;
+      std::vector<size_t> whose_open;
+      thread_local Arena one;
+      for (size_t q = 0; q < lattices.size(); ++q) {
+        one.reset();
+        if (tries_tree(decoder, options, lattices[q].edges) && try_tree(lattices[q], options, one, answers[whose[q]]))
+          continue;
+        open.push_back(&lattices[q]);
+        whose_open.push_back(whose[q]);
+      }
+      std::vector<Answer> made = open.empty() ? std::vector<Answer>() : viterbi_together(open, arena);
+      for (size_t q = 0; q < made.size(); ++q) {
+        made[q].work += answers[whose_open[q]].work;
+        answers[whose_open[q]] = std::move(made[q]);
+      }
+      one.trim(size_t{4} << 20);
     } else {
       answers[whose[0]] = decoder.decode(lattices[0], options, arena);
     }

@@ -60,8 +60,9 @@ std::unique_ptr<Edges> edges_from_exceptions(size_t L, double fallback, IntArray
 
 nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
                  const std::optional<std::vector<std::optional<std::vector<std::vector<int32_t>>>>>& switched_on,
-                 const Plan& chosen, size_t k, size_t threads) {
-  const Plan plan = chosen.with(k);
+                 const Plan& chosen, size_t k, size_t threads, double deadline) {
+  Plan plan = chosen.with(k);
+  plan.options.deadline = deadline;
   need(threads >= 1, "threads must be at least 1");
   need(edges.size() == 1 || edges.size() == nodes.size(), "edges: one, or one a sentence");
   need(!switched_on || switched_on->size() == nodes.size(), "switched_on: one a sentence");
@@ -141,9 +142,9 @@ NB_MODULE(_core, m) {
 
   nb::class_<Plan>(m, "Plan").def_static("make", &make_plan, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a,
                                          "extra"_a, "keep"_a);
-  m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "plan"_a, "k"_a, "threads"_a,
+  m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "plan"_a, "k"_a, "threads"_a, "deadline"_a,
         "Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, "
-        "edges.");
+        "edges, gap.");
   m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,
         "The score of one path, summed from left to right in double precision.");
   bind_sums(m);

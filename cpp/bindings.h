@@ -61,7 +61,8 @@ auto to_numpy(std::vector<V> values, std::vector<size_t> shape) {
   return nb::ndarray<nb::numpy, V>(held->data(), shape.size(), shape.data(), owner);
 }
 
-// Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, edges.
+// Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, edges,
+// and gap.
 inline nb::tuple pack(const std::vector<Answer>& answers) {
   std::vector<int32_t> labels;
   nb::list scores, work;
@@ -70,7 +71,8 @@ inline nb::tuple pack(const std::vector<Answer>& answers) {
       labels.insert(labels.end(), path.labels.begin(), path.labels.end());
       scores.append(path.score);
     }
-    work.append(nb::make_tuple(answer.paths.size(), answer.work.rounds, answer.work.nodes, answer.work.edges));
+    work.append(
+        nb::make_tuple(answer.paths.size(), answer.work.rounds, answer.work.nodes, answer.work.edges, answer.gap));
   }
   const size_t n = labels.size();
   return nb::make_tuple(to_numpy(std::move(labels), {n}), scores, work);

@@ -5,17 +5,19 @@
 #include "algorithms.h"
 
 namespace tagwright {
-namespace {
 
-// Picks by what is known before the search: the edges' form, L and k.
-Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
-  const Edges& edges = lattice.edges;
-  constexpr size_t kFewLabels = 96;
-  // Sparse steps are nearly linear in L; one matrix a step must be read once whatever is done with it.
-  const bool forward_is_cheap = edges.is_sparse() || edges.is_stepwise() || lattice.L <= kFewLabels;
-  if (options.k == 1) return (forward_is_cheap ? viterbi : staggered)(lattice, options, arena);
-  return (forward_is_cheap ? viterbi_astar : iterative_viterbi_astar)(lattice, options, arena);
+bool needs_no_tree(const Edges& edges, const Options& options) {
+  constexpr size_t kFew = 128, kFewSparse = 64;
+  const bool timed = options.deadline < std::numeric_limits<double>::infinity();
+  return !timed && (edges.is_stepwise() || edges.L() <= (edges.is_sparse() ? kFewSparse : kFew));
 }
+
+Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (!needs_no_tree(lattice.edges, options)) return tree(lattice, options, arena);
+  return (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
+}
+
+namespace {
 
 constexpr std::array kDecoders = {
     Decoder{"auto", "picks one of the exact ones below", true, true, automatic},
@@ -27,6 +29,7 @@ constexpr std::array kDecoders = {
     Decoder{"iterative_astar", "Huang 2012, 4.2", true, false, iterative_astar},
     Decoder{"viterbi_astar", "Huang 2012, Algorithm 3", true, true, viterbi_astar},
     Decoder{"iterative_viterbi_astar", "Huang 2012, Algorithm 4", true, true, iterative_viterbi_astar},
+    Decoder{"tree", "ours", true, true, tree},
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "hierarchy.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "kernels/kernels.h"
@@ -125,6 +127,17 @@ void raise_bounds(Bounds& b, const Hierarchy& h, size_t i, size_t j, double scor
     raise(b.out[static_cast<size_t>(from)]);
     for (const int32_t to : h.inside[j]) raise(b.between[m * b.B + static_cast<size_t>(to) - b.L]);
   }
+}
+
+float rounded_up(double score) {
+  const float near = static_cast<float>(score);
+  return static_cast<double>(near) < score ? std::nextafter(near, std::numeric_limits<float>::infinity()) : near;
+}
+
+float best_out(const Edges& edges, size_t t, size_t i) {
+  if (edges.is_sparse()) return rounded_up(std::max(edges.fallback(), edges.better().largest()[i]));
+  const Scores row = edges.matrix(t).from(i * edges.stride());
+  return rounded_up(row.f ? kernels().max_f(row.f, edges.L()) : kernels().max_d(row.d, edges.L()));
 }
 
 double largest_edge(const Lattice& lattice, size_t t) {

@@ -52,6 +52,12 @@ Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& hierarchy);
 // What is left to do for the bounds when the edge from i to j rises to this score.
 void raise_bounds(Bounds& bounds, const Hierarchy& hierarchy, size_t i, size_t j, double score);
 
+// The best edge out of label i at step t, before corrections; rounded up, and no less than the default of sparse edges.
+float best_out(const Edges& edges, size_t t, size_t i);
+
+// No float less than a score.
+float rounded_up(double score);
+
 // The best edge of step t, corrected ones included.
 double largest_edge(const Lattice& lattice, size_t t);
 

@@ -40,24 +40,6 @@ void check_entry(size_t L, size_t at, int32_t i, int32_t j, double score, const 
 
 }  // namespace
 
-void Patch::index_columns() {
-  by_column = by_row;
-  std::sort(by_column.begin(), by_column.end(),
-            [](const Override& a, const Override& b) { return a.j != b.j ? a.j < b.j : a.i < b.i; });
-}
-
-std::span<const Override> Patch::row(int32_t i) const {
-  const auto range = std::equal_range(by_row.begin(), by_row.end(), Override{i, 0, 0},
-                                      [](const Override& a, const Override& b) { return a.i < b.i; });
-  return {range.first, range.second};
-}
-
-std::span<const Override> Patch::column(int32_t j) const {
-  const auto range = std::equal_range(by_column.begin(), by_column.end(), Override{0, j, 0},
-                                      [](const Override& a, const Override& b) { return a.j < b.j; });
-  return {range.first, range.second};
-}
-
 Edges::Edges(size_t L) : L_(L), stride_(L) {}
 
 Edges::~Edges() = default;
@@ -255,6 +237,10 @@ void Edges::change(size_t i, size_t j, double score) {
     if (score < fallback_) worse_.set(i, to, score);
   }
   if (std::isfinite(score)) magnitude_ = std::max(magnitude_, std::fabs(score));
+  if (!reach_.empty()) {
+    reach_[i] = best_out(*this, 0, i);
+    scale_ = std::max(scale_, static_cast<double>(reach_[i]));
+  }
   if (!chain_) return;
   constexpr size_t kMany = 1024;
   if (score > before) {
@@ -268,28 +254,6 @@ void Edges::change(size_t i, size_t j, double score) {
 void Edges::change_correction(size_t set, size_t i, size_t j, double score) {
   corrections_.at(corrections_.find_or_add(set, Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)))) =
       score;
-}
-
-void Exceptions::set(size_t i, int32_t label, double score) {
-  const size_t before = size(i);
-  double& held = at(find_or_add(i, label));
-  const bool was_largest = size(i) == before && held == largest_[i];
-  held = score;
-  if (score >= largest_[i]) {
-    largest_[i] = score;
-  } else if (was_largest) {
-    find_largest(i);
-  }
-}
-
-void Exceptions::drop(size_t i, int32_t label) {
-  erase(i, label);
-  find_largest(i);
-}
-
-void Exceptions::find_largest(size_t i) {
-  largest_[i] = kNever;
-  for (const double score : values(i)) largest_[i] = std::max(largest_[i], score);
 }
 
 double Edges::exception(size_t i, size_t j) const {

@@ -144,6 +144,14 @@ class Edges {
   const Bounds& chain_bounds(size_t t) const;
   // The same for sums; nullptr where there is one matrix a step.
   const Factors* factors() const;
+  // [i]: the best edge out of label i, or a little more; -inf beyond the last label, up to a whole group of the tree.
+  // Made on first use; not for one matrix a step.
+  const std::vector<float>& reach() const;
+  // What many edges score: the default, or the middle one of some. Not for one matrix a step.
+  double usual() const;
+  // How much edges matter: the best one, or the middle one of the labels' best where that is of larger size. Edges that
+  // all but forbid, such as -1e9, do not count. Not for one matrix a step.
+  double scale() const;
 
  private:
   explicit Edges(size_t L);
@@ -167,6 +175,9 @@ class Edges {
   mutable std::unique_ptr<Hierarchy> chain_;
   mutable std::vector<Bounds> chain_bounds_;
   size_t lowered_ = 0;  // edges since the bounds were last made
+  mutable std::once_flag reach_once_;
+  mutable std::vector<float> reach_;
+  mutable double middle_ = 0, scale_ = 0;
   mutable std::once_flag factors_once_;
   mutable std::unique_ptr<Factors> factors_;
 };
@@ -226,6 +237,13 @@ double path_score(const Lattice& lattice, std::span<const int32_t> labels);
 // in them, that the search went on from; edges: edge scores or bounds that were read.
 struct Work {
   uint64_t rounds = 0, nodes = 0, edges = 0;
+
+  Work& operator+=(const Work& more) {
+    rounds += more.rounds;
+    nodes += more.nodes;
+    edges += more.edges;
+    return *this;
+  }
 };
 
 }  // namespace tagwright

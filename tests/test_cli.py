@@ -127,7 +127,7 @@ def test_demo():
     lines = said.splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("decoder"))
     assert lines[at].split() == ["decoder", "ms", "speed-up", "rounds", "nodes/token", "edges/token"]
-    assert len({len(line) for line in lines[at : at + 4]}) == 1
+    assert len({len(line) for line in lines[at : at + 5]}) == 1
 
 
 def test_demo_begins_with_sentences_and_their_best_labellings():

@@ -30,7 +30,7 @@ def test_result():
 def test_decoder_table():
     rows = tw.decoders()
     names = ["auto", "viterbi", "beam", "staggered", "carpediem", "astar", "iterative_astar", "viterbi_astar"]
-    assert [row.name for row in rows] == [*names, "iterative_viterbi_astar"]
+    assert [row.name for row in rows] == [*names, "iterative_viterbi_astar", "tree"]
     assert [row.name for row in rows if not row.exact] == ["beam"]
     assert [row.name for row in rows if not row.kbest] == ["staggered", "carpediem", "iterative_astar"]
 

@@ -24,6 +24,10 @@ struct Scan {
   bool valid;
 };
 
+// 64 labels are a group, every eighth of them a block: so the maxima of eight blocks are one running maximum of
+// vectors.
+inline constexpr size_t kGroup = 64, kTreeLanes = 8;
+
 // Sentences that are summed side by side: one cache line of doubles.
 inline constexpr size_t kLanes = 8;
 
@@ -42,6 +46,26 @@ struct Kernels {
 
   // best[label[q]] = max(best[label[q]], score + edge[q]); labels differ.
   void (*scatter_d)(double score, const int32_t* label, const double* edge, size_t n, double* best);
+
+  // --- tree (decode/tree.cpp); arrays of labels are padded to whole groups of kGroup ---
+
+  // sum[j] = max(nodes[j] + before[j], lowest), -inf from L on; the largest comes back. blocks[b]: the largest of
+  // sum[j] + out[j] over the labels of block b: every eighth of a group, from its (b modulo 8)-th on.
+  float (*bound_column_f)(const float* nodes, const float* before, const float* out, size_t L, float lowest, float* sum,
+                          float* blocks);
+  float (*bound_column_d)(const double* nodes, const float* before, const float* out, size_t L, float lowest,
+                          float* sum, float* blocks);
+  // best[j] = max(best[j], score[r] + rows[r][j]) for r < count and j < n.
+  void (*follow_rows_f)(const float* const* rows, const float* score, size_t count, size_t n, float* best);
+  void (*follow_rows_d)(const double* const* rows, const float* score, size_t count, size_t n, float* best);
+  // best[label[q]] = max(best[label[q]], score + edge[q]); labels differ.
+  void (*scatter_f)(float score, const int32_t* label, const double* edge, size_t n, float* best);
+  // Writes every label of the blocks that reach `least` whose own sum + out does, and that sum, to `labels` and `keys`;
+  // how many there are comes back. L: padded. There must be room for eight more than are found.
+  size_t (*open_blocks)(const float* blocks, const float* sum, const float* out, size_t L, float least, int32_t* labels,
+                        float* keys);
+  // A value that at least 16 of n values reach, or -inf; n is a multiple of kTreeLanes.
+  float (*reached_by_16)(const float* values, size_t n);
 
   // out[j] = score + row[j] + nodes[j], in that order.
   void (*extend_ff)(double score, const float* row, const float* nodes, size_t n, double* out);

@@ -77,6 +77,11 @@ struct Lanes {
 
 template <class Mask>
 bool any(Mask mask) {
+#ifdef __AVX__
+  typedef long long Words __attribute__((vector_size(32)));
+  const Words words = reinterpret_cast<Words>(mask);
+  return !__builtin_ia32_ptestz256(words, words);
+#endif
   long long word[4];
   static_assert(sizeof word == sizeof mask);
   std::memcpy(word, &mask, sizeof word);
@@ -112,6 +117,111 @@ void scatter(double score, const int32_t* __restrict label, const double* __rest
     const double v = score + edge[q], m = best[label[q]];
     best[label[q]] = v > m ? v : m;
   }
+}
+
+void scatter_float(float score, const int32_t* __restrict label, const double* __restrict edge, size_t n,
+                   float* __restrict best) {
+  for (size_t q = 0; q < n; ++q) {
+    const float v = score + static_cast<float>(edge[q]), m = best[label[q]];
+    best[label[q]] = v > m ? v : m;
+  }
+}
+
+template <class N>
+float bound_column(const N* __restrict nodes, const float* __restrict before, const float* __restrict out, size_t L,
+                   float lowest, float* __restrict sum, float* __restrict blocks) {
+  using V = Lanes<float>;
+  static_assert(V::kCount == kTreeLanes);
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  V::Vector most = V::all(kNothing), most_too = most;
+  float copy[kGroup];
+  for (size_t g = 0; g < L; g += kGroup) {
+    const float* here = copy;
+    if (g + kGroup > L) {
+      for (size_t j = 0; j < kGroup; ++j) copy[j] = g + j < L ? static_cast<float>(nodes[g + j]) : kNothing;
+    } else if constexpr (std::is_same_v<N, float>) {
+      here = nodes + g;
+    } else {
+      for (size_t j = 0; j < kGroup; ++j) copy[j] = static_cast<float>(nodes[g + j]);
+    }
+    V::Vector best = V::all(kNothing), best_too = best;
+    const auto take = [&](size_t j, V::Vector& top, V::Vector& block) {
+      V::Vector s = V::load(here + j) + V::load(before + g + j);
+      s = s > lowest ? s : V::all(lowest);
+      const V::Vector key = s + V::load(out + g + j);
+      V::store(sum + g + j, s);
+      top = s > top ? s : top;
+      block = key > block ? key : block;
+    };
+    // Two by two: a single running maximum would wait for itself.
+    for (size_t j = 0; j < kGroup; j += 2 * kTreeLanes) {
+      take(j, most, best);
+      take(j + kTreeLanes, most_too, best_too);
+    }
+    V::store(blocks + g / kTreeLanes, best_too > best ? best_too : best);
+  }
+  most = most_too > most ? most_too : most;
+  float top = kNothing;
+  for (size_t r = 0; r < V::kCount; ++r) top = most[r] > top ? most[r] : top;
+  return top;
+}
+
+template <class E>
+void follow_rows(const E* const* rows, const float* score, size_t count, size_t n, float* __restrict best) {
+  size_t r = 0;
+  for (; r + 4 <= count; r += 4) {
+    const E* __restrict a = rows[r], * __restrict b = rows[r + 1], * __restrict c = rows[r + 2], * __restrict d = rows[r + 3];
+    const float sa = score[r], sb = score[r + 1], sc = score[r + 2], sd = score[r + 3];
+    for (size_t j = 0; j < n; ++j) {
+      const float va = sa + static_cast<float>(a[j]), vb = sb + static_cast<float>(b[j]);
+      const float vc = sc + static_cast<float>(c[j]), vd = sd + static_cast<float>(d[j]);
+      const float ab = va > vb ? va : vb, cd = vc > vd ? vc : vd, m = ab > cd ? ab : cd;
+      best[j] = m > best[j] ? m : best[j];
+    }
+  }
+  for (; r < count; ++r) {
+    const E* __restrict row = rows[r];
+    const float s = score[r];
+    for (size_t j = 0; j < n; ++j) {
+      const float v = s + static_cast<float>(row[j]);
+      best[j] = v > best[j] ? v : best[j];
+    }
+  }
+}
+
+size_t open_blocks(const float* __restrict blocks, const float* __restrict sum, const float* __restrict out, size_t L,
+                   float least, int32_t* __restrict labels, float* __restrict keys) {
+  using V = Lanes<float>;
+  size_t count = 0;
+  for (size_t g = 0; g < L; g += kGroup) {
+    if (!any(V::load(blocks + g / kTreeLanes) >= least)) continue;
+    for (size_t j = g; j < g + kGroup; j += kTreeLanes) {
+      const V::Vector key = V::load(sum + j) + V::load(out + j);
+      if (!any(key >= least)) continue;
+      for (size_t r = 0; r < kTreeLanes; ++r) {
+        labels[count] = static_cast<int32_t>(j + r);
+        keys[count] = key[r];
+        count += key[r] >= least;
+      }
+    }
+  }
+  return count;
+}
+
+// The two largest of each lane are sixteen values; the least of them is reached by all.
+float reached_by_16(const float* __restrict values, size_t n) {
+  using V = Lanes<float>;
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  V::Vector first = V::all(kNothing), second = first;
+  for (size_t j = 0; j < n; j += V::kCount) {
+    const V::Vector v = V::load(values + j);
+    const V::Vector less = v < first ? v : first;
+    first = v > first ? v : first;
+    second = less > second ? less : second;
+  }
+  float least = second[0];
+  for (size_t r = 1; r < V::kCount; ++r) least = second[r] < least ? second[r] : least;
+  return least;
 }
 
 template <class E>
@@ -262,6 +372,13 @@ constexpr Kernels table(const char* name) {
       .raise_f = raise<float>,
       .raise_d = raise<double>,
       .scatter_d = scatter,
+      .bound_column_f = bound_column<float>,
+      .bound_column_d = bound_column<double>,
+      .follow_rows_f = follow_rows<float>,
+      .follow_rows_d = follow_rows<double>,
+      .scatter_f = scatter_float,
+      .open_blocks = open_blocks,
+      .reached_by_16 = reached_by_16,
       .extend_ff = extend<float>,
       .extend_dd = extend<double>,
       .add_scaled_f = add_scaled<float, float>,

@@ -13,11 +13,12 @@ from tagwright.decoder import (
     IterativeAStar,
     IterativeViterbiAStar,
     Staggered,
+    Tree,
     Viterbi,
     ViterbiAStar,
     decoders,
 )
-from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, score
+from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, paths, score
 from tagwright.keep import Keep, KeepDivergence, KeepRatio, KeepSize
 from tagwright.sums import Marginals, marginals, marginals_batch
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from tagwright.model import Lattice, Model, Tagging, load
     from tagwright.perceptron import Perceptron
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "CRF",
@@ -69,6 +70,7 @@ __all__ = [
     "Staggered",
     "Tagging",
     "TemplateError",
+    "Tree",
     "Viterbi",
     "ViterbiAStar",
     "Work",
@@ -81,6 +83,7 @@ __all__ = [
     "load",
     "marginals",
     "marginals_batch",
+    "paths",
     "read",
     "score",
 ]

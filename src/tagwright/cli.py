@@ -399,7 +399,7 @@ def decoders() -> None:
 @click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many paths.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the random lattice.")
 def demo_command(L: int, T: int, k: int, seed: int) -> None:
-    """Tag a few English sentences, best and k best; then decode a lattice of 3,000 labels, dense and iterative.
+    """Tag a few English sentences, best and k best; then decode a lattice of 3,000 labels by three decoders.
 
     \b
     Example:

@@ -22,6 +22,7 @@ __all__ = [
     "IterativeAStar",
     "IterativeViterbiAStar",
     "Staggered",
+    "Tree",
     "Viterbi",
     "ViterbiAStar",
     "decoders",
@@ -55,7 +56,7 @@ class Decoder:
 
 @dataclass(frozen=True)
 class Auto(Decoder):
-    """Picks an exact decoder by the edges' form, L and k."""
+    """Picks an exact decoder: Viterbi for few labels, else `tree`, which hands over what it cannot prune."""
 
     name: ClassVar[str] = "auto"
 
@@ -157,6 +158,13 @@ class IterativeViterbiAStar(Decoder):
         at_least_one("IterativeViterbiAStar(extra=...)", self.extra)
 
 
+@dataclass(frozen=True)
+class Tree(Decoder):
+    """Our own exact decoder: bounds over a tree of labels forward, sums of what is left backward. k-best too."""
+
+    name: ClassVar[str] = "tree"
+
+
 CLASSES: dict[str, type[Decoder]] = {
     cls.name: cls
     for cls in (
@@ -169,6 +177,7 @@ CLASSES: dict[str, type[Decoder]] = {
         IterativeAStar,
         ViterbiAStar,
         IterativeViterbiAStar,
+        Tree,
     )
 }
 

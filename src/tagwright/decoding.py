@@ -7,8 +7,8 @@ Scores are in the log domain: they are summed along a path, higher is better, -i
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.decoder import CLASSES, TABLE, Decoder, at_least_one, plan
 
-__all__ = ["Decoding", "Edges", "Path", "Work", "decode", "decode_batch", "score"]
+__all__ = ["Decoding", "Edges", "Path", "Work", "decode", "decode_batch", "paths", "score"]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 SwitchedOn: TypeAlias = Sequence[Sequence[int]]
@@ -26,6 +26,10 @@ _AS_IT_IS = (np.dtype(np.float32), np.dtype(np.float64))
 
 # Trained models have exceptions in 1 to 11 % of the matrix; far beyond that the dense kernel wins.
 _SPARSE_SHARE = 0.3
+
+_TIMED = ("auto", "tree")  # decoders that can stop at a deadline
+_LONGEST = 1e9  # seconds; what is longer is no deadline, and no clock counts further
+_FIRST_PATHS = 8  # that `paths` asks for at first
 
 
 class Path(NamedTuple):
@@ -54,9 +58,11 @@ class Decoding(NamedTuple):
     paths: list[Path]
     """Distinct paths, best first: k of them, or all there are (or, from a beam, all it found)."""
     exact: bool
-    """Whether these are proven to be the best; False for a beam."""
+    """Whether these are proven to be the best; False for a beam, and where a deadline came first."""
     work: Work
     """What it took."""
+    gap: float = 0.0
+    """How far the best path there is may lie above the first of these: 0 where they are exact, inf for a beam."""
 
 
 class Edges:
@@ -203,6 +209,7 @@ def decode(
     decoder: str | Decoder = "auto",
     *,
     switched_on: SwitchedOn | None = None,
+    deadline: float | None = None,
 ) -> Decoding:
     """Find the best path of one sentence, or the k best.
 
@@ -212,6 +219,9 @@ def decode(
         k: how many paths.
         decoder: a name of `decoders()` or a decoder with options, such as ``tw.Beam(width=16)``.
         switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+        deadline: seconds after which the best path found so far will do, for `auto` and `tree`: then `exact` is False,
+            `gap` says how much better another path can be at most, and one path comes back whatever k is. One pass over
+            the scores is always finished.
 
     Raises:
         ValueError: for scores that are NaN or +inf, shapes that do not fit, or no path at all.
@@ -224,7 +234,7 @@ def decode(
 
     """
     on = None if switched_on is None else [switched_on]
-    return _decode([nodes], edges, k, decoder, 1, on, one=True)[0]
+    return _decode([nodes], edges, k, decoder, 1, on, deadline, one=True)[0]
 
 
 def decode_batch(
@@ -235,13 +245,44 @@ def decode_batch(
     *,
     threads: int = 1,
     switched_on: Sequence[SwitchedOn | None] | None = None,
+    deadline: float | None = None,
 ) -> list[Decoding]:
     """Decode many sentences: `decode` for each, in one native call with `threads` threads over the sentences.
 
     `edges` is one for all or a list of one a sentence; `switched_on`, where given, is a list of one a sentence. The
-    answers do not depend on `threads`.
+    answers do not depend on `threads`. A `deadline` is for each sentence on its own.
     """
-    return _decode(list(nodes), edges, k, decoder, threads, switched_on, one=False)
+    return _decode(list(nodes), edges, k, decoder, threads, switched_on, deadline, one=False)
+
+
+def paths(
+    nodes: object, edges: object, decoder: str | Decoder = "auto", *, switched_on: SwitchedOn | None = None
+) -> Iterator[Path]:
+    """Yield the paths of one sentence, best first, for as long as the caller wants.
+
+    Any number of them can be taken, without saying beforehand how many: it looks for ever more paths at a time. Where
+    scores differ by no more than the rounding of their sums, a path may come before one that is that much better.
+
+    Example:
+        >>> import itertools, tagwright as tw
+        >>> found = tw.paths([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]])
+        >>> [path.labels.tolist() for path in itertools.takewhile(lambda path: path.score >= 0.5, found)]
+        [[0, 0], [0, 1], [1, 1]]
+
+    """
+    prepared = _edges(edges)
+    seen: set[bytes] = set()
+    k = _FIRST_PATHS
+    while True:
+        found = decode(nodes, prepared, k, decoder, switched_on=switched_on).paths
+        for path in found:
+            # Of paths with equal scores another round may find others first.
+            if (key := path.labels.tobytes()) not in seen:
+                seen.add(key)
+                yield path
+        if len(found) < k:
+            return
+        k *= 4
 
 
 def score(nodes: object, edges: object, labels: object, *, switched_on: SwitchedOn | None = None) -> float:
@@ -263,6 +304,7 @@ def _decode(
     decoder: str | Decoder,
     threads: int,
     switched_on: Sequence[SwitchedOn | None] | None,
+    deadline: float | None,
     one: bool,
 ) -> list[Decoding]:
     if not isinstance(decoder, str) and type(decoder) not in CLASSES.values():
@@ -273,17 +315,34 @@ def _decode(
     if k > 1 and not row.kbest:
         able = ", ".join(other.name for other in TABLE if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
+    seconds = _seconds(deadline, row.name)
     arrays, prepared, on = prepare(nodes, edges, switched_on, one)
-    labels, scores, work = _core.decode(arrays, prepared, on, core, int(k), int(threads))
+    labels, scores, work = _core.decode(arrays, prepared, on, core, int(k), int(threads), seconds)
     made = []
     at = path = 0
-    for array, (count, *looked_at) in zip(arrays, work, strict=True):
+    # What is made for each sentence counts: the native part of it may take no longer. A named tuple's own __new__ is
+    # Python code, a tuple's is not.
+    new = tuple.__new__
+    for array, (count, rounds, nodes_seen, edges_seen, gap) in zip(arrays, work, strict=True):
         T = len(array)
-        paths = [Path(labels[at + q * T : at + (q + 1) * T], scores[path + q]) for q in range(count)]
-        made.append(Decoding(paths, row.exact, Work(*looked_at)))
-        at += count * T
+        found = []
+        for score in scores[path : path + count]:
+            found.append(new(Path, (labels[at : at + T], score)))
+            at += T
         path += count
+        looked_at = new(Work, (rounds, nodes_seen, edges_seen))
+        made.append(new(Decoding, (found, row.exact and gap == 0, looked_at, gap if row.exact else np.inf)))
     return made
+
+
+def _seconds(deadline: float | None, decoder: str) -> float:
+    if deadline is None:
+        return np.inf
+    if not isinstance(deadline, int | float | np.number) or isinstance(deadline, bool) or not deadline >= 0:
+        raise ValueError(f"deadline must be a number of seconds of at least 0, not {deadline!r}")
+    if decoder not in _TIMED:
+        raise ValueError(f"decoder {decoder!r} cannot stop at a deadline; {' and '.join(_TIMED)} can")
+    return float(min(deadline, _LONGEST))
 
 
 def prepare(
@@ -298,9 +357,10 @@ def prepare(
         prepared = [_edges(edges)]
     if switched_on is not None and len(switched_on) != len(nodes):
         raise ValueError(f"{len(nodes)} sentences but switched_on for {len(switched_on)}")
+    sizes = [own.L for own in prepared]
     arrays = [
-        _nodes(own, prepared[s if len(prepared) > 1 else 0].L, "nodes" if one else f"nodes of sentence {s}")
-        for s, own in enumerate(nodes)
+        own if _is_ready(own, L) else _nodes(own, L, "nodes" if one else f"nodes of sentence {s}")
+        for s, (own, L) in enumerate(zip(nodes, sizes * len(nodes) if len(sizes) == 1 else sizes, strict=True))
     ]
     on = None if switched_on is None else [_switches(own) for own in switched_on]
     return arrays, [own._core for own in prepared], on
@@ -353,6 +413,14 @@ def _array(what: str, scores: object) -> FloatArray:
     if array.dtype.kind in "fiub" or array.size == 0:
         return np.ascontiguousarray(array, dtype=np.float64)
     raise ValueError(f"{what} must hold numbers, not {array.dtype}")
+
+
+def _is_ready(scores: object, L: int) -> TypeGuard[FloatArray]:
+    """Whether these are (T, L) scores that need not even be looked at."""
+    if type(scores) is not np.ndarray or scores.dtype not in _AS_IT_IS or scores.ndim != 2 or scores.shape[1] != L:
+        return False
+    flags = scores.flags
+    return flags.c_contiguous and flags.aligned
 
 
 def _no_mask(what: str, values: object) -> None:

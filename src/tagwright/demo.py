@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tagwright.decoder import IterativeViterbiAStar, ViterbiAStar
+from tagwright.decoder import IterativeViterbiAStar, Tree, ViterbiAStar
 from tagwright.decoding import Decoding, Edges, decode
 from tagwright.model import Model
 from tagwright.table import table
@@ -83,26 +83,27 @@ def sentences(model: Model, k: int = 5, echo: Callable[[str], None] = print) -> 
 
 
 def run(L: int = 3000, T: int = 20, k: int = 5, seed: int = 0, echo: Callable[[str], None] = print) -> bool:
-    """Decode one lattice by the dense and by the iterative decoder and print what they found; True if they agree."""
+    """Decode one lattice by three decoders and print what they found; True if they agree."""
     nodes, scores = model_like(T, L, seed)
     echo(f"A lattice of {T} tokens and {L:,} labels: {L * L * (T - 1):,} edges, 10^{T * math.log10(L):.0f} paths.")
     edges = Edges(scores, sparse=False).prepare()
     dense = timed(lambda: decode(nodes, edges, k=k, decoder=ViterbiAStar()), 3)
     iterative = timed(lambda: decode(nodes, edges, k=k, decoder=IterativeViterbiAStar()), 5)
+    ours = timed(lambda: decode(nodes, edges, k=k, decoder=Tree()), 5)
 
     more = " ..." if T > SHOWN else ""
     echo(f"\nThe {k} best paths, exactly (labels by number, most frequent first):\n")
     width = len(str(L - 1))
     paths = [
         [str(r + 1), f"{path.score:.4f}", " ".join(f"{y:{width}}" for y in path.labels[:SHOWN]) + more]
-        for r, path in enumerate(iterative.found.paths)
+        for r, path in enumerate(ours.found.paths)
     ]
     echo(table(["rank", "score", "labels"], paths))
     same = [
-        a.score == b.score and (a.labels == b.labels).all()
-        for a, b in zip(dense.found.paths, iterative.found.paths, strict=True)
+        a.score == b.score == c.score and (a.labels == b.labels).all() and (a.labels == c.labels).all()
+        for a, b, c in zip(dense.found.paths, iterative.found.paths, ours.found.paths, strict=True)
     ]
-    echo(f"\nThe same from both decoders: {'yes, all' if all(same) else 'NO, only'} {sum(same)} of {len(same)}.\n")
+    echo(f"\nThe same from all decoders: {'yes, all' if all(same) else 'NO, only'} {sum(same)} of {len(same)}.\n")
 
     rows = [
         [
@@ -113,7 +114,11 @@ def run(L: int = 3000, T: int = 20, k: int = 5, seed: int = 0, echo: Callable[[s
             f"{result.found.work.nodes / T:,.0f}",
             f"{result.found.work.edges / T:,.0f}",
         ]
-        for name, result in [("viterbi_astar (dense)", dense), ("iterative_viterbi_astar", iterative)]
+        for name, result in [
+            ("viterbi_astar (dense)", dense),
+            ("iterative_viterbi_astar", iterative),
+            ("tree", ours),
+        ]
     ]
     echo(table(["decoder", "ms", "speed-up", "rounds", "nodes/token", "edges/token"], rows))
     return all(same)
