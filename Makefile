@@ -32,17 +32,19 @@ docs: $(VENV)/.installed $(VENV)/.docs   ## the documentation, in docs/_build/ht
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.installed $(VENV)/.bench   ## every decoder on every lattice, the tagger beside python-crfsuite, CRFs, tree
+bench: $(VENV)/.installed $(VENV)/.bench   ## every decoder on every lattice, the tagger beside python-crfsuite, CRFs, tree, two directions
 	$(BIN)/python benchmarks/decoders.py
 	$(BIN)/python benchmarks/tagger.py
 	$(BIN)/python benchmarks/pal2006.py --plots docs/figures
 	$(BIN)/python benchmarks/tree.py --plots docs/figures
+	$(BIN)/python benchmarks/wang2013.py --plots docs/figures
 
 bench-quick: $(VENV)/.installed $(VENV)/.bench   ## the same on a few sentences
 	$(BIN)/python benchmarks/decoders.py --quick
 	$(BIN)/python benchmarks/tagger.py --quick
 	$(BIN)/python benchmarks/pal2006.py --quick
 	$(BIN)/python benchmarks/tree.py --quick
+	$(BIN)/python benchmarks/wang2013.py --quick
 
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.
 asan:   ## the test-suite against an AddressSanitizer + UBSan build

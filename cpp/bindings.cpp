@@ -152,4 +152,5 @@ NB_MODULE(_core, m) {
   bind_training(m);
   bind_models(m);
   bind_crf(m);
+  bind_memm(m);
 }

@@ -18,9 +18,11 @@ struct CrfTrainer {
 std::unique_ptr<CrfTrainer> make_crf(const Text& text, const Templates& templates, IntArray labels, size_t L,
                                      const std::vector<std::string_view>& known_node,
                                      const std::vector<std::string_view>& known_edge, size_t min_count, bool edges,
-                                     bool all_pairs, bool dense_edges, bool lanes, size_t threads) {
+                                     bool all_pairs, bool dense_edges, bool lanes, size_t threads,
+                                     const std::vector<std::string>& label_names) {
   need(L > 0 && L <= std::numeric_limits<uint16_t>::max(), "a model has between 1 and 65,535 labels");
-  TrainingCorpus read = read_corpus(text, templates, labels, L, known_node, known_edge, min_count, threads);
+  TrainingCorpus read =
+      read_corpus(text, templates, labels, L, known_node, known_edge, min_count, threads, label_names);
   nb::gil_scoped_release release;
   auto made = std::make_unique<CrfTrainer>();
   made->names = read.names;
@@ -65,7 +67,7 @@ std::unique_ptr<CrfTrainer> make_closed(const Text& text, size_t L, const std::v
     pairs.current.push_back(current(q));
   }
   nb::gil_scoped_release release;
-  Encoded corpus = encode(text, Templates({}, {}, {}), *made->names, 1);
+  Encoded corpus = encode(text, Templates({}, {}, {}), {}, *made->names, 1);
   need(made->names->node.size() == names.size(), "a feature that has no row");
   made->crf = std::make_unique<Crf>(std::move(corpus), std::vector<int32_t>(), std::move(pairs),
                                     CrfOptions{.L = L, .closed = true});
@@ -171,7 +173,7 @@ nb::tuple crf_pairs(const CrfTrainer& trainer) {
 void bind_crf(nb::module_& m) {
   nb::class_<CrfTrainer>(m, "CrfTrainer")
       .def_static("make", &make_crf, "text"_a, "templates"_a, "labels"_a, "L"_a, "known_node"_a, "known_edge"_a,
-                  "min_count"_a, "edges"_a, "all_pairs"_a, "dense_edges"_a, "lanes"_a, "threads"_a)
+                  "min_count"_a, "edges"_a, "all_pairs"_a, "dense_edges"_a, "lanes"_a, "threads"_a, "label_names"_a)
       .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "node_end"_a, "node_label"_a, "previous"_a,
                   "current"_a)
       .def("expect", &crf_expect, "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a.noconvert(),

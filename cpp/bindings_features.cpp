@@ -154,12 +154,18 @@ std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<int, size
                                           const std::vector<std::vector<std::string>>& lists) {
   auto made = std::make_shared<Templates>();
   for (const auto& [macro, column, n] : views) {
-    need(macro >= 0 && macro <= static_cast<int>(Macro::list), "no such macro");
+    need(macro >= 0 && macro <= static_cast<int>(Macro::label), "no such macro");
     made->views.push_back({static_cast<Macro>(macro), column, n});
   }
   for (const auto& [edge, parts] : templates) {
-    Template one{edge, {}};
-    for (const auto& [literal, view, row] : parts) one.parts.push_back({literal, view, row});
+    Template one{edge, false, true, {}};
+    for (const auto& [literal, view, row] : parts) {
+      one.parts.push_back({literal, view, row});
+      if (view < 0 || static_cast<size_t>(view) >= made->views.size()) continue;
+      const bool label = made->views[static_cast<size_t>(view)].macro == Macro::label;
+      one.history = one.history || label;
+      one.pure = one.pure && label;
+    }
     made->templates.push_back(std::move(one));
   }
   for (const std::vector<std::string>& entries : lists) {
@@ -178,6 +184,7 @@ void bind_features(nb::module_& m) {
       .def_static("from_ready", &text_from_ready, "X"_a)
       .def_prop_ro("sentences", &Text::sentences)
       .def_prop_ro("tokens", &Text::tokens)
+      .def("reversed", &Text::reversed, "The same sentences, each with its last token first.")
       .def("lengths", [](const Text& text) {
         std::vector<int64_t> lengths(text.sentences());
         for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = static_cast<int64_t>(text.length(s));
@@ -187,6 +194,7 @@ void bind_features(nb::module_& m) {
   nb::class_<Templates>(m, "Templates")
       .def_static("make", &make_templates, "views"_a, "templates"_a, "lists"_a)
       .def_prop_ro("columns", &Templates::columns)
+      .def_prop_ro("history", &Templates::history)
       .def(
           "expand",
           [](const Templates& templates, const Text& text, size_t sentence) {

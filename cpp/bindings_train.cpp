@@ -49,9 +49,11 @@ nb::dict trained_arrays(const TrainedWeights& a, double least, const std::string
 
 TrainingCorpus read_corpus(const Text& text, const Templates& templates, IntArray labels, size_t L,
                            const std::vector<std::string_view>& known_node,
-                           const std::vector<std::string_view>& known_edge, size_t min_count, size_t threads) {
+                           const std::vector<std::string_view>& known_edge, size_t min_count, size_t threads,
+                           const std::vector<std::string>& label_names) {
   need(labels.shape(0) == text.tokens(), "there must be one label a token");
   need_columns(text, templates);
+  need(label_names.empty() || label_names.size() == L, "there must be one name a label");
   TrainingCorpus made;
   made.labels.assign(labels.data(), labels.data() + labels.shape(0));
   for (const int32_t y : made.labels) need(y >= 0 && static_cast<size_t>(y) < L, "no such label");
@@ -59,7 +61,7 @@ TrainingCorpus read_corpus(const Text& text, const Templates& templates, IntArra
   for (const std::string_view name : known_node) made.names->node.add(name);
   for (const std::string_view name : known_edge) made.names->edge.add(name);
   nb::gil_scoped_release release;
-  made.corpus = encode(text, templates, *made.names, threads);
+  made.corpus = encode(text, templates, {label_names, made.labels}, *made.names, threads);
   drop_rare(made.corpus, *made.names, min_count, known_node.size(), known_edge.size());
   Digest digest = joined(made.labels, {});
   for (const Ids* ids : {&made.corpus.node, &made.corpus.edge})

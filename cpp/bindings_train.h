@@ -18,10 +18,12 @@ struct TrainingCorpus {
   std::vector<int32_t> labels;  // of every token
   Digest digest;                // of all that
 };
-// known: names that features have already, in their order; they are never rare.
+// known: names that features have already, in their order; they are never rare. label_names: for templates that look at
+// earlier labels; others do without.
 TrainingCorpus read_corpus(const Text& text, const Templates& templates, IntArray labels, size_t L,
                            const std::vector<std::string_view>& known_node,
-                           const std::vector<std::string_view>& known_edge, size_t min_count, size_t threads);
+                           const std::vector<std::string_view>& known_edge, size_t min_count, size_t threads,
+                           const std::vector<std::string>& label_names = {});
 
 // Weights that are not 0, by the numbers of a trainer's features.
 struct TrainedWeights {

@@ -63,6 +63,27 @@ void Scorer::look_up(const std::vector<Feature>& features, const FeatureScratch&
   for (const Feature& f : features) ids.push_back(index.find(f.hash, scratch.text(f)));
 }
 
+void Scorer::add_features(const std::vector<Feature>& features, const FeatureScratch& scratch,
+                          std::vector<int32_t>& ids, float* out) const {
+  const uint64_t* end = weights_.row_end.data();
+  look_up(features, scratch, weights_.node_names, ids);
+  for (const int32_t id : ids) {
+    if (id == kNone) continue;
+    const size_t begin = id ? end[id - 1] : 0;
+    __builtin_prefetch(weights_.label.data() + begin);
+    __builtin_prefetch(weights_.weight.data() + begin);
+  }
+  for (size_t n = 0; n < ids.size(); ++n) {
+    if (ids[n] == kNone) continue;
+    const size_t id = static_cast<size_t>(ids[n]);
+    if (weights_.first_only) {
+      for (size_t at = id ? end[id - 1] : 0; at < end[id]; ++at) out[weights_.label[at]] = weights_.weight[at];
+      break;
+    }
+    add_row(id, features[n].value, out);
+  }
+}
+
 void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<std::vector<int32_t>>& on) const {
   thread_local FeatureScratch scratch;
   thread_local std::vector<int32_t> ids;
@@ -70,7 +91,6 @@ void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<
   const Parts& parts = weights_.parts;
   scores.resize(parts.each ? parts.keys() : 0);
   const size_t L = weights_.L, T = text.length(sentence);
-  const uint64_t* end = weights_.row_end.data();
   const bool sets = weights_.edge_names.size() > 0;
   on.clear();
   if (sets) on.resize(T ? T - 1 : 0);
@@ -78,24 +98,9 @@ void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<
   for (size_t t = 0; t < T; ++t) {
     float* out = parts.each ? scores.data() : nodes + t * L;
     templates_.expand(text, sentence, t, scratch);
-    look_up(scratch.node, scratch, weights_.node_names, ids);
-    for (const int32_t id : ids) {
-      if (id == kNone) continue;
-      const size_t begin = id ? end[id - 1] : 0;
-      __builtin_prefetch(weights_.label.data() + begin);
-      __builtin_prefetch(weights_.weight.data() + begin);
-    }
     std::fill(out, out + (parts.each ? parts.keys() : L),
               weights_.first_only ? -std::numeric_limits<float>::infinity() : 0.0F);
-    for (size_t n = 0; n < ids.size(); ++n) {
-      if (ids[n] == kNone) continue;
-      const size_t id = static_cast<size_t>(ids[n]);
-      if (weights_.first_only) {
-        for (size_t at = id ? end[id - 1] : 0; at < end[id]; ++at) out[weights_.label[at]] = weights_.weight[at];
-        break;
-      }
-      add_row(id, scratch.node[n].value, out);
-    }
+    add_features(scratch.node, scratch, ids, out);
     if (parts.each) {
       parts.add_to_labels(out);
       std::copy(out, out + L, nodes + t * L);

@@ -35,6 +35,11 @@ class Scorer {
 
   const Templates& templates() const { return templates_; }
   size_t L() const { return weights_.L; }
+  const Weights& weights() const { return weights_; }
+
+  // Adds the rows of a token's features to out, [key]; ids: filled with their numbers.
+  void add_features(const std::vector<Feature>& features, const FeatureScratch& scratch, std::vector<int32_t>& ids,
+                    float* out) const;
 
   // Node scores of a sentence, [t * L + y], and the correction sets that are switched on at each of its steps.
   void score(const Text& text, size_t sentence, float* nodes, std::vector<std::vector<int32_t>>& on) const;

@@ -233,6 +233,63 @@ def test_train_an_hmm(corpus, tmp_path):
     assert "training error" not in said
 
 
+MEMM = ["--history", "1", "--beam", "5", "--l2", "0.01", "--max-iterations", "20", "--dictionary", "3"]
+
+
+def test_train_memms(corpus, tmp_path):
+    X, y = ten_sentences()
+    options = {"history": 1, "beam": 5, "l2": 0.01, "max_iterations": 20, "dictionary": 3}
+    for direction in ("right", "left"):
+        path = tmp_path / direction
+        said = printed("train", corpus, path, "--learner", "memm", "--direction", direction, "--dev", corpus, *MEMM)
+        same = tw.MEMM(direction=direction, **options).fit(X, y, dev=(X, y)).model_
+        assert same_arrays(tw.load(path).arrays, same.arrays)
+        assert "100.00%" in said.splitlines()[-1]
+        tagged = [[f"{word}\t{label}" for word, label in zip(*pair, strict=True)] for pair in zip(X, y, strict=True)]
+        for decoder in ("auto", "beam:2", "viterbi"):
+            assert printed("tag", "-m", path, "--decoder", decoder, corpus) == columns(tagged, same.tag_batch(X))
+        assert json.loads(printed("eval", "-m", path, "--json", corpus))["token_accuracy"] == 1
+        assert printed("tag", "-m", path, "-k", "2", corpus).startswith("# 0 -0.")
+        assert ["direction", direction] in [line.split() for line in printed("info", path).splitlines()]
+    assert "train a CRF" in complaint("tag", "-m", tmp_path / "left", "--proba", corpus)
+
+
+def test_train_a_bidirectional_model(corpus, tmp_path):
+    X, _ = ten_sentences()
+    path = tmp_path / "both"
+    options = [*MEMM, "--rounds", "9", "--step", "0.4", "--schedule", "constant", "--no-spans"]
+    said = printed("train", corpus, path, "--learner", "bidirectional", "--dev", corpus, *options)
+    assert "100.00%" in said.splitlines()[-1]
+    made = tw.load(path)
+    assert made.facts["bidirectional"] == {"rounds": 9, "step": 0.4, "schedule": "constant"}
+    assert (made.left.beam, made.right.history, made.right.leftward) == (5, 1, True)
+    assert json.loads(printed("eval", "-m", path, "--json", corpus))["token_accuracy"] == 1
+    tagged = printed("tag", "-m", path, "--format", "text", given="the dog can run\n")
+    assert tagged == "the\tDT\ndog\tNN\ncan\tMD\nrun\tVB\n\n"
+    assert printed("tag", "-m", path, "-k", "2", "--threads", "2", corpus).count("# 1 ") == len(X)
+    told = printed("info", path)
+    assert "left: model" in told
+    assert "right: model" in told
+    assert ["rounds", "9"] in [line.split() for line in told.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("learner", "option"),
+    [
+        ("bidirectional", ["--direction", "left"]),
+        ("bidirectional", ["--checkpoint", "c"]),
+        ("bidirectional", ["--epochs", "3"]),
+        ("memm", ["--rounds", "3"]),
+        ("memm", ["--seed", "3"]),
+        ("perceptron", ["--no-spans"]),
+        ("crf", ["--beam", "3"]),
+    ],
+)
+def test_options_for_other_learners(corpus, tmp_path, learner, option):
+    said = complaint("train", corpus, tmp_path / "m", "--learner", learner, *option)
+    assert said == f"{option[0]} is not for --learner {learner}"
+
+
 EVALUATION = """\
 measure                   of      %
 ------------------------  --  -----
@@ -678,7 +735,7 @@ def test_unknown_preset(corpus, tmp_path):
 @pytest.mark.parametrize(
     ("templates", "said"),
     [
-        ("U00:%x[0,0]\nU01:%y[0,0]\n", ":2:5: no macro %y"),
+        ("U00:%x[0,0]\nU01:%z[0,0]\n", ":2:5: no macro %z"),
         ("U00:%x[0,0]\n\nU01:a%x[0]\n", ":3:6: %x is written %x[row,column]"),
         ("X\n", ":1:1: a template begins with U"),
         ("U00:100%\n", ":1:8: % begins a macro"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tagwright as tw
-from tagwright import decoding
+from tagwright import agreement, decoding
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -26,8 +26,9 @@ def test_code_runs(page, tmp_path, monkeypatch):
         exec(compile(block, str(page), "exec"), namespace)
 
 
-def test_docstrings_run():
-    failed, tried = doctest.testmod(decoding)
+@pytest.mark.parametrize("module", [decoding, agreement], ids=lambda module: module.__name__)
+def test_docstrings_run(module):
+    failed, tried = doctest.testmod(module)
     assert tried > 0
     assert failed == 0
 

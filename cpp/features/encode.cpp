@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "threads.h"
 
@@ -24,12 +25,19 @@ void encode_token(const std::vector<Feature>& features, const FeatureScratch& sc
   out.end.push_back(out.id.size());
 }
 
-void encode_part(const Text& text, const Templates& templates, size_t first, size_t last, Names& names, Encoded& out) {
+void encode_part(const Text& text, const Templates& templates, const Labelled& labelled, size_t first, size_t last,
+                 Names& names, Encoded& out) {
   FeatureScratch scratch;
+  const bool history = templates.history() > 0;
   for (size_t s = first; s < last; ++s) {
     templates.start(text, s, scratch);
     for (size_t t = 0; t < text.length(s); ++t) {
       templates.expand(text, s, t, scratch);
+      if (history) {
+        const Before before{labelled.names, labelled.labels.data() + text.first_token(s) + t};
+        for (const Templates::Which which : {Templates::Which::pure, Templates::Which::mixed})
+          templates.expand_history(which, text, s, t, before, scratch);
+      }
       encode_token(scratch.node, scratch, names.node, false, out.node);
       encode_token(scratch.edge, scratch, names.edge, true, out.edge);
     }
@@ -89,17 +97,20 @@ void drop_rare(Ids& ids, Index& index, size_t min_count, size_t kept) {
 
 }  // namespace
 
-Encoded encode(const Text& text, const Templates& templates, Names& names, size_t threads) {
+Encoded encode(const Text& text, const Templates& templates, const Labelled& labelled, Names& names, size_t threads) {
+  if (templates.history() && (labelled.labels.size() != text.tokens() || labelled.names.empty()))
+    throw std::invalid_argument("templates look at earlier labels, but none are known");
   Encoded out;
   const size_t parts = std::max<size_t>(1, std::min(threads, text.sentences()));
   if (parts == 1) {
-    encode_part(text, templates, 0, text.sentences(), names, out);
+    encode_part(text, templates, labelled, 0, text.sentences(), names, out);
     return out;
   }
   std::vector<Names> own(parts);
   std::vector<Encoded> encoded(parts);
   in_parallel(parts, parts, [&](size_t p) {
-    encode_part(text, templates, text.sentences() * p / parts, text.sentences() * (p + 1) / parts, own[p], encoded[p]);
+    encode_part(text, templates, labelled, text.sentences() * p / parts, text.sentences() * (p + 1) / parts, own[p],
+                encoded[p]);
   });
   for (size_t p = 0; p < parts; ++p) {
     const size_t shift = out.node.end.size();

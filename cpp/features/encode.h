@@ -34,8 +34,15 @@ struct Names {
   Index node, edge;
 };
 
-// Numbers the features of a text, new ones in the order in which they come, whatever the number of threads.
-Encoded encode(const Text& text, const Templates& templates, Names& names, size_t threads);
+// The labels of a corpus, for templates that look at them.
+struct Labelled {
+  std::span<const std::string> names;
+  std::span<const int32_t> labels;  // of every token
+};
+
+// Numbers the features of a text, new ones in the order in which they come, whatever the number of threads. Templates
+// that look at earlier labels see the right ones.
+Encoded encode(const Text& text, const Templates& templates, const Labelled& labelled, Names& names, size_t threads);
 
 // Forgets features that occur on fewer than min_count tokens, but for the first `kept` of each kind.
 void drop_rare(Encoded& corpus, Names& names, size_t min_count, size_t kept_node, size_t kept_edge);

@@ -119,6 +119,7 @@ std::string_view show(const View& view, std::string_view cell, FeatureScratch& s
       return made;
     }
     case Macro::list:
+    case Macro::label:
       break;
   }
   return {};
@@ -168,14 +169,29 @@ void WordList::mark(const std::vector<std::string_view>& lowered, std::vector<st
 void Templates::check() const {
   for (const View& view : views)
     if (view.macro == Macro::list && view.n >= lists.size()) throw std::invalid_argument("a template names no list");
+  for (const Template& one : templates) {
+    for (const Part& part : one.parts) {
+      if (part.view >= static_cast<int32_t>(views.size())) throw std::invalid_argument("a template names no view");
+      const bool label = part.view >= 0 && views[static_cast<size_t>(part.view)].macro == Macro::label;
+      if (label && (!one.history || one.edge || part.row >= 0 || -part.row > static_cast<int32_t>(kLongestHistory)))
+        throw std::invalid_argument("a template asks for a label that is not there yet, or too far back");
+    }
+  }
+}
+
+size_t Templates::history() const {
+  size_t most = 0;
   for (const Template& one : templates)
     for (const Part& part : one.parts)
-      if (part.view >= static_cast<int32_t>(views.size())) throw std::invalid_argument("a template names no view");
+      if (part.view >= 0 && views[static_cast<size_t>(part.view)].macro == Macro::label)
+        most = std::max(most, static_cast<size_t>(-part.row));
+  return most;
 }
 
 size_t Templates::columns() const {
   size_t most = 0;
-  for (const View& view : views) most = std::max(most, view.column + 1);
+  for (const View& view : views)
+    if (view.macro != Macro::label) most = std::max(most, view.column + 1);
   return most;
 }
 
@@ -188,6 +204,7 @@ void Templates::start(const Text& text, size_t sentence, FeatureScratch& scratch
   for (size_t v = 0; v < views.size(); ++v) {
     const View& view = views[v];
     std::vector<std::string_view>& shown = scratch.views[v];
+    if (view.macro == Macro::label) continue;
     const auto cell = [&](size_t t) { return text.cell(text.first_cell(first + t) + view.column); };
     if (view.macro == Macro::list) {
       if (lowered != view.column) {
@@ -213,7 +230,8 @@ void Templates::expand(const Text& text, size_t sentence, size_t t, FeatureScrat
   scratch.edge.clear();
   if (!text.ready) {
     const size_t T = text.length(sentence);
-    for (const Template& one : templates) expand_one(one, T, t, scratch);
+    for (const Template& one : templates)
+      if (!one.history) expand_one(one, T, t, nullptr, scratch);
     return;
   }
   const size_t token = text.first_token(sentence) + t;
@@ -224,7 +242,15 @@ void Templates::expand(const Text& text, size_t sentence, size_t t, FeatureScrat
   }
 }
 
-void Templates::expand_one(const Template& one, size_t T, size_t t, FeatureScratch& scratch) const {
+void Templates::expand_history(Which which, const Text& text, size_t sentence, size_t t, const Before& before,
+                               FeatureScratch& scratch) const {
+  const size_t T = text.length(sentence);
+  for (const Template& one : templates)
+    if (one.history && one.pure == (which == Which::pure)) expand_one(one, T, t, &before, scratch);
+}
+
+void Templates::expand_one(const Template& one, size_t T, size_t t, const Before* before,
+                           FeatureScratch& scratch) const {
   // The edges into the first token are none.
   if (one.edge && t == 0) return;
   const size_t begin = scratch.bytes.size();
@@ -236,6 +262,8 @@ void Templates::expand_one(const Template& one, size_t T, size_t t, FeatureScrat
       append_beyond(scratch.bytes, static_cast<size_t>(-at), true);
     } else if (at >= static_cast<ptrdiff_t>(T)) {
       append_beyond(scratch.bytes, static_cast<size_t>(at) - T + 1, false);
+    } else if (views[static_cast<size_t>(part.view)].macro == Macro::label) {
+      scratch.bytes.append(before->names[static_cast<size_t>(before->label[part.row])]);
     } else {
       const std::string_view shown = scratch.views[static_cast<size_t>(part.view)][static_cast<size_t>(at)];
       if (shown.data() == nullptr) {

@@ -3,10 +3,14 @@
 // A template is text with macros in it; each macro is a view on the sentence (the cell of column c, its last n
 // characters, its shape, ...) at a row counted from the token at hand. A view is worked out once a token, however many
 // templates use it. Where a macro gives nothing (a suffix of 4 characters of a word of 3), neither does its template.
+//
+// Templates that look at the labels of earlier tokens are apart: which features they give depends on the labels that
+// are tried, so they are asked for once a history, not once a token.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +20,7 @@
 
 namespace tagwright {
 
-enum class Macro : uint8_t { x, lower, prefix, suffix, shape, digit, capital, punctuation, list };
+enum class Macro : uint8_t { x, lower, prefix, suffix, shape, digit, capital, punctuation, list, label };
 
 // What a macro shows of each token.
 struct View {
@@ -33,7 +37,9 @@ struct Part {
 };
 
 struct Template {
-  bool edge;  // B: for edges into the token; U: for its nodes
+  bool edge;     // B: for edges into the token; U: for its nodes
+  bool history;  // looks at labels of earlier tokens
+  bool pure;     // looks at nothing else
   std::vector<Part> parts;
 };
 
@@ -47,6 +53,15 @@ class WordList {
  private:
   Index entries_;
   size_t longest_ = 0;  // in words
+};
+
+// So many labels a history holds at most: as many as fit into 64 bits.
+inline constexpr size_t kLongestHistory = 4;
+
+// The labels of the tokens before the one at hand.
+struct Before {
+  std::span<const std::string> names;
+  const int32_t* label;  // label[-1]: of the token before; only as far back as the sentence goes
 };
 
 struct Feature {
@@ -77,13 +92,20 @@ class Templates {
   void check() const;
   // Works out the views of a sentence; then the features of its tokens can be asked for.
   void start(const Text& text, size_t sentence, FeatureScratch& scratch) const;
-  // Fills scratch.node and scratch.edge with the features of token t of the sentence.
+  // Fills scratch.node and scratch.edge with the features of token t of the sentence, but for those of its history.
   void expand(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
+  // Adds to scratch.node the features of token t that look at earlier labels. pure: those that
+  // look at nothing else, which are the same for all tokens that are as far from the start.
+  enum class Which : uint8_t { pure, mixed };
+  void expand_history(Which which, const Text& text, size_t sentence, size_t t, const Before& before,
+                      FeatureScratch& scratch) const;
+  // How many labels back the templates look.
+  size_t history() const;
   // How many columns a token must have.
   size_t columns() const;
 
  private:
-  void expand_one(const Template& one, size_t T, size_t t, FeatureScratch& scratch) const;
+  void expand_one(const Template& one, size_t T, size_t t, const Before* before, FeatureScratch& scratch) const;
 };
 
 }  // namespace tagwright

@@ -34,6 +34,25 @@ struct Text {
   }
   void end_token() { token_end.push_back(cell_end.size()); }
   void end_sentence() { sentence_end.push_back(token_end.size()); }
+
+  // The same sentences, each with its last token first.
+  Text reversed() const {
+    Text made;
+    made.ready = ready;
+    made.columns = columns;
+    made.bytes.reserve(bytes.size());
+    for (size_t s = 0; s < sentences(); ++s) {
+      for (size_t token = sentence_end[s]; token-- > first_token(s);) {
+        for (size_t at = first_cell(token); at < token_end[token]; ++at) {
+          made.add_cell(cell(at));
+          if (!value.empty()) made.value.push_back(value[at]);
+        }
+        made.end_token();
+      }
+      made.end_sentence();
+    }
+    return made;
+  }
 };
 
 }  // namespace tagwright

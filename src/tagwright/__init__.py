@@ -23,12 +23,15 @@ from tagwright.keep import Keep, KeepDivergence, KeepRatio, KeepSize
 from tagwright.sums import Marginals, marginals, marginals_batch
 
 if TYPE_CHECKING:
+    from tagwright.agreement import Agreement, BidirectionalModel, dual_decomposition
+    from tagwright.bidirectional import Bidirectional
     from tagwright.container import ModelError
     from tagwright.crf import CRF
     from tagwright.data import DataError, read
     from tagwright.evaluation import Evaluation, evaluate
     from tagwright.features import Features, TemplateError
     from tagwright.hmm import HMM
+    from tagwright.memm import MEMM
     from tagwright.model import Lattice, Model, Tagging, load
     from tagwright.perceptron import Perceptron
 
@@ -37,9 +40,13 @@ __version__ = "0.4.0"
 __all__ = [
     "CRF",
     "HMM",
+    "MEMM",
     "AStar",
+    "Agreement",
     "Auto",
     "Beam",
+    "Bidirectional",
+    "BidirectionalModel",
     "CarpeDiem",
     "DataError",
     "Decoder",
@@ -71,6 +78,7 @@ __all__ = [
     "decode",
     "decode_batch",
     "decoders",
+    "dual_decomposition",
     "evaluate",
     "load",
     "marginals",
@@ -82,12 +90,15 @@ __all__ = [
 
 # Imported when they are first asked for: decoding starts fast, and tagging does not wait for scikit-learn.
 _LATER = {
+    "tagwright.agreement": ("Agreement", "BidirectionalModel", "dual_decomposition"),
+    "tagwright.bidirectional": ("Bidirectional",),
     "tagwright.container": ("ModelError",),
     "tagwright.crf": ("CRF",),
     "tagwright.data": ("DataError", "read"),
     "tagwright.evaluation": ("Evaluation", "evaluate"),
     "tagwright.features": ("Features", "TemplateError"),
     "tagwright.hmm": ("HMM",),
+    "tagwright.memm": ("MEMM",),
     "tagwright.model": ("Lattice", "Model", "Tagging", "load"),
     "tagwright.perceptron": ("Perceptron",),
 }

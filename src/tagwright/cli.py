@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import io
 import json
 import os
@@ -17,9 +18,10 @@ import click
 
 from tagwright import __version__, data, demo
 from tagwright import decoders as decoder_rows
+from tagwright.cli_learners import LEARNERS, SCHEDULES, make_learner
 from tagwright.container import replacing
 from tagwright.decoder import parse_decoder
-from tagwright.info import describe, size_text
+from tagwright.info import SIZES, array_size, describe, size_text
 from tagwright.keep import parse_keep
 from tagwright.model import Model, load
 from tagwright.table import table
@@ -134,7 +136,7 @@ def main(context: click.Context) -> None:
 @click.option("-l", "--label", default="last", show_default=True, help="Column, or columns as in 2+3; upos+feats.")
 @click.option("-f", "--features", default="pos", show_default=True, help="A preset or a template file.")
 @click.option("--list", "lists", multiple=True, metavar="NAME=FILE", help="A word list for %in[row,col,NAME].")
-@click.option("--learner", type=click.Choice(["perceptron", "crf", "hmm"]), default="perceptron", show_default=True)
+@click.option("--learner", type=click.Choice(LEARNERS), default="perceptron", show_default=True)
 @click.option("-e", "--epochs", type=AT_LEAST_ONE, default=10, show_default=True, help="Perceptron, AdaGrad.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the order of sentences.")
 @click.option("--min-count", type=AT_LEAST_ONE, default=1, show_default=True, help="Leave rarer features out.")
@@ -144,16 +146,24 @@ def main(context: click.Context) -> None:
 )
 @click.option("--parts", metavar="SEPARATORS", help="Of a label's parts, which share weights; '' for each character.")
 @click.option("--min-weight", type=click.FloatRange(0), default=0, show_default=True, help="Leave smaller ones out.")
-@click.option("--l2", type=click.FloatRange(0), default=1.0, show_default=True, help="CRF: squared penalty.")
+@click.option("--l2", type=click.FloatRange(0), help="CRF, MEMM: squared penalty.  [default: 1.0; MEMM: 0.5]")
 @click.option("--l1", type=click.FloatRange(0), default=0.0, show_default=True, help="CRF: absolute penalty.")
 @click.option("--keep", callback=_known_keep, help="CRF: sparse sums: auto, divergence:0.005:10, size:20, ratio:1e-3.")
 @click.option("--solver", type=click.Choice(["lbfgs", "adagrad"]), default="lbfgs", show_default=True, help="CRF.")
 @click.option("--rate", type=click.FloatRange(0), default=0.5, show_default=True, help="CRF: step size of AdaGrad.")
 @click.option("--batch", type=AT_LEAST_ONE, default=8, show_default=True, help="CRF: sentences a step of AdaGrad.")
-@click.option("--max-iterations", type=AT_LEAST_ONE, help="CRF: of L-BFGS; without it, until it has converged.")
-@click.option("--tolerance", type=click.FloatRange(0), default=1e-5, show_default=True, help="CRF: of L-BFGS.")
+@click.option("--max-iterations", type=AT_LEAST_ONE, help="CRF, MEMM: of L-BFGS; without it, until it has converged.")
+@click.option("--tolerance", type=click.FloatRange(0), help="CRF, MEMM: of L-BFGS.  [default: 1e-5; MEMM: 1e-4]")
 @click.option("--start-on", type=click.FloatRange(0, 1, min_open=True), help="CRF: fit this share first.")
 @click.option("--all-pairs", is_flag=True, help="CRF: every label has a weight for every feature.")
+@click.option("--direction", type=click.Choice(["right", "left"]), default="right", show_default=True, help="MEMM.")
+@click.option("--history", type=click.IntRange(1, 4), default=2, show_default=True, help="MEMM: labels it looks back.")
+@click.option("--beam", type=AT_LEAST_ONE, default=20, show_default=True, help="MEMM: partial labellings held.")
+@click.option("--dictionary", type=AT_LEAST_ONE, help="MEMM: words met so often have the labels they were met with.")
+@click.option("--no-spans", "spans", is_flag=True, flag_value=False, default=True, help="MEMM: I-X may stand anywhere.")
+@click.option("--rounds", type=AT_LEAST_ONE, default=30, show_default=True, help="Bidirectional: until they agree.")
+@click.option("--step", type=click.FloatRange(0, min_open=True), default=0.5, show_default=True, help="Bidirectional.")
+@click.option("--schedule", type=click.Choice(SCHEDULES), default="falling", show_default=True, help="Of the step.")
 @click.option("--dev", type=FILE, help="Measure accuracy on this file after each epoch or 10 iterations.")
 @click.option("--patience", type=AT_LEAST_ONE, help="Stop when so many were no better on --dev; keep the best.")
 @click.option("--checkpoint", type=FILE, help="Written as often as --dev is measured; if it is there, go on from it.")
@@ -182,7 +192,8 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     if options["patience"] and not dev_path:
         raise click.ClickException("--patience needs --dev")
     began = time.perf_counter()
-    learner = _learner(options, context)
+    given = {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
+    learner = make_learner(options, given)
     form: data.Form | None = None
     X: list[list[list[str]]] = []
     y: list[list[str]] = []
@@ -193,7 +204,7 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     dev = data.read(dev_path, **read) if dev_path else None
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
-        learner.fit(X, y, dev=dev) if "checkpoint" in learner.get_params() else learner.fit(X, y)
+        learner.fit(X, y, dev=dev) if "dev" in inspect.signature(learner.fit).parameters else learner.fit(X, y)
     for warning in said:
         click.echo(f"Warning: {warning.message}", err=True)
     made: Model = learner.model_
@@ -203,9 +214,7 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
         ["sentences", f"{len(X):,}"],
         ["tokens", f"{sum(map(len, X)):,}"],
         ["labels", f"{len(made.labels):,}"],
-        ["features", f"{len(made.arrays['rows.end']):,}"],
-        ["weights", f"{len(made.arrays['rows.weight']):,}"],
-        ["edges", f"{len(made.arrays['edges.score']):,}"],
+        *([name, f"{array_size(made, array):,}"] for name, array in SIZES.items()),
         ["file", size_text(os.path.getsize(model))],
         ["time", f"{time.perf_counter() - began:.1f} s"],
     ]
@@ -219,51 +228,6 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     if dev:
         rows.append(["dev accuracy", f"{learner.score(*dev):.2%}"])
     click.echo(table([model, ""], rows))
-
-
-def _learner(options: dict[str, Any], context: click.Context) -> Any:
-    kind = options.pop("learner")
-    lists = {}
-    for given in options.pop("lists"):
-        name, equals, path = given.partition("=")
-        if not equals or not name:
-            raise click.ClickException(f"--list {given}: write NAME=FILE")
-        lists[name] = path
-    learner = _LEARNERS[kind]()
-    known = learner().get_params()
-    solver = options["solver"] if kind == "crf" else None
-    for name in options:
-        given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-        if given and name not in known:
-            raise click.ClickException(f"--{name.replace('_', '-')} is not for --learner {kind}")
-        if given and solver and name in _NOT_FOR[solver]:
-            raise click.ClickException(f"--{name.replace('_', '-')} is not for --solver {solver}")
-    if lists and "lists" not in known:
-        raise click.ClickException(f"--list is not for --learner {kind}")
-    options |= {"lists": lists, "warm_start": options["warm_start"] or False}
-    return learner(**{name: value for name, value in options.items() if name in known})
-
-
-def _perceptron() -> Any:
-    from tagwright.perceptron import Perceptron
-
-    return Perceptron
-
-
-def _crf() -> Any:
-    from tagwright.crf import CRF
-
-    return CRF
-
-
-def _hmm() -> Any:
-    from tagwright.hmm import HMM
-
-    return HMM
-
-
-_NOT_FOR = {"lbfgs": ("epochs", "rate", "batch"), "adagrad": ("l1", "max_iterations", "tolerance", "start_on")}
-_LEARNERS = {"perceptron": _perceptron, "crf": _crf, "hmm": _hmm}
 
 
 @main.command()

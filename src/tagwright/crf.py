@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from tagwright.crf_training import CrfTraining
 from tagwright.decoder import Decoder, at_least_one, plan
 from tagwright.features import Features
-from tagwright.interrupts import stops
 from tagwright.keep import Keep
 from tagwright.learner import Labels, Learner, Sentences
 from tagwright.model import Model
@@ -130,21 +127,7 @@ class CRF(Learner):
         (or epoch) is done, there is nothing to return.
         """
         self._check(X, y, dev)
-        run = CrfTraining(self, X, y, dev)
-        self.history_ = run.history
-        try:
-            # More threads of BLAS than ours would change the last digits, and be slower.
-            with threadpool_limits(1, user_api="blas"), stops() as run.check_stop:
-                run.adagrad() if self.solver == "adagrad" else run.lbfgs()
-        except KeyboardInterrupt:
-            if not self.history_:
-                raise
-            run.keep_last()
-            warnings.warn(
-                f"interrupted after {len(self.history_)} {run.called}; the model is as it was then", stacklevel=2
-            )
-        self.objective_ = self.history_[run.finished_after - 1]["objective"]
-        self.model_ = run.kept_model()
+        CrfTraining(self, X, y, dev).run()
         return self
 
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:

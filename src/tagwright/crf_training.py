@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from tagwright import _core
 from tagwright.container import Arrays
+from tagwright.interrupts import stops
 from tagwright.keep import Keep, KeepDivergence, keep_arguments
 from tagwright.learner import Labels, Sentences, accuracy
 from tagwright.model import Model
 from tagwright.training import Training, is_best, rows_of, stalled
-
-if TYPE_CHECKING:
-    from tagwright.crf import CRF
 
 __all__ = ["CrfTraining"]
 
@@ -46,22 +45,13 @@ class CrfTraining(Training):
     """The training of a CRF: weights, history, and how they get better."""
 
     kind = "crf"
-    learner: CRF
 
-    def __init__(self, learner: CRF, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+    def __init__(self, learner: Any, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
         super().__init__(learner, X, y)
         self.dev = dev
         self.called = "epochs" if learner.solver == "adagrad" else "iterations"
-        self.trainer = _core.CrfTrainer.make(
-            *self.corpus_arguments(),
-            learner.min_count,
-            self.features.edges if self.features else True,
-            bool(learner.all_pairs),
-            bool(learner.dense_edges),
-            bool(learner.lanes),
-            learner.threads,
-        )
+        self.trainer = self.make_trainer()
         self.everyone = np.arange(self.sentences, dtype=np.int32)
         self.weights: Floats = np.zeros(self.trainer.size)
         self.last = self.weights.copy()  # those that the history ends with
@@ -74,6 +64,38 @@ class CrfTraining(Training):
         if found := self.read(most, self.called, "epochs" if learner.solver == "adagrad" else "max_iterations"):
             arrays, _ = found
             self._restore(arrays)
+
+    def make_trainer(self) -> _core.CrfTrainer:
+        """Give the corpus to the core, which sums over it."""
+        learner = self.learner
+        return _core.CrfTrainer.make(
+            *self.corpus_arguments(),
+            learner.min_count,
+            self.features.edges if self.features else True,
+            bool(learner.all_pairs),
+            bool(learner.dense_edges),
+            bool(learner.lanes),
+            learner.threads,
+            [],
+        )
+
+    def run(self) -> None:
+        """Train, and leave `history_`, `objective_` and `model_` with the learner."""
+        learner = self.learner
+        learner.history_ = self.history
+        try:
+            # More threads of BLAS than ours would change the last digits, and be slower.
+            with threadpool_limits(1, user_api="blas"), stops() as self.check_stop:
+                self.adagrad() if learner.solver == "adagrad" else self.lbfgs()
+        except KeyboardInterrupt:
+            if not self.history:
+                raise
+            self.keep_last()
+            warnings.warn(
+                f"interrupted after {len(self.history)} {self.called}; the model is as it was then", stacklevel=3
+            )
+        learner.objective_ = self.history[self.finished_after - 1]["objective"]
+        learner.model_ = self.kept_model()
 
     def _restore(self, arrays: Arrays) -> None:
         """Take over the state of a checkpoint, which may have been made by anyone."""
@@ -90,7 +112,9 @@ class CrfTraining(Training):
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
         if "parts" in old.arrays:
-            raise ValueError("warm_start: the model has weights for parts of labels, which a CRF does not have")
+            raise ValueError(
+                f"warm_start: the model has weights for parts of labels, which a {self.kind.upper()} does not have"
+            )
         number = {name: n for n, name in enumerate(self.labels)}
         renamed = np.array([number[name] for name in old.labels], np.int64)
         node_end, node_label, previous, current, set_end, set_pair = self.trainer.pairs()
@@ -162,7 +186,9 @@ class CrfTraining(Training):
 
     def _bar(self, total: int | None) -> Any:
         hidden = None if self.learner.progress is None else not self.learner.progress
-        return tqdm(total=total, desc="CRF", unit=self.called[:-1], disable=hidden, initial=len(self.history))
+        return tqdm(
+            total=total, desc=self.kind.upper(), unit=self.called[:-1], disable=hidden, initial=len(self.history)
+        )
 
     def _end(self) -> None:
         """Measure the last weights, if they were not, and keep them, unless others were better."""
@@ -229,7 +255,7 @@ class CrfTraining(Training):
                 warnings.warn(
                     "a line search failed: what is kept is too little for its gradients to be trusted; "
                     "keep more, or use keep='auto'",
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         self._end()
 

@@ -14,13 +14,13 @@ from tagwright.data import word_list
 
 __all__ = ["PRESETS", "Features", "TemplateError"]
 
-MACROS = ("x", "lower", "prefix", "suffix", "shape", "digit", "capital", "punct", "in")
+MACROS = ("x", "lower", "prefix", "suffix", "shape", "digit", "capital", "punct", "in", "y")
 """The macros, in the order of `Macro` in cpp/features/templates.h."""
 
 _MORE = {"prefix": ("length",), "suffix": ("length",), "in": ("list",)}
 """What a macro takes behind row and column."""
 
-_LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, 1000)}
+_LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, 1000), "back": (-4, -1)}
 
 _PERCENT = re.compile(r"%(?:%|([A-Za-z_]\w*)\[([^\]]*)\])?")
 
@@ -168,7 +168,14 @@ class Features:
     @property
     def columns(self) -> int:
         """How many columns a token must have."""
-        return max((view.column + 1 for view in self._views), default=0)
+        return max((view.column + 1 for view in self._views if view != _LABEL), default=0)
+
+    @property
+    def history(self) -> int:
+        """How many labels back the templates look, by ``%y[-1]`` and so on; 0 where they look at none."""
+        label = self._views.get(_LABEL, -1)
+        rows = (-part.row for _, parts in self.templates for part in parts if part.view == label >= 0)
+        return max(rows, default=0)
 
     @cached_property
     def core(self) -> _core.Templates:
@@ -196,6 +203,8 @@ class Features:
                 self._read(_STAR.sub(rf"\g<1>{name}]", line) + f"@{name}", number)
             return
         parts = self._parts(line, number)
+        if line[0] == "B" and any(part.view == self._views.get(_LABEL, -2) for part in parts):
+            raise self._error(number, 1, "%y is for U templates; an edge knows the label before by itself")
         if line[0] == "B" and all(part.view < 0 for part in parts):
             self._plain_edges = True
             return
@@ -225,7 +234,7 @@ class Features:
         if name not in MACROS:
             raise self._error(number, column, f"no macro %{name}; there are {', '.join('%' + m for m in MACROS)}")
         arguments = [part.strip() for part in inside.split(",")]
-        wanted = ["row", "column", *_MORE.get(name, ())]
+        wanted = ["back"] if name == "y" else ["row", "column", *_MORE.get(name, ())]
         if len(arguments) != len(wanted):
             raise self._error(number, column, f"%{name} is written %{name}[{','.join(wanted)}], not %{name}[{inside}]")
         numbers = []
@@ -237,6 +246,8 @@ class Features:
             if not re.fullmatch(r"[+-]?[0-9]{1,6}", text) or not low <= int(text) <= high:
                 raise self._error(number, column, f"{what} must be a whole number from {low} to {high}, not {text!r}")
             numbers.append(int(text))
+        if name == "y":
+            return _LABEL, numbers[0]
         return View(MACROS.index(name), numbers[1], numbers[2] if len(numbers) > 2 else 0), numbers[0]
 
     def _list(self, name: str, number: int, column: int) -> int:
@@ -252,6 +263,9 @@ class Features:
     def _error(self, line: int, column: int, message: str) -> TemplateError:
         return TemplateError(f"{self.name}:{line}:{column}: {message}")
 
+
+_LABEL = View(MACROS.index("y"), 0, 0)
+"""What %y shows: the label, which is not in the text."""
 
 _STAR = re.compile(r"(%in\[[^\],]*,[^\],]*,\s*)\*\s*\]")
 

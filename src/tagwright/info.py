@@ -6,14 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from tagwright.agreement import BidirectionalModel
 from tagwright.model import Model
 from tagwright.table import table
 
-__all__ = ["describe"]
+__all__ = ["SIZES", "array_size", "describe"]
+
+SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score"}
+"""What is counted, and in which array."""
 
 
 def describe(model: Model, labels: int = 8, most: int = 5) -> str:
     """Say what a model is, its sizes, the strongest features of its first labels, and its strongest edges."""
+    if isinstance(model, BidirectionalModel):
+        heads = [
+            f"{side}: {describe(part, labels, most)}" for side, part in (("left", model.left), ("right", model.right))
+        ]
+        return "\n\n".join([table(["model", ""], _summary(model)), *heads])
     parts = [table(["model", ""], _summary(model)), _strongest(model, labels, most), _edges(model, most)]
     if model.features:
         lines = [line for line in model.features.text.split("\n") if line.strip() and not line.startswith("#")]
@@ -21,6 +30,11 @@ def describe(model: Model, labels: int = 8, most: int = 5) -> str:
     if "attribution" in model.facts:
         parts.append(str(model.facts["attribution"]))
     return "\n\n".join(part for part in parts if part)
+
+
+def array_size(model: Model, name: str) -> int:
+    """Give the length of an array; of two models, that of both."""
+    return sum(len(array) for key, array in model.arrays.items() if key in (name, f"left.{name}", f"right.{name}"))
 
 
 def size_text(size: int) -> str:
@@ -34,10 +48,9 @@ def _summary(model: Model) -> list[list[str]]:
     rows = [
         ["learner", str(facts.get("learner", "?"))],
         ["labels", f"{len(model.labels):,}"],
-        ["features", f"{len(arrays['rows.end']):,}"],
-        ["weights", f"{len(arrays['rows.weight']):,}"],
-        ["edges", f"{len(arrays['edges.score']):,} of {len(model.labels) ** 2:,}"],
+        *([name, f"{array_size(model, array):,}"] for name, array in SIZES.items()),
     ]
+    rows[-1][1] += f" of {len(model.labels) ** 2:,}"
     if "corrections.set" in arrays:
         rows.append(["token-dependent edges", f"{len(arrays['corrections.set']):,}"])
     rows.append(["size", size_text(size)])

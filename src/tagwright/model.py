@@ -46,10 +46,10 @@ class Lattice(NamedTuple):
     A model with token-dependent edges needs ``switched_on=lattice.switched_on`` there too.
     """
 
-    nodes: npt.NDArray[np.float32]
+    nodes: npt.NDArray[np.floating[Any]]
     """(T, L); label y is ``model.labels[y]``."""
     edges: Edges
-    """The model's edges, shared by all sentences."""
+    """The model's edges, shared by all sentences; of a MEMM those of the sentence."""
     switched_on: list[list[int]] | None
     """For each step the correction sets that count there, where the model has token-dependent edges."""
 
@@ -67,6 +67,9 @@ class Model:
 
     """
 
+    looks_back = False
+    """Whether templates may look at the labels of earlier tokens."""
+
     def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Check that the parts fit together."""
         self.labels = list(labels)
@@ -74,8 +77,11 @@ class Model:
         self.arrays = arrays
         self.facts = facts
         _check(self.labels, arrays)
+        templates = self.core_templates()
+        if templates.history and not self.looks_back:
+            raise ValueError("the templates look at earlier labels, which only a MEMM can")
         self._scorer = _core.Scorer.make(
-            core_templates(features),
+            templates,
             len(self.labels),
             self._index("names"),
             self._index("edge_names"),
@@ -85,6 +91,10 @@ class Model:
             *self._parts(),
             bool(facts.get("first_only", False)),
         )
+
+    def core_templates(self) -> _core.Templates:
+        """Templates as the core takes them."""
+        return core_templates(self.features)
 
     def _parts(self) -> tuple[npt.NDArray[np.uint16], int]:
         parts = self.arrays.get("parts", np.empty(0, np.uint16))
@@ -186,11 +196,11 @@ class Model:
         names = [self.labels[y] for y in flat.tolist()]
         paths, lengths = [row[0] for row in work], text.lengths().tolist()
         if not proba:
-            return list(_cut(names, scores, lengths, paths))
+            return list(cut(names, scores, lengths, paths))
         log_z, marginals = self._scorer.probabilities(text, self.edges._core, flat, paths, threads)
         # Rounding may put a score that is all of Z a little above it.
         sure = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, paths), 0)).tolist()
-        return list(_cut(names, scores, lengths, paths, sure, marginals.tolist()))
+        return list(cut(names, scores, lengths, paths, sure, marginals.tolist()))
 
     def marginals(
         self, X: Sequence[Sequence[object]], keep: Keep | None = None, threads: int = 1
@@ -223,23 +233,30 @@ class Model:
         """Write the model with arrays and facts of a training that is under way."""
         from tagwright import __version__
 
-        container.write(
-            path,
-            {**self.arrays, **more},
-            {
-                "format": container.FORMAT,
-                "version": __version__,
-                "labels": self.labels,
-                "templates": self.features.text if self.features else None,
-                "lists": self.features.lists if self.features else {},
-                "facts": self.facts,
-                **meta,
-            },
-        )
+        told = {"format": container.FORMAT, "version": __version__, **self.meta(), **meta}
+        container.write(path, {**self.arrays, **more}, told)
+
+    def meta(self) -> dict[str, Any]:
+        """All but the arrays, for a file."""
+        return {
+            "labels": self.labels,
+            "templates": self.features.text if self.features else None,
+            "lists": self.features.lists if self.features else {},
+            "facts": self.facts,
+        }
+
+    def priced(self, decoder: str | Decoder = "auto") -> _core.PricedModel:
+        """Give what dual decomposition asks: the best labels under prices, by this decoder."""
+        return _core.LatticeModel.make(self._scorer, self.edges._core, plan(decoder).core)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let scikit-learn send a model to another process; files are for `save`."""
-        return Model, (self.labels, self.features, {name: np.array(a) for name, a in self.arrays.items()}, self.facts)
+        return type(self), (
+            self.labels,
+            self.features,
+            {name: np.array(a) for name, a in self.arrays.items()},
+            self.facts,
+        )
 
     def __repr__(self) -> str:
         """Say what it is."""
@@ -257,12 +274,27 @@ def opened(path: str | os.PathLike[str]) -> tuple[Model, Arrays, dict[str, Any]]
     """Map a model, with all its arrays and all that is said about them."""
     arrays, meta = container.read(path)
     try:
-        features = None if meta["templates"] is None else Features.restored(meta["templates"], meta["lists"])
         own = {name: array for name, array in arrays.items() if not name.startswith("state.")}
-        model = Model(meta["labels"], features, own, dict(meta["facts"]))
+        model = restored(meta, own)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{os.fspath(path)}: damaged ({error}); get or train it again") from None
     return model, arrays, meta
+
+
+def restored(meta: dict[str, Any], arrays: Arrays) -> Model:
+    """Make the model that a file describes."""
+    facts = dict(meta["facts"])
+    made = Model
+    if facts.get("learner") == "bidirectional":
+        from tagwright.agreement import BidirectionalModel
+
+        return BidirectionalModel.restored(meta, arrays)
+    if facts.get("learner") == "memm":
+        from tagwright.memm_model import MemmModel
+
+        made = MemmModel
+    features = None if meta["templates"] is None else Features.restored(meta["templates"], meta["lists"])
+    return made(meta["labels"], features, arrays, facts)
 
 
 _DTYPES = {
@@ -333,7 +365,7 @@ def core_templates(features: Features | None) -> _core.Templates:
     return features.core if features else _core.Templates.make([], [], [])
 
 
-def _cut(
+def cut(
     names: list[str],
     scores: Sequence[float],
     lengths: Sequence[int],
@@ -341,6 +373,7 @@ def _cut(
     sure: Sequence[float] = (),
     marginals: Sequence[float] = (),
 ) -> Iterator[list[Tagging]]:
+    """Give the labellings of each sentence, out of those of all sentences one behind the other."""
     at = path = 0
     for length, count in zip(lengths, paths, strict=True):
         found = []

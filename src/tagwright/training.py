@@ -29,6 +29,8 @@ class Training:
 
     kind: str
     """What the model says it was learnt by."""
+    makes: type[Model] = Model
+    """What comes out."""
     trainer: Any
 
     def __init__(self, learner: Any, X: Sentences, y: Labels) -> None:
@@ -69,6 +71,10 @@ class Training:
         else:
             given = self.learner.features
             made = given if isinstance(given, Features) else Features(given, self.learner.lists)
+        if made is not None and made.history and not self.makes.looks_back:
+            raise ValueError(
+                f"the templates look at earlier labels (%y[-{made.history}]), which a {self.kind} cannot; take MEMM"
+            )
         for name in self.learner.lists or {}:
             if made is None or name not in made.lists:
                 raise ValueError(f"no template reads the word list {name!r}; %in[0,0,{name}] would")
@@ -116,7 +122,7 @@ class Training:
         else:
             for part in ("slots", "ends", "bytes"):
                 del arrays[f"edge_names.{part}"]
-        return Model(self.labels, self.features, arrays, self.facts(after))
+        return self.makes(self.labels, self.features, arrays, self.facts(after))
 
     def more_arrays(self) -> Arrays:
         """Give arrays that only some models have."""
@@ -175,7 +181,7 @@ class Training:
             done = f"{len(self.history)} {called} are done, but {option}={most}"
             raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
         facts = {**model.facts, "options": self.facts(0)["options"]}
-        self.finished = Model(model.labels, self.features, model.arrays, facts)
+        self.finished = self.makes(model.labels, self.features, model.arrays, facts)
         self.finished_after = going_on["finished_after"]
         return arrays, going_on
 

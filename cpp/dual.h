@@ -1,0 +1,65 @@
+// Two models made to agree on labels, by dual decomposition (Wang, Zong and Xue 2013, Algorithm 2).
+//
+// A price mu(i, t) is added to one model's score for label t of token i and taken away from the other's. Whatever the
+// prices are, the sum of the two best scores is a bound on what any labelling scores under both models together. So if
+// both models' best labellings are the same one, it is the best of all under the sum of the two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "features/text.h"
+
+namespace tagwright {
+
+// One model and one sentence: all that dual decomposition knows of a model.
+class PricedSearch {
+ public:
+  virtual ~PricedSearch() = default;
+  virtual size_t length() const = 0;
+  // Adds to the price of a label of a token; all are 0 at first.
+  virtual void change(size_t t, int32_t label, double by) = 0;
+  // The best labels under the prices, or good ones where these can be had much sooner.
+  virtual const std::vector<int32_t>& find() = 0;
+  // The best labels that the search can find; asked for behind find(), before labels are trusted.
+  virtual const std::vector<int32_t>& confirm() = 0;
+  // Whether what was confirmed is proven to be the best.
+  virtual bool exact() const = 0;
+};
+
+// The same for a trained model, which can be asked about one sentence after the other.
+class SentenceSearch : public PricedSearch {
+ public:
+  // Goes on to another sentence, without prices.
+  virtual void start(const Text& text, size_t sentence) = 0;
+  // The score of labels without prices.
+  virtual double score(std::span<const int32_t> labels) = 0;
+};
+
+// How far prices move in each round.
+enum class Schedule : uint8_t {
+  constant,  // by the step, always: the paper's
+  // By step / n in the n-th round in which a token is in dispute. The sum of all steps has no limit, so prices get as
+  // far as they need to, and they settle between labels that are nearly as good; a token waits for no other.
+  falling,
+};
+
+struct AgreeOptions {
+  size_t rounds = 30;
+  double step = 0.5;
+  Schedule schedule = Schedule::falling;
+};
+
+struct Agreement {
+  std::vector<int32_t> left, right;  // the labels of the last round; the same where they agree
+  std::vector<int32_t> disputed;     // tokens on which they differ
+  size_t rounds = 0;
+  bool agreed = false;
+  bool certain = false;  // agreed, and both searches were exact: no labelling is better under both models together
+};
+
+Agreement agree(PricedSearch& left, PricedSearch& right, const AgreeOptions& options);
+
+}  // namespace tagwright
