@@ -132,7 +132,12 @@ NB_MODULE(_core, m) {
           },
           "sets"_a, "set"_a, "previous"_a, "current"_a, "scores"_a)
       .def(
-          "prepare", [](const Edges& e) { e.chain(); }, nb::call_guard<nb::gil_scoped_release>())
+          "prepare",
+          [](const Edges& e) {
+            e.chain();
+            if (!e.is_stepwise()) e.reach();
+          },
+          nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("L", &Edges::L)
       .def_prop_ro("is_sparse", &Edges::is_sparse)
       .def_prop_ro("is_stepwise", &Edges::is_stepwise)

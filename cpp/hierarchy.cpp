@@ -130,7 +130,9 @@ void raise_bounds(Bounds& b, const Hierarchy& h, size_t i, size_t j, double scor
 }
 
 float rounded_up(double score) {
-  const float near = static_cast<float>(score);
+  constexpr double kMost = std::numeric_limits<float>::max();
+  if (score > kMost) return std::numeric_limits<float>::infinity();
+  const float near = static_cast<float>(std::max(score, score == kNever ? score : -kMost));
   return static_cast<double>(near) < score ? std::nextafter(near, std::numeric_limits<float>::infinity()) : near;
 }
 

@@ -185,7 +185,7 @@ class Edges:
         return self._core.exceptions
 
     def prepare(self) -> Edges:
-        """Make the bound tables of the decoders that refine now, not at the first sentence; returns self."""
+        """Make the tables of bounds that decoders use now, not at the first sentence; returns self."""
         self._core.prepare()
         return self
 
