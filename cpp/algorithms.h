@@ -105,9 +105,9 @@ bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answ
 
 // --- decoders.cpp ---
 Answer automatic(const Lattice& lattice, const Options& options, Arena& arena);
-// Whether automatic leaves tree out: where there are few labels, or one matrix a step, which must be read whatever is
+// Whether automatic takes tree: where there are not few labels, nor one matrix a step, which must be read whatever is
 // done with it.
-bool needs_no_tree(const Edges& edges, const Options& options);
+bool worth_a_tree(const Edges& edges, const Options& options);
 struct Decoder {
   std::string_view name;
   std::string_view paper;

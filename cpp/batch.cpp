@@ -31,7 +31,7 @@ std::string no_path(const Lattice& lattice, const Decoder& decoder, const Option
 
 // Whether sentences that tree gives up are left to Viterbi.
 bool tries_tree(const Decoder& decoder, const Options& options, const Edges& edges) {
-  return decoder.decode == tree || (decoder.decode == automatic && !needs_no_tree(edges, options));
+  return decoder.decode == tree || (decoder.decode == automatic && worth_a_tree(edges, options));
 }
 
 // Sentences over one large dense matrix are worth decoding together, those of like length beside each other.
@@ -63,6 +63,10 @@ std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, c
 }
 
 }  // namespace
+
+void fail_in(size_t sentence, const std::invalid_argument& error) {
+  throw std::invalid_argument("sentence " + std::to_string(sentence) + ": " + error.what());
+}
 
 std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
                                size_t threads, const Supply& supply) {
@@ -146,7 +150,7 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     try {
       std::rethrow_exception(errors[s]);
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument("sentence " + std::to_string(s) + ": " + error.what());
+      fail_in(s, error);
     }
   }
   return answers;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <stdexcept>
 #include <vector>
 
 #include "algorithms.h"
@@ -22,6 +23,9 @@ struct Supplied {
   std::vector<std::vector<int32_t>> on;
 };
 using Supply = std::function<Supplied(size_t sentence, Arena& arena)>;
+
+// Throws an error again with the number of its sentence before it.
+[[noreturn]] void fail_in(size_t sentence, const std::invalid_argument& error);
 
 // One answer a sentence, in order, the same for any number of threads. Throws std::invalid_argument for the first
 // sentence with a bad score or without a path.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <string>
 
+#include "batch.h"
 #include "threads.h"
 
 namespace tagwright {
@@ -38,10 +38,6 @@ class Renumbered : public PricedSearch {
   std::span<const int32_t> out_;
   std::vector<int32_t> in_, labels_;
 };
-
-[[noreturn]] void told(size_t sentence, const std::invalid_argument& error) {
-  throw std::invalid_argument("sentence " + std::to_string(sentence) + ": " + error.what());
-}
 
 }  // namespace
 
@@ -100,7 +96,7 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
           made[s].score = score;
         }
       } catch (const std::invalid_argument& error) {
-        told(s, error);
+        fail_in(s, error);
       }
     }
   });
@@ -125,7 +121,7 @@ std::vector<double> scores_of_labels(const PricedModel& model, const Text& text,
         search->start(text, s);
         for (size_t q = 0; q < paths[s]; ++q) scores[path[s] + q] = search->score(labels.subspan(at[s] + q * T, T));
       } catch (const std::invalid_argument& error) {
-        told(s, error);
+        fail_in(s, error);
       }
     }
   });

@@ -65,12 +65,11 @@ void check_text(const PricedModel& model, const Text& text) {
   need(!text.ready || model.templates().columns() == 0, "the templates read text, but features are ready-made");
 }
 
-// The k best labellings of each sentence, as decoding packs them, and whether they are exact.
+// The k best labellings of each sentence, as decoding packs them.
 nb::tuple memm_decode(const MemmModel& model, const Text& text, size_t width, size_t k, size_t threads) {
   need(threads >= 1 && k >= 1 && width >= 1, "threads, k and the beam must be at least 1");
   check_text(model, text);
   std::vector<Answer> answers(text.sentences());
-  std::vector<uint8_t> exact(text.sentences());
   {
     nb::gil_scoped_release release;
     in_pieces(answers.size(), threads, [&](size_t first, size_t last) {
@@ -79,11 +78,11 @@ nb::tuple memm_decode(const MemmModel& model, const Text& text, size_t width, si
         search.start(text, s);
         answers[s].paths = search.best();
         answers[s].work.rounds = 1;
-        exact[s] = search.exact();
+        answers[s].exact = search.exact();
       }
     });
   }
-  return nb::make_tuple(pack(answers), array_of(std::move(exact)));
+  return pack(answers);
 }
 
 // log p(y | x, the label before) of every token in the model's order: (T, L + 1, L), the last row for no label before;

@@ -86,7 +86,7 @@ nb::list marginals(const std::vector<AnyArray>& nodes, const std::vector<const E
         made[s] = sum(lattice, keep, with_edges, arena);
       } catch (const std::invalid_argument& error) {
         if (nodes.size() == 1) throw;
-        throw std::invalid_argument("sentence " + std::to_string(s) + ": " + error.what());
+        fail_in(s, error);
       }
       arena.trim(kHeld);
     });

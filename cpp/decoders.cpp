@@ -6,14 +6,14 @@
 
 namespace tagwright {
 
-bool needs_no_tree(const Edges& edges, const Options& options) {
+bool worth_a_tree(const Edges& edges, const Options& options) {
   constexpr size_t kFew = 128, kFewSparse = 64;
   const bool timed = options.deadline < std::numeric_limits<double>::infinity();
-  return !timed && (edges.is_stepwise() || edges.L() <= (edges.is_sparse() ? kFewSparse : kFew));
+  return timed || (!edges.is_stepwise() && edges.L() > (edges.is_sparse() ? kFewSparse : kFew));
 }
 
 Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (!needs_no_tree(lattice.edges, options)) return tree(lattice, options, arena);
+  if (worth_a_tree(lattice.edges, options)) return tree(lattice, options, arena);
   return (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
 }
 

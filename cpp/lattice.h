@@ -22,6 +22,9 @@ inline constexpr double kNever = -std::numeric_limits<double>::infinity();
 // Scores beyond this could overflow when they are summed; they are refused at the door.
 inline constexpr double kLargestScore = 1e290;
 
+// What a sum in float32 may lose of itself; and what up to eight of them may lose below the smallest float32.
+inline constexpr double kFloatRounding = 0x1p-24, kFloatTiny = 1e-44;
+
 // A view on float32 or float64 numbers; exactly one pointer is set.
 struct Scores {
   const float* f = nullptr;

@@ -10,8 +10,6 @@
 namespace tagwright {
 namespace {
 
-constexpr double kRounding = 0x1p-24;
-constexpr double kTiny = 0x1p-146;          // and what is lost below the smallest float32
 constexpr double kLargestMagnitude = 1e30;  // beyond it, sums of float32 might overflow
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
@@ -116,8 +114,8 @@ bool TreeBounds::make(size_t t, size_t most, bool sparing, Work& work) {
                   : kernels().bound_column_d(nodes.d, before_, c.out, L_, c.sum, c.blocks);
   if (c.top == kNothing) return false;
   c.offset = t ? columns_[t - 1].offset + static_cast<double>(columns_[t - 1].top) : 0;
-  c.error = (t ? columns_[t - 1].error : 0) + 8 * kRounding * size + kTiny;
-  choose(c, most, sparing);
+  c.error = (t ? columns_[t - 1].error : 0) + 8 * kFloatRounding * size + kFloatTiny;
+  choose(t, most, sparing);
   work.nodes += c.hots;
   return true;
 }
@@ -140,10 +138,11 @@ float TreeBounds::reached_by(const float* blocks, size_t count, size_t n) {
 }
 
 // The hot labels: those of the best blocks.
-void TreeBounds::choose(TreeColumn& c, size_t most, bool sparing) {
+void TreeBounds::choose(size_t t, size_t most, bool sparing) {
+  TreeColumn& c = columns_[t];
   c.rest = reached_by(c.blocks, width_ / kTreeLanes, most);
   if (sparing) c.rest = std::max(c.rest, c.top + usual_ - margin_);
-  c.hots = open(static_cast<size_t>(&c - columns_), static_cast<double>(c.rest));
+  c.hots = open(t, static_cast<double>(c.rest));
   // Over a matrix each of them costs a row, over exceptions most cost nothing.
   if (c.hots > (edges_.is_sparse() ? 8 * most : most)) cut(c, most);
   c.hot = arena_.array<int32_t>(c.hots);

@@ -60,7 +60,7 @@ class TreeBounds {
   void find_outs();
   Scores lift(size_t t, double& size);
   float reached_by(const float* blocks, size_t count, size_t n);
-  void choose(TreeColumn& c, size_t most, bool sparing);
+  void choose(size_t t, size_t most, bool sparing);
   void cut(TreeColumn& c, size_t most);
   double follow(size_t t, Work& work);
   void follow_rows(size_t t, const TreeColumn& c, float rest, Work& work);

@@ -17,9 +17,7 @@
 namespace tagwright {
 namespace {
 
-constexpr double kFloatRounding = 0x1p-24;
-constexpr double kFloatTiny = 1e-44;  // and what is lost below the smallest float32
-constexpr double kFloatRange = 1e5;   // beyond this magnitude float32 settles too little to be worth its pass
+constexpr double kFloatRange = 1e5;  // beyond this magnitude float32 settles too little to be worth its pass
 
 // One sentence on its way through the lattice. alpha(t)[y]: score of the best path that ends in y of column t;
 // in float32 it is counted from the best of the column before, and off by at most error[t].

@@ -12,12 +12,11 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.container import Arrays
 from tagwright.decoder import Decoder, at_least_one
-from tagwright.keep import Keep
 from tagwright.model import Lattice, Model, Tagging, restored
 
 __all__ = ["Agreement", "BidirectionalModel", "dual_decomposition"]
 
-SCHEDULES = ("constant", "falling")
+SCHEDULES = ("falling", "constant")
 
 Prices = npt.NDArray[np.float64]
 """(T, L): what is added to a model's score for each label of each token."""
@@ -107,6 +106,10 @@ class BidirectionalModel(Model):
 
     Any two will do. Mostly one goes from left to right, the other from right to left. Labels are numbered as in the
     left one. `facts["bidirectional"]` has rounds, step and schedule.
+
+    Scores are the sums of both models' scores. `tag`, and `tag_kbest` with k = 1, give what they agree on. With more,
+    that and the k best of each model are ordered by their joint score, and the first k returned: a labelling that is
+    far down in both lists is not found.
     """
 
     def __init__(self, left: Model, right: Model, facts: dict[str, Any]) -> None:
@@ -196,22 +199,9 @@ class BidirectionalModel(Model):
             at += length
         return made
 
-    def tag_kbest(
-        self,
-        X: Sequence[Sequence[object]],
-        k: int,
-        decoder: str | Decoder = "auto",
-        threads: int = 1,
-        proba: bool = False,
+    def _kbest(
+        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
     ) -> list[list[Tagging]]:
-        """Give the k best labellings of each sentence, best first; a score is the sum of both models' scores.
-
-        With k = 1 it is what they agree on. With more, that and the k best of each model are ordered by their joint
-        score, and the first k returned: a labelling that is far down in both lists is not found.
-        """
-        if proba:
-            self.need_probabilities()
-        at_least_one("k", k)
         agreed = self.agree(X, decoder, threads)
         if k == 1:
             return [[Tagging(own.labels, own.score or 0.0)] for own in agreed]
@@ -251,13 +241,6 @@ class BidirectionalModel(Model):
     def need_probabilities(self) -> None:
         """Complain: a sum of two scores is no probability."""
         raise ValueError("the joint scores of two models are not probabilities; ask one of them, or train a CRF")
-
-    def marginals(
-        self, X: Sequence[Sequence[object]], keep: Keep | None = None, threads: int = 1
-    ) -> list[npt.NDArray[np.float32]]:
-        """Complain: there are none."""
-        self.need_probabilities()
-        return []
 
     @property
     def edges(self) -> NoReturn:

@@ -18,9 +18,11 @@ import click
 
 from tagwright import __version__, data, demo
 from tagwright import decoders as decoder_rows
-from tagwright.cli_learners import LEARNERS, SCHEDULES, make_learner
+from tagwright.agreement import SCHEDULES
+from tagwright.cli_learners import LEARNERS, make_learner
 from tagwright.container import replacing
 from tagwright.decoder import parse_decoder
+from tagwright.features import LONGEST_HISTORY
 from tagwright.info import SIZES, array_size, describe, size_text
 from tagwright.keep import parse_keep
 from tagwright.model import Model, load
@@ -157,7 +159,13 @@ def main(context: click.Context) -> None:
 @click.option("--start-on", type=click.FloatRange(0, 1, min_open=True), help="CRF: fit this share first.")
 @click.option("--all-pairs", is_flag=True, help="CRF: every label has a weight for every feature.")
 @click.option("--direction", type=click.Choice(["right", "left"]), default="right", show_default=True, help="MEMM.")
-@click.option("--history", type=click.IntRange(1, 4), default=2, show_default=True, help="MEMM: labels it looks back.")
+@click.option(
+    "--history",
+    type=click.IntRange(1, LONGEST_HISTORY),
+    default=2,
+    show_default=True,
+    help="MEMM: labels it looks back.",
+)
 @click.option("--beam", type=AT_LEAST_ONE, default=20, show_default=True, help="MEMM: partial labellings held.")
 @click.option("--dictionary", type=AT_LEAST_ONE, help="MEMM: words met so often have the labels they were met with.")
 @click.option("--no-spans", "spans", is_flag=True, flag_value=False, default=True, help="MEMM: I-X may stand anywhere.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["LEARNERS", "SCHEDULES", "make_learner"]
+__all__ = ["LEARNERS", "make_learner"]
 
 LEARNERS = {
     "perceptron": ("tagwright.perceptron", "Perceptron"),
@@ -16,7 +16,6 @@ LEARNERS = {
     "memm": ("tagwright.memm", "MEMM"),
     "bidirectional": ("tagwright.bidirectional", "Bidirectional"),
 }
-SCHEDULES = ("falling", "constant")
 
 _NOT_FOR = {"lbfgs": ("epochs", "rate", "batch"), "adagrad": ("l1", "max_iterations", "tolerance", "start_on")}
 # A bidirectional model is two MEMMs, which go in directions of their own, and a checkpoint is one model's.

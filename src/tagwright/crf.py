@@ -137,10 +137,6 @@ class CRF(Learner):
         if self.max_iterations is not None:
             at_least_one("max_iterations", self.max_iterations)
         not_negative(self, "l1", "l2", "tolerance", "rate")
-        if self.patience is not None:
-            at_least_one("patience", self.patience)
-            if dev is None:
-                raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
         if self.solver not in ("lbfgs", "adagrad"):
             raise ValueError(f"solver must be 'lbfgs' or 'adagrad', not {self.solver!r}")
         if self.solver == "adagrad":

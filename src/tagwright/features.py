@@ -20,7 +20,10 @@ MACROS = ("x", "lower", "prefix", "suffix", "shape", "digit", "capital", "punct"
 _MORE = {"prefix": ("length",), "suffix": ("length",), "in": ("list",)}
 """What a macro takes behind row and column."""
 
-_LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, 1000), "back": (-4, -1)}
+LONGEST_HISTORY = 4
+"""Labels that templates may look back, as in cpp/features/templates.h."""
+
+_LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, 1000), "back": (-LONGEST_HISTORY, -1)}
 
 _PERCENT = re.compile(r"%(?:%|([A-Za-z_]\w*)\[([^\]]*)\])?")
 

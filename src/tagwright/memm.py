@@ -14,15 +14,13 @@ from tagwright import _core
 from tagwright.container import Arrays
 from tagwright.crf_training import CrfTraining
 from tagwright.decoder import Decoder, at_least_one, plan
-from tagwright.features import Features
+from tagwright.features import LONGEST_HISTORY, Features
 from tagwright.learner import Labels, Learner, Sentences
 from tagwright.memm_model import MemmModel, span_rules
 from tagwright.model import Model
 from tagwright.training import check_training, not_negative
 
 __all__ = ["MEMM"]
-
-_LONGEST = 4  # labels that a history may have
 
 
 class MEMM(Learner):
@@ -127,13 +125,11 @@ class MEMM(Learner):
         check_training(self, X, y, dev)
         for name in ("history", "beam", "min_count", "threads"):
             at_least_one(name, getattr(self, name))
-        if self.history > _LONGEST:
-            raise ValueError(f"history is {self.history}, but a model looks back at {_LONGEST} labels at most")
-        for name in ("max_iterations", "dictionary", "patience"):
+        if self.history > LONGEST_HISTORY:
+            raise ValueError(f"history is {self.history}, but a model looks back at {LONGEST_HISTORY} labels at most")
+        for name in ("max_iterations", "dictionary"):
             if getattr(self, name) is not None:
                 at_least_one(name, getattr(self, name))
-        if self.patience is not None and dev is None:
-            raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
         not_negative(self, "l2", "tolerance")
         if self.direction not in ("right", "left"):
             raise ValueError(f"direction must be 'right' or 'left', not {self.direction!r}")
@@ -157,14 +153,11 @@ class MemmTraining(CrfTraining):
             raise ValueError("warm_start: the model is no MEMM, whose weights a memm could go on from")
         if old is not None and old.leftward != self.leftward:
             raise ValueError("warm_start: the model goes in the other direction")
-        made = super()._features(X, None)
-        if made is not None:
-            made = with_history(made, self.learner.history)
-        if old is not None and (old.features and (old.features.text, old.features.lists)) != (
-            made and (made.text, made.lists)
-        ):
-            raise ValueError("warm_start: the model has other templates or word lists than are given")
-        return made
+        return super()._features(X, old)
+
+    def completed(self, features: Features) -> Features:
+        """Give templates that look at labels."""
+        return with_history(features, self.learner.history)
 
     def make_trainer(self) -> _core.CrfTrainer:
         """Give the corpus to the core, in the direction of the model."""

@@ -13,7 +13,6 @@ from tagwright import _core
 from tagwright.decoder import Beam, Decoder, at_least_one, parse_decoder
 from tagwright.decoding import Edges, decode
 from tagwright.features import Features
-from tagwright.keep import Keep
 from tagwright.model import Lattice, Model, Tagging, core_templates, cut
 
 __all__ = ["MemmModel", "SpanRules", "span_rules"]
@@ -45,6 +44,9 @@ class MemmModel(Model):
     `facts["memm"]` has the direction, the beam, whether labels keep to the rules of spans, and, where features come
     ready-made, the templates that look at labels. A tag dictionary is in the arrays dictionary.slots, .ends, .bytes
     (an index of words), .end and .label (a row of labels a word).
+
+    A score is log p(labels | sentence). The decoder "auto" is Algorithm 1 of Wang et al. (2013) with the model's own
+    beam, `Beam(width)` with another one. A model with a history of 1 is a lattice, too, which all other decoders take.
     """
 
     looks_back = True
@@ -102,23 +104,9 @@ class MemmModel(Model):
             "train a CRF to get those"
         )
 
-    def tag_kbest(
-        self,
-        X: Sequence[Sequence[object]],
-        k: int,
-        decoder: str | Decoder = "auto",
-        threads: int = 1,
-        proba: bool = False,
+    def _kbest(
+        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
     ) -> list[list[Tagging]]:
-        """Give the k best labellings of each sentence, best first; a score is log p(labels | sentence).
-
-        decoder: "auto" is Algorithm 1 of Wang et al. (2013) with the model's own beam, `Beam(width)` with another one.
-        A model with a history of 1 is a lattice, too, which all other decoders take.
-        """
-        if proba:
-            self.need_probabilities()
-        at_least_one("k", k)
-        at_least_one("threads", threads)
         chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
         if chosen.name not in ("auto", "beam"):
             return [self._by_lattice(sentence, k, chosen) for sentence in X]
@@ -139,10 +127,10 @@ class MemmModel(Model):
         self, X: Sequence[Sequence[object]], k: int, width: int, threads: int
     ) -> tuple[list[list[Tagging]], list[bool]]:
         text = self.text(X)
-        (flat, scores, work), exact = self._memm.decode(text, width, k, threads)
+        flat, scores, work = self._memm.decode(text, width, k, threads)
         names = [self.labels[y] for y in flat.tolist()]
         found = list(cut(names, scores, text.lengths().tolist(), [row[0] for row in work]))
-        return found, [bool(own) for own in exact]
+        return found, [exact for *_, exact, _ in work]
 
     def _width(self, decoder: Decoder) -> int:
         if isinstance(decoder, Beam):
@@ -181,13 +169,6 @@ class MemmModel(Model):
         if self.leftward:
             edges = edges[::-1].transpose(0, 2, 1)
         return Lattice(nodes, Edges(np.ascontiguousarray(edges) if T > 1 else np.zeros((L, L))), None)
-
-    def marginals(
-        self, X: Sequence[Sequence[object]], keep: Keep | None = None, threads: int = 1
-    ) -> list[npt.NDArray[np.float32]]:
-        """Complain: probabilities of single labels are not summed up over histories."""
-        self.need_probabilities()
-        return []
 
     @cached_property
     def edges(self) -> NoReturn:

@@ -188,6 +188,11 @@ class Model:
             self.need_probabilities()
         at_least_one("k", k)
         at_least_one("threads", threads)
+        return self._kbest(X, k, decoder, threads, proba)
+
+    def _kbest(
+        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
+    ) -> list[list[Tagging]]:
         chosen = plan(decoder)
         if k > 1 and not chosen.row.kbest:
             raise ValueError(f'decoder {chosen.row.name!r} gives one path only, but k = {k}; use "auto" or another')

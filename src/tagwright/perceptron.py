@@ -148,10 +148,6 @@ class Perceptron(Learner):
         check_training(self, X, y, dev)
         for name in ("epochs", "min_count", "threads"):
             at_least_one(name, getattr(self, name))
-        if self.patience is not None:
-            at_least_one("patience", self.patience)
-            if dev is None:
-                raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
         if self.parts is not None and not isinstance(self.parts, str):
             raise ValueError(f"parts must be None or a string of separators, not {self.parts!r}")
         not_negative(self, "margin", "min_weight")

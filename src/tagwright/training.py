@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.container import Arrays
+from tagwright.decoder import at_least_one
 from tagwright.features import Features
 from tagwright.interrupts import never
 from tagwright.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
@@ -70,7 +71,7 @@ class Training:
             made = None
         else:
             given = self.learner.features
-            made = given if isinstance(given, Features) else Features(given, self.learner.lists)
+            made = self.completed(given if isinstance(given, Features) else Features(given, self.learner.lists))
         if made is not None and made.history and not self.makes.looks_back:
             raise ValueError(
                 f"the templates look at earlier labels (%y[-{made.history}]), which a {self.kind} cannot; take MEMM"
@@ -83,6 +84,10 @@ class Training:
         if old and _form(old.features) != _form(made):
             raise ValueError("warm_start: the model has other templates or word lists than are given")
         return made
+
+    def completed(self, features: Features) -> Features:
+        """Give the templates with those that this training adds to them."""
+        return features
 
     def options(self) -> dict[str, Any]:
         """What decides the weights, beside the corpus and how long it is trained; plain numbers, for JSON."""
@@ -193,6 +198,11 @@ def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentenc
         if not isinstance(dev, tuple | list) or len(dev) != 2:
             raise ValueError("dev must be a pair: (X_dev, y_dev)")
         check(*dev)
+    patience = getattr(learner, "patience", None)
+    if patience is not None:
+        at_least_one("patience", patience)
+        if dev is None:
+            raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
     check_seed(getattr(learner, "seed", 0))
 
 
