@@ -18,7 +18,8 @@ from tagwright.decoder import (
     ViterbiAStar,
     decoders,
 )
-from tagwright.decoding import Decoding, Edges, Path, Work, decode, decode_batch, paths, score
+from tagwright.decoding import Decoding, Path, Work, decode, decode_batch, paths, score
+from tagwright.edges import Edges
 from tagwright.keep import Keep, KeepDivergence, KeepRatio, KeepSize
 from tagwright.sums import Marginals, marginals, marginals_batch
 

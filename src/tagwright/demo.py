@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright.decoder import IterativeViterbiAStar, Tree, ViterbiAStar
-from tagwright.decoding import Decoding, Edges, decode
+from tagwright.decoding import Decoding, decode
+from tagwright.edges import Edges
 from tagwright.model import Model
 from tagwright.table import table
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.decoder import Beam, Decoder, at_least_one, parse_decoder
-from tagwright.decoding import Edges, decode
+from tagwright.decoding import decode
+from tagwright.edges import Edges
 from tagwright.features import Features
 from tagwright.model import Lattice, Model, Tagging, core_templates, cut
 

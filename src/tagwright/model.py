@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tagwright import _core, container
 from tagwright.container import Arrays, ModelError
 from tagwright.decoder import Decoder, at_least_one, plan
-from tagwright.decoding import Edges
+from tagwright.edges import Edges
 from tagwright.features import Features
 from tagwright.keep import Keep, keep_arguments
 
