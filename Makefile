@@ -32,19 +32,12 @@ docs: $(VENV)/.installed $(VENV)/.docs   ## the documentation, in docs/_build/ht
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.installed $(VENV)/.bench   ## every decoder on every lattice, the tagger beside python-crfsuite, CRFs, tree, two directions
-	$(BIN)/python benchmarks/decoders.py
-	$(BIN)/python benchmarks/tagger.py
-	$(BIN)/python benchmarks/pal2006.py --plots docs/figures
-	$(BIN)/python benchmarks/tree.py --plots docs/figures
-	$(BIN)/python benchmarks/wang2013.py --plots docs/figures
+bench: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the papers' tables and peers beside us, into docs/benchmarks.md; two hours, may be interrupted
+	$(BIN)/python -m benchmarks all
+	$(BIN)/python -m benchmarks report
 
-bench-quick: $(VENV)/.installed $(VENV)/.bench   ## the same on a few sentences
-	$(BIN)/python benchmarks/decoders.py --quick
-	$(BIN)/python benchmarks/tagger.py --quick
-	$(BIN)/python benchmarks/pal2006.py --quick
-	$(BIN)/python benchmarks/tree.py --quick
-	$(BIN)/python benchmarks/wang2013.py --quick
+bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the same on a few sentences, to see that all runs
+	$(BIN)/python -m benchmarks all --quick
 
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.
 asan:   ## the test-suite against an AddressSanitizer + UBSan build
@@ -68,7 +61,7 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	@touch $@
 
 # The tools of an extra, as pyproject.toml names them; installing the extra itself would build the package again.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench $(VENV)/.torch: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
 	$(BIN)/python -c 'import tomllib; \
 	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' \
 	  | $(PIP) install -r /dev/stdin

@@ -20,6 +20,7 @@ struct Options {
   size_t width = 8;         // beam: partial paths a column keeps
   Keep keep;                // beam: the labels a column keeps, in place of a width
   bool expand_all = false;  // staggered: split every column, not only those the path needs
+  bool prune = true;        // staggered: drop nodes whose bound is below a score already reached
   int bound = 6;            // astar: level of the coarse lattice that looks ahead; -1: Huang's equation 9
   size_t extra = 2;         // iterative_viterbi_astar: k' = extra * k
   // tree, auto: seconds after which the best that was found by then will do.

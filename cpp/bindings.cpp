@@ -19,7 +19,8 @@ Plan Plan::with(size_t k) const {
 
 namespace {
 
-Plan make_plan(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, const KeepTuple& keep) {
+Plan make_plan(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, const KeepTuple& keep,
+               bool prune) {
   need(decoder < decoders().size(), "no such decoder");
   need(width >= 1 && extra >= 1, "width and extra must be at least 1");
   const auto& [rule, value, at_least] = keep;
@@ -27,6 +28,7 @@ Plan make_plan(size_t decoder, size_t width, bool expand_all, int bound, size_t 
           {.width = width,
            .keep = keep_of(rule, value, at_least),
            .expand_all = expand_all,
+           .prune = prune,
            .bound = bound,
            .extra = extra}};
 }
@@ -146,7 +148,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().rows(); });
 
   nb::class_<Plan>(m, "Plan").def_static("make", &make_plan, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a,
-                                         "extra"_a, "keep"_a);
+                                         "extra"_a, "keep"_a, "prune"_a = true);
   m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "plan"_a, "k"_a, "threads"_a, "deadline"_a,
         "Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, "
         "edges, gap.");

@@ -150,15 +150,15 @@ Text text_from_ready(nb::handle X) {
 using PartRow = std::tuple<std::string, int32_t, int32_t>;
 
 std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<int, size_t, size_t>>& views,
-                                          const std::vector<std::tuple<bool, std::vector<PartRow>>>& templates,
+                                          const std::vector<std::tuple<bool, std::vector<PartRow>, bool>>& templates,
                                           const std::vector<std::vector<std::string>>& lists) {
   auto made = std::make_shared<Templates>();
   for (const auto& [macro, column, n] : views) {
     need(macro >= 0 && macro <= static_cast<int>(Macro::label), "no such macro");
     made->views.push_back({static_cast<Macro>(macro), column, n});
   }
-  for (const auto& [edge, parts] : templates) {
-    Template one{edge, false, true, {}};
+  for (const auto& [edge, parts, finds] : templates) {
+    Template one{edge, false, true, finds, {}};
     for (const auto& [literal, view, row] : parts) {
       one.parts.push_back({literal, view, row});
       if (view < 0 || static_cast<size_t>(view) >= made->views.size()) continue;

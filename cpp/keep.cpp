@@ -26,10 +26,14 @@ size_t up_to(int32_t last, const double* belief, size_t n, int32_t* kept) {
 double reached_by(const double* values, size_t count, size_t n) {
   constexpr size_t kRun = 16;
   const size_t runs = count / kRun;
-  if (runs < n) return -std::numeric_limits<double>::infinity();
+  if (count < n) return -std::numeric_limits<double>::infinity();
   thread_local std::vector<double> best;
-  best.resize(runs);
-  for (size_t r = 0; r < runs; ++r) best[r] = kernels().max_d(values + r * kRun, kRun);
+  if (runs < n) {
+    best.assign(values, values + count);
+  } else {
+    best.resize(runs);
+    for (size_t r = 0; r < runs; ++r) best[r] = kernels().max_d(values + r * kRun, kRun);
+  }
   const auto nth = best.begin() + static_cast<ptrdiff_t>(n - 1);
   std::nth_element(best.begin(), nth, best.end(), std::greater<>());
   return *nth;

@@ -35,7 +35,8 @@ class Chooser {
   std::vector<size_t> count_;  // [power of 2]
 };
 
-// A value that at least n of the values reach, found without sorting them: the n-th best of the best of each run.
+// A value that at least n of the values reach, found without sorting them: the n-th best of the best of each run, or of
+// all where there are fewer runs. -inf where there are fewer values.
 double reached_by(const double* values, size_t count, size_t n);
 
 }  // namespace tagwright

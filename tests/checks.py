@@ -8,7 +8,7 @@ import tagwright as tw
 
 EXACT = [row for row in tw.decoders() if row.exact]
 # Every row of the table with its defaults, and the options worth a row of their own.
-OPTIONS = ["staggered:all", "astar:none", "astar:0", "astar:3", "iterative_viterbi_astar:1"]
+OPTIONS = ["staggered:all", "staggered:unpruned", "astar:none", "astar:0", "astar:3", "iterative_viterbi_astar:1"]
 DECODERS = [row.name for row in EXACT] + OPTIONS
 
 

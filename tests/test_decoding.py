@@ -39,6 +39,7 @@ def test_names_and_options_mean_the_same():
     for name, decoder in [
         ("beam:2", tw.Beam(width=2)),
         ("staggered:all", tw.Staggered(expand="all")),
+        ("staggered:unpruned", tw.Staggered(prune=False)),
         ("astar:0", tw.AStar(bound=0)),
         ("astar:none", tw.AStar(bound=None)),
         ("iterative_viterbi_astar:3", tw.IterativeViterbiAStar(extra=3)),
@@ -394,3 +395,31 @@ def test_many_paths(decoder):
     )
     found = tw.decode(nodes, edges, 1000, decoder)
     assert [path.score for path in found.paths] == pytest.approx(scores[:1000], abs=1e-9)
+
+
+def beam_by_hand(nodes, edges, width):
+    """The best labels a column, each with its best partial path; of equal ones the lower goes first."""
+    kept = {}
+    for t, column in enumerate(np.asarray(nodes, float)):
+        reached = {}
+        for y, own in enumerate(column):
+            ways = [(score + edges[labels[-1]][y] + own, labels) for labels, score in kept.items()] if t else [(own, ())]
+            score, labels = max(ways, key=lambda way: way[0])
+            if score > -np.inf:
+                reached[(*labels, y)] = score
+        best = sorted(reached, key=lambda labels: (-reached[labels], labels[-1]))[:width]
+        kept = {labels: reached[labels] for labels in best}
+    return max(kept.values(), default=-np.inf)
+
+
+@pytest.mark.parametrize("L", [2, 7, 40])
+def test_a_beam_keeps_the_best_labels_of_a_column(L):
+    rng = np.random.default_rng(L)
+    for width in (2, 3, L // 2 + 1, L - 1, L, 3 * L):
+        for whole in (False, True):
+            nodes, edges = rng.normal(size=(5, L)), rng.normal(size=(L, L))
+            if whole:
+                nodes, edges = nodes.round(), edges.round()
+            edges[rng.random((L, L)) < 0.1] = -np.inf
+            right = beam_by_hand(nodes, edges, max(1, width))
+            assert best(nodes, edges, decoder=tw.Beam(max(1, width))).score == pytest.approx(right, rel=1e-12)

@@ -90,15 +90,18 @@ def expanded(text, sentence, lists):
     lines = []
     for line in text.split("\n"):
         starred = re.search(r"%in\[[^]]*\*\]", line)
-        lines += [line.replace("*]", f"{name}]") + f"@{name}" for name in sorted(lists)] if starred else [line]
-    for line in lines:
+        if starred:
+            lines += [(line.replace("*]", f"{name}]") + f"@{name}", True) for name in sorted(lists)]
+        else:
+            lines.append((line, False))
+    for line, finds in lines:
         if not line or line.startswith("#") or (line[0] == "B" and not re.search(r"%[a-z]", line.replace("%%", ""))):
             continue
         pieces = re.split(r"(%%|%[a-z]+\[[^]]*\])", line)
         for t in range(T):
             if line[0] == "B" and t == 0:
                 continue
-            made = []
+            made, found = [], False
             for piece in pieces:
                 macro = re.fullmatch(r"%([a-z]+)\[([^]]*)\]", piece)
                 if macro is None:
@@ -113,7 +116,8 @@ def expanded(text, sentence, lists):
                 else:
                     cells = [token[int(column)] for token in sentence]
                     made.append(shown(macro[1], more[0] if more else None, cells, lists)[at])
-            if None not in made:
+                    found = found or (macro[1] == "in" and made[-1] != "O")
+            if None not in made and (found or not finds):
                 out[t][line[0] == "B"].append("".join(made))
     return out
 
@@ -277,6 +281,7 @@ def test_word_lists():
     starred = expand("U70:%in[-1,0,*]/%in[0,0,*]\n", X, lists)
     assert starred[1][0] == ["U70:O/B@first", "U70:O/B@place"]
     assert starred[2][0] == ["U70:B/O@first", "U70:B/I@place"]
+    assert [starred[t][0] for t in (0, 3, 4)] == [[], ["U70:I/O@place"], []]
     assert Features("U:%x[0,0]\nU:%in[0,0,*]\n").templates == Features("U:%x[0,0]\n").templates
 
 

@@ -53,6 +53,13 @@ bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& 
   return to.score != kNever;  // Sums of float32 may overflow where those of double do not.
 }
 
+// The best `width` of the candidates, best first.
+void keep_best(std::vector<Partial>& candidates, size_t width, std::vector<Partial>& kept) {
+  const auto behind = candidates.begin() + static_cast<ptrdiff_t>(std::min(width, candidates.size()));
+  std::partial_sort(candidates.begin(), behind, candidates.end(), better);
+  kept.assign(candidates.begin(), behind);
+}
+
 }  // namespace
 
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
@@ -100,21 +107,30 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
       }
       const double least = ruled ? kNever : reached_by(best, L, width);
       size_t n = 0;
-      if (ruled && kernels().max_d(best, L) != kNever) {
-        kernels().exp_d(best, kernels().max_d(best, L), L, best);
-        n = chooser.choose(options.keep, best, L, -1, found);
+      if (!ruled) {
+        n = kernels().at_least_d(best, L, least, found);
+      } else if (const double most = kernels().max_d(best, L); most != kNever) {
+        kernels().exp_d(best, most, L, row);
+        n = chooser.choose(options.keep, row, L, -1, found);
       }
+      const std::span<const int32_t> labels(found, n);
       candidates.clear();
+      if (options.k == 1) {
+        for (const int32_t y : labels)
+          if (best[y] != kNever) candidates.push_back({best[y], y, -1});
+      }
       for (size_t p = 0; p < before.size(); ++p) {
         const double* out = extended(p, true);
-        if (!ruled) n = kernels().at_least_d(out, L, least, found);
-        for (size_t q = 0; q < n; ++q) {
-          const double score = out[found[q]];
-          if (score != kNever) candidates.push_back({score, found[q], static_cast<int32_t>(p)});
+        if (options.k == 1) {
+          for (Partial& one : candidates)
+            if (one.before < 0 && out[one.label] == one.score) one.before = static_cast<int32_t>(p);
+          continue;
         }
+        for (const int32_t y : labels)
+          if (out[y] >= least && out[y] != kNever) candidates.push_back({out[y], y, static_cast<int32_t>(p)});
       }
       // At most k partial paths a label: those beyond can end in no answer.
-      if (before.size() > options.k) {
+      if (options.k > 1 && before.size() > options.k) {
         std::sort(candidates.begin(), candidates.end(), [](const Partial& a, const Partial& b) {
           return a.label != b.label ? a.label < b.label : better(a, b);
         });
@@ -125,9 +141,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
         }
         candidates.resize(n);
       }
-      n = std::min(width, candidates.size());
-      std::partial_sort(candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(n), candidates.end(), better);
-      kept[t].assign(candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(n));
+      keep_best(candidates, width, kept[t]);
     }
     answer.work.nodes += kept[t].size();
     answer.work.edges += t ? before.size() * L : 0;

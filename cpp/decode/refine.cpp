@@ -40,7 +40,7 @@ std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Option
     if (coarse.end_score(q) > coarse.end_score(best)) best = q;
   std::vector<GraphPath> found = {coarse.trace(best, work)};
   const size_t blocks = blocks_on(coarse, found[0]);
-  if (blocks == 0 && options.k == 1) return found;
+  if (!options.prune || (blocks == 0 && options.k == 1)) return found;
   // A dive through a path that is mostly blocks reaches nothing worth having.
   if (2 * blocks > coarse.T()) return found;
   std::vector<double> reached;
@@ -122,7 +122,7 @@ Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search,
 
 Answer staggered(const Lattice& lattice, const Options& options, Arena& arena) {
   Work work;
-  const double floor = first_floor(lattice, options, arena, work);
+  const double floor = options.prune ? first_floor(lattice, options, arena, work) : kNever;
   return refine(lattice, lattice.edges.chain(), search_viterbi, floor, options, arena, work);
 }
 

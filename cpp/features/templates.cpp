@@ -125,6 +125,9 @@ std::string_view show(const View& view, std::string_view cell, FeatureScratch& s
   return {};
 }
 
+// How a word list marks a token that is in none of its entries.
+constexpr std::string_view kOutside = "O";
+
 // What stands before and behind a sentence, as CRF++ writes it: _B-1, _B-2, ..., _B+1, _B+2, ...
 void append_beyond(std::string& out, size_t distance, bool before) {
   out.append(before ? "_B-" : "_B+");
@@ -151,7 +154,7 @@ void WordList::add(std::string_view entry) {
 
 void WordList::mark(const std::vector<std::string_view>& lowered, std::vector<std::string_view>& marks) const {
   const size_t T = lowered.size();
-  marks.assign(T, "O");
+  marks.assign(T, kOutside);
   std::string joined;
   for (size_t t = 0; t < T;) {
     size_t words = 0;
@@ -254,6 +257,7 @@ void Templates::expand_one(const Template& one, size_t T, size_t t, const Before
   // The edges into the first token are none.
   if (one.edge && t == 0) return;
   const size_t begin = scratch.bytes.size();
+  bool found = false;
   for (const Part& part : one.parts) {
     scratch.bytes.append(part.literal);
     if (part.view < 0) continue;
@@ -270,8 +274,13 @@ void Templates::expand_one(const Template& one, size_t T, size_t t, const Before
         scratch.bytes.resize(begin);
         return;
       }
+      found = found || (views[static_cast<size_t>(part.view)].macro == Macro::list && shown != kOutside);
       scratch.bytes.append(shown);
     }
+  }
+  if (one.finds && !found) {
+    scratch.bytes.resize(begin);
+    return;
   }
   const std::string_view made = std::string_view(scratch.bytes).substr(begin);
   (one.edge ? scratch.edge : scratch.node).push_back({begin, made.size(), hash_of(made), 1.0F});

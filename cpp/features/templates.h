@@ -40,6 +40,7 @@ struct Template {
   bool edge;     // B: for edges into the token; U: for its nodes
   bool history;  // looks at labels of earlier tokens
   bool pure;     // looks at nothing else
+  bool finds;    // makes a feature only where a word list has something
   std::vector<Part> parts;
 };
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tagwright.model import Lattice, Model, Tagging, load
     from tagwright.perceptron import Perceptron
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "CRF",

@@ -356,7 +356,7 @@ class CrfTraining(Training):
         each, L, edges = kept / max(1, tokens), len(self.labels), self.trainer.edges
         if self.learner.dense_edges:
             edges = L * L
-        sets = self.features is not None and any(edge for edge, _ in self.features.templates)
+        sets = self.features is not None and any(one.edge for one in self.features.templates)
         exact = 8 * L + (0.25 if self.learner.lanes and not sets else 1.5) * edges
         sparse = 8 * L + each * (180 + 0.4 * edges / L)
         return bool(exact > _PAYS * sparse)

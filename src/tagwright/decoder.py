@@ -93,10 +93,13 @@ class Staggered(Decoder):
     """Staggered decoding, or iterative Viterbi (Kaji et al. 2010): refines a coarse lattice. 1-best.
 
     expand: "column" splits the blocks that the best path passes through (SD+C-EXP), "all" one in every column (SD).
+    prune: whether nodes are dropped whose bound is below a score already reached (Huang et al. 2012, 3.2); without it
+    decoding is slower, for comparison.
     """
 
     name: ClassVar[str] = "staggered"
     expand: str = "column"
+    prune: bool = True
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -208,6 +211,8 @@ def parse_decoder(text: str) -> Decoder:
     value: Any = option
     if cls is Beam and option.partition(":")[0] in ("divergence", "size", "ratio"):
         return Beam(keep=parse_keep(option))
+    if cls is Staggered and option == "unpruned":
+        return Staggered(prune=False)
     if options[0].name == "bound" and option in ("none", "naive"):
         value = None
     elif options[0].name != "expand":
@@ -239,5 +244,6 @@ def plan(decoder: str | Decoder) -> Plan:
             -1 if bound is None else int(bound),
             int(getattr(chosen, "extra", IterativeViterbiAStar.extra)),
             keep_arguments(getattr(chosen, "keep", None)),
+            bool(getattr(chosen, "prune", True)),
         ),
     )

@@ -122,6 +122,14 @@ class Part(NamedTuple):
     row: int
 
 
+class Template(NamedTuple):
+    """A line of templates; `finds`: it makes a feature only where a word list has something."""
+
+    edge: bool
+    parts: list[Part]
+    finds: bool
+
+
 class Features:
     """Templates, read and checked.
 
@@ -142,7 +150,7 @@ class Features:
         self._list_names: list[str] = []
         self._given = given
         self._plain_edges = False
-        self.templates: list[tuple[bool, list[Part]]] = []
+        self.templates: list[Template] = []
         for number, line in enumerate(self.text.split("\n"), 1):
             self._read(line.rstrip("\r"), number)
         if not self.templates and not self._plain_edges:
@@ -177,7 +185,7 @@ class Features:
     def history(self) -> int:
         """How many labels back the templates look, by ``%y[-1]`` and so on; 0 where they look at none."""
         label = self._views.get(_LABEL, -1)
-        rows = (-part.row for _, parts in self.templates for part in parts if part.view == label >= 0)
+        rows = (-part.row for one in self.templates for part in one.parts if part.view == label >= 0)
         return max(rows, default=0)
 
     @cached_property
@@ -189,21 +197,22 @@ class Features:
     def word_prefix(self) -> str | None:
         """What stands before the word in the name of the feature that is the word itself; None where there is none."""
         word = self._views.get(View(0, 0, 0))
-        for edge, parts in self.templates:
-            if not edge and word is not None and [p[1:] for p in parts] == [(word, 0)]:
-                return parts[0].literal
+        for one in self.templates:
+            if not one.edge and word is not None and [part[1:] for part in one.parts] == [(word, 0)]:
+                return one.parts[0].literal
         return None
 
-    def _read(self, line: str, number: int) -> None:
+    def _read(self, line: str, number: int, finds: bool = False) -> None:
         if not line.strip() or line.startswith("#"):
             return
         if line[0] not in "UB":
             raise self._error(number, 1, f"a template begins with U (for labels) or B (for edges), not {line[0]!r}")
         names = _STAR.findall(line)
         if names:
-            # One template for every word list there is.
+            # One template for every word list there is. Most words are in no list: a feature of each list that says so
+            # would be there for nearly all tokens, and would drown the others.
             for name in self._given:
-                self._read(_STAR.sub(rf"\g<1>{name}]", line) + f"@{name}", number)
+                self._read(_STAR.sub(rf"\g<1>{name}]", line) + f"@{name}", number, finds=True)
             return
         parts = self._parts(line, number)
         if line[0] == "B" and any(part.view == self._views.get(_LABEL, -2) for part in parts):
@@ -211,7 +220,7 @@ class Features:
         if line[0] == "B" and all(part.view < 0 for part in parts):
             self._plain_edges = True
             return
-        self.templates.append((line[0] == "B", parts))
+        self.templates.append(Template(line[0] == "B", parts, finds))
 
     def _parts(self, line: str, number: int) -> list[Part]:
         parts: list[Part] = []

@@ -249,7 +249,7 @@ def history_templates(history: int) -> list[str]:
 
 def with_history(given: Features, history: int) -> Features:
     """Give templates that look at labels: those given, if they do, or with more of them."""
-    if any(edge for edge, _ in given.templates):
+    if any(one.edge for one in given.templates):
         raise ValueError("a MEMM has no edges for B templates with macros; write U..:%y[-1]/%x[0,0] instead")
     if given.history > history:
         raise ValueError(f"the templates look back at {given.history} labels, but history is {history}; raise it")

@@ -1,0 +1,114 @@
+"""The command line of the benchmarks."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+from benchmarks.frame import DATA, OUT, ROOT, Bench, about, write
+
+MODULES = ("huang2012", "kaji2010", "pal2006", "wang2013", "decoders", "peers", "tagger")
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(f"benchmarks.{name}")
+
+
+def first_line(name: str) -> str:
+    """The first line of a module's docstring, read without importing it."""
+    return (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8").split('"""')[1].splitlines()[0]
+
+
+OPTIONS = [
+    click.option("--quick", is_flag=True, help="Few sentences, few sizes: to see that all runs."),
+    click.option("--again", is_flag=True, help="Measure again what was measured before."),
+    click.option("--data", type=FOLDER, envvar="TAGWRIGHT_DATA", default=DATA, help="Corpora."),
+    click.option("--out", type=FOLDER, help="Results; by default build/benchmarks/full, or quick."),
+]
+
+
+def measure(
+    names: tuple[str, ...], only: tuple[str, ...], quick: bool, again: bool, data: Path, out: Path | None
+) -> None:
+    out = out or OUT / ("quick" if quick else "full")
+    bench, left_out = Bench(quick, data, out, again), []
+    write(out / "about.json", json.dumps(about(), indent=1))
+    try:
+        for name in names:
+            for part, work in module(name).PARTS.items():
+                if (not only or part in only) and not bench.run(name, work):
+                    left_out.append(f"{name} {part}")
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped in {bench.module} {bench.part}; the same command goes on from here", err=True)
+        sys.exit(130)
+    bench.say(f"\ntables and figures: {out}" + f"\nleft out: {', '.join(left_out)}" * bool(left_out))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+def main() -> None:
+    """Make the papers' tables again, and measure peers beside us.
+
+    A run may be interrupted: the same command goes on. `report` makes docs/benchmarks.md of what was measured.
+    """
+
+
+def add_command(name: str) -> None:
+    def command(only: tuple[str, ...], **options: Any) -> None:
+        known = module(name).PARTS
+        if wrong := [part for part in only if part not in known]:
+            raise click.BadParameter(f"{wrong[0]!r} is none of {', '.join(known)}", param_hint="--only")
+        measure((name,), only, **options)
+
+    command = click.option("--only", multiple=True, help="This part; may be given several times.")(command)
+    for option in OPTIONS:
+        command = option(command)
+    main.command(name, help=first_line(name))(command)
+
+
+for each in MODULES:
+    add_command(each)
+
+
+def every(**options: Any) -> None:
+    """All of these, one after the other."""
+    measure(MODULES, (), **options)
+
+
+for option in OPTIONS:
+    every = option(every)
+main.command("all")(every)
+
+
+@main.command("list")
+def parts() -> None:
+    """Every module and its parts."""
+    for name in MODULES:
+        for part, work in module(name).PARTS.items():
+            click.echo(f"{name:10} {part:14} {(inspect.getdoc(work) or '').splitlines()[0]}")
+
+
+@main.command()
+@click.option("--out", type=FOLDER, default=OUT / "full", help="Where the results are.")
+@click.option("--docs", type=FOLDER, default=ROOT / "docs", help="Where the pages go.")
+def report(out: Path, docs: Path) -> None:
+    """Collect what was measured into docs/benchmarks.md."""
+    from benchmarks.report import collect
+
+    try:
+        for path in collect(out, docs):
+            click.echo(f"written: {os.path.relpath(path)}")
+    except FileNotFoundError as missing:
+        raise click.ClickException(str(missing)) from None
+
+
+if __name__ == "__main__":
+    main()

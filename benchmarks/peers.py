@@ -1,0 +1,329 @@
+"""Other packages beside us: decoding of the same scores, training on the same features, and the memory it takes.
+
+Every measurement is a process of its own, with one thread, a limit of time and one of address space. "over the limit",
+"out of memory" and "does not have it" are results. A package that met a limit is not tried with more labels.
+
+Peers are what pip installs and what can be given scores. Left out are
+
+- torbi: has binaries for PyTorch up to 2.11 only, and takes exponentials of scores in single precision;
+- kaldifst, hfst, openfst: the algorithm is that of OpenFst, which pynini has;
+- sklearn-crfsuite: python-crfsuite under another interface;
+- nltk: its HMM and CRF taggers work in pure Python and on symbols, and take no scores;
+- allennlp-light: wants old versions of what others here need; TorchCRF: the same loops as pytorch-crf;
+- CRF++, Mallet, k2: nothing that pip installs for this Python.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import warnings
+from functools import cache, cached_property, partial
+from typing import Any
+
+import numpy as np
+
+import tagwright as tw
+from benchmarks import data, plots
+from benchmarks.frame import Bench, MissingError, Rows
+from benchmarks.pal2006 import covering
+from benchmarks.peer_adapters import CRF, DECODERS, EM, LIMIT, PERCEPTRON, TRAINERS, Package, Paths, Set
+from benchmarks.speeds import best_scores, figure
+from benchmarks.timing import limited
+from tagwright import _core
+
+CORPORA = {"pos_ewt": 49, "chunk_conll2000": 319, "slots_hwu64": 719, "morph_lv_lvtb": 1705, "supertag_erg": 3282}
+"""Corpora and how many labels they have; without them lattices as a model of so many labels has are made."""
+SENTENCES, LENGTH = 32, 16  # decoded at most; tokens of those that are made
+TRAINED_ON, TESTED_ON = 2000, 200  # sentences
+MEGABYTES = 8192
+NOT_THERE = "does not have it"
+OURS = ("#08306b", "#2171b5", "#4292c6", "#00441b", "#238b45", "#41ab5d", "#3f007d", "#6a51a3", "#807dba", "#02818a")
+OURS += ("#67a9cf", "#014636")
+Row = dict[str, Any]
+
+
+def seconds(bench: Bench) -> tuple[float, float]:
+    """How long sentences are decoded, and after what time a process is ended."""
+    return (0.15, 20) if bench.quick else (0.7, 60)
+
+
+def corpora(bench: Bench) -> dict[str, int]:
+    return dict(itertools.islice(CORPORA.items(), 2 if bench.quick else None))
+
+
+def attempt(bench: Bench, name: str, package: Package, before: Row | None, work: Any) -> Row:
+    """What `work` gives, a step of this name; or why it was not begun. before: its result with fewer labels."""
+    if package.missing:
+        return {"problem": package.missing}
+    if before and before["problem"]:
+        problem = before["problem"]
+        return {"problem": problem if problem.endswith("(not run)") else f"{problem} (not run)"}
+    return bench.step(name, work)
+
+
+def within(bench: Bench, work: Any, *arguments: Any) -> Row:
+    """What came out in a process with limits: problem and peak_mb, and what `work` gives where there is no problem."""
+    outcome = limited(work, *arguments, seconds=seconds(bench)[1], megabytes=MEGABYTES)
+    return {"problem": outcome.problem, "peak_mb": outcome.peak_mb, **(outcome.value or {})}
+
+
+# --- decoding ---
+
+
+class Sentences:
+    """Lattices of one size, read or made when they are first needed."""
+
+    def __init__(self, bench: Bench, corpus: str, labels: int) -> None:
+        """Take a model's, or, without the corpus, some that are like a model's."""
+        self.bench, self.corpus, self.labels = bench, corpus, labels
+        try:
+            self.name = bench.path(corpus, "train").parent.name
+        except MissingError:
+            self.name = f"model-like scores, {labels} labels"
+        self.truth = cache(lambda k: best_scores(self.lattices, k))
+
+    @cached_property
+    def lattices(self) -> data.Lattices:
+        """The sentences whose lengths are nearest to the median come first: slow decoders see only these."""
+        if self.name != self.corpus:
+            return data.model_like(self.labels, SENTENCES, LENGTH)
+        found = data.lattices(self.bench, self.corpus)
+        lengths = np.array([len(own) for own in found.nodes])
+        order = np.argsort(np.abs(lengths - np.median(lengths[lengths > 1])) + 1e9 * (lengths < 2), kind="stable")
+        return found.only(order[:SENTENCES].tolist())
+
+    def about(self) -> Row:
+        tokens = [len(own) for own in self.lattices.nodes]
+        return {"labels": self.lattices.L, "sentences": len(tokens), "tokens": sum(tokens)}
+
+    def decoded(self, peer: str, k: int) -> Row:
+        """What `timed` gives and how many answers are equal to ours, which are exact."""
+        own = self.lattices
+        row = within(self.bench, timed, peer, own.nodes, own.scores, k, seconds(self.bench)[0])
+        found = row.pop("found", [])
+        checked = zip(own.nodes, found, self.truth(k), strict=False)
+        row["equal"] = sum(self.same(nodes, paths, right) for nodes, paths, right in checked if paths)
+        return row
+
+    def same(self, nodes: np.ndarray, paths: Paths, right: list[float]) -> bool:
+        """Whether these are k best paths, as far as a sum in single precision can tell."""
+        edges = self.lattices.dense
+        scores = sorted((tw.score(nodes, edges, path) for path in paths), reverse=True)
+        path = np.asarray(paths[0])
+        size = np.abs(nodes[np.arange(len(path)), path]).sum()
+        size += np.abs(self.lattices.scores[path[:-1], path[1:]]).sum()
+        # Each of 2 T additions rounds, on the best path and on the one that was found.
+        rounding = 4 * len(path) * np.finfo(np.float32).eps / 2 * size
+        different = len({tuple(path) for path in paths}) == len(paths) == len(right)
+        return different and bool(np.abs(np.subtract(scores, right)).max() <= rounding)
+
+
+def timed(peer: str, nodes: list[np.ndarray], scores: np.ndarray, k: int, budget: float) -> Row:
+    """Decode sentences, over and over until the time is used up; the best time of each counts."""
+    warnings.simplefilter("ignore")
+    began = time.perf_counter()
+    inputs, decode = next(row.make for row in DECODERS if row.name == peer)(nodes, scores, k)
+    prepared = time.perf_counter()
+    best: dict[int, float] = {}
+    found: list[Paths] = []
+    for n in itertools.cycle(range(len(inputs))):
+        start = time.perf_counter()
+        answers = decode(inputs[n])
+        end = time.perf_counter()
+        if n not in best:
+            found += [[[int(label) for label in path] for path in paths] for paths in answers]
+        best[n] = min(best.get(n, np.inf), end - start)
+        if end - prepared > budget:
+            break
+    tokens = sum(map(len, nodes[: len(found)]))
+    figures = {"us_per_token": 1e6 * sum(best.values()) / tokens, "prepare_s": prepared - began}
+    return {**figures, "sentences": len(found), "found": found}
+
+
+def cell(row: Row, text: str) -> str:
+    """The problem, or what there is to show."""
+    return row["problem"] or text.format(**row)
+
+
+def decoding(bench: Bench) -> None:
+    """The same scores decoded by every package and by our decoders, k = 1 and k = 5; answers are compared.
+
+    Time is what a caller waits for, from scores in the form that a package takes to labels, a sentence a call unless
+    a row says otherwise. What is done once is apart: models, tensors, compiling. python-crfsuite and Wapiti look their
+    scores up in a model, where each token has a feature of its own, and this counts. HMM packages get rows that sum to
+    1, what they were divided by moved into the node scores. The finite-state packages get each sentence's lattice,
+    made by NumPy as a file in memory, which counts: it takes half the time of composing with an automaton of the edges.
+    """
+    sets = [Sentences(bench, corpus, labels) for corpus, labels in corpora(bench).items()]
+    abouts = [bench.step(f"{own.name}, size", own.about) for own in sets]
+    for k in (1, 5):
+        found: dict[str, list[Row]] = {peer.name: [] for peer in DECODERS}
+        runs = [(own, peer) for own in sets for peer in DECODERS]
+        for own, peer in bench.bar(runs, f"k = {k}"):
+            rows = found[peer.name]
+            if k > 1 and not peer.kbest:
+                rows.append({"problem": NOT_THERE})
+                continue
+            name = f"{own.name}, k = {k}, {peer.name}"
+            before = rows[-1] if rows else None
+            rows.append(attempt(bench, name, peer.package, before, partial(own.decoded, peer.name, k)))
+        show(bench, k, abouts, found)
+
+
+def show(bench: Bench, k: int, abouts: list[Row], found: dict[str, list[Row]]) -> None:
+    header = ["", *(f"{about['labels']:,} labels" for about in abouts)]
+    size = "; ".join(f"{about['labels']:,}: {about['sentences']} of {about['tokens']}" for about in abouts)
+
+    def table(name: str, title: str, text: str, note: str = "") -> None:
+        rows: Rows = []
+        for peer, own in found.items():
+            shown = [row if row["problem"] else {**row, "us": figure(row["us_per_token"])} for row in own]
+            rows.append([peer, *(cell(row, text) for row in shown)])
+        bench.table(f"{name}_k{k}", title, header, rows, note)
+
+    table("speed", f"Microseconds a token, k = {k}", "{us}", f"Labels: sentences of so many tokens in all: {size}.")
+    table(
+        "answers",
+        f"Answers equal to exact ones, k = {k}; seconds to prepare",
+        "{equal} of {sentences}; {prepare_s:.1f} s",
+    )
+    note = "Python, the scores and whatever a package imports are in it; the first row has little else."
+    table("memory", f"Peak of memory in MB, k = {k}", "{peak_mb:,.0f}", note)
+    draw(bench, k, abouts, found)
+    compare(bench, k, abouts, found)
+
+
+def draw(bench: Bench, k: int, abouts: list[Row], found: dict[str, list[Row]]) -> None:
+    """Tokens a second by number of labels; ours are solid, peers dashed."""
+    curves, blues = [], iter(OURS)
+    for peer in DECODERS:
+        good = [
+            (about["labels"], 1e6 / row["us_per_token"])
+            for about, row in zip(abouts, found[peer.name], strict=True)
+            if not row["problem"]
+        ]
+        if not good:
+            continue
+        xs, ys = zip(*good, strict=True)
+        look = (":", "black") if peer.name == LIMIT else ("-", next(blues)) if peer.ours else ("--", None)
+        curves.append(plots.Curve(peer.name, xs, ys, style=look[0], colour=look[1]))
+    style = {"xscale": "log", "yscale": "log", "xticks": [about["labels"] for about in abouts]}
+    bench.figure(f"speed_k{k}", f"Decoding, k = {k}", curves, "labels", "tokens a second", **style)
+
+
+def compare(bench: Bench, k: int, abouts: list[Row], found: dict[str, list[Row]]) -> None:
+    """Claim that we are faster than all, and that the others' answers are ours."""
+    others = [peer.name for peer in DECODERS if not peer.ours and peer.name != LIMIT]
+    for q, about in enumerate(abouts):
+        ours = found["tagwright auto"][q]
+        times = {name: found[name][q]["us_per_token"] for name in others if not found[name][q]["problem"]}
+        if ours["problem"] or not times:
+            continue
+        peer = min(times, key=lambda name: times[name])
+        ratio = times[peer] / ours["us_per_token"]
+        what = f"auto against the fastest peer, {about['labels']:,} labels, k = {k}"
+        bench.claim(what, f"{ratio:.1f} times as fast as {peer}", "faster than every peer", ratio > 1)
+    rows = [row for name in others for row in found[name] if not row["problem"]]
+    equal, of = (sum(row[key] for row in rows) for key in ("equal", "sentences"))
+    bench.claim(f"peers' answers equal ours, k = {k}", f"{equal:,} of {of:,}", "all", equal == of)
+
+
+# --- training ---
+
+
+class Trainings:
+    """A corpus to train on, read when it is first needed."""
+
+    def __init__(self, bench: Bench, corpus: str) -> None:
+        """Complain where the corpus is not there."""
+        self.bench, self.corpus = bench, corpus
+        bench.path(corpus, "train")
+
+    @cached_property
+    def set(self) -> Set:
+        quick = self.bench.quick
+        X, y = covering(*self.bench.read(self.corpus, "train", 100), TRAINED_ON)
+        L, preset = len({label for labels in y for label in labels}), data.PRESETS[self.corpus]
+        features = tw.Features(preset, data.gazetteer(X, y) if preset == "query" else None)
+        words = [[row[0] for row in rows] for rows in X]
+        # Baum-Welch starts at random, every word with every label: as many tokens as that takes seconds for.
+        most = (1e8 if quick else 1e10) / L**2
+        few = max(2, int(np.searchsorted(np.cumsum([len(own) for own in words]), most)))
+        test = None
+        if L < 400:
+            X_test, y_test = self.bench.read(self.corpus, "test", 20)
+            test = expanded(features, X_test[:TESTED_ON]), y_test[:TESTED_ON]
+        return Set(expanded(features, X), y, words[:few], L, test)
+
+    def about(self) -> Row:
+        own = self.set
+        tokens = [sum(map(len, sentences)) for sentences in (own.y, own.words)]
+        return {"labels": own.L, "sentences": len(own.y), "tokens": tokens[0], "words": tokens[1]}
+
+    def trained(self, number: int) -> Row:
+        return within(self.bench, run_trainer, number, self.set)
+
+
+def expanded(features: tw.Features, X: list[Any]) -> list[list[list[str]]]:
+    """The features of every token, as strings."""
+    text = _core.Text.from_rows(X, features.columns)
+    return [[nodes for nodes, _ in features.core.expand(text, s)] for s in range(len(X))]
+
+
+def run_trainer(number: int, own: Set) -> Row:
+    warnings.simplefilter("ignore")
+    return TRAINERS[number].train(own)._asdict()
+
+
+def training(bench: Bench) -> None:
+    """An epoch or iteration of training by every package, on the same features of the same sentences.
+
+    Perceptrons: from feature strings to a model. L-BFGS: the best of the first iterations, reading not counted; Wapiti's
+    only one. pytorch-crf: an epoch of minibatches. Baum-Welch: the words alone, random start, every word may have
+    every label; fewer sentences where there are many labels.
+    """
+    sets = [Trainings(bench, corpus) for corpus in corpora(bench)]
+    abouts = [bench.step(f"{own.corpus}, size", own.about) for own in sets]
+    found: list[list[Row]] = [[] for _ in TRAINERS]
+    for own, number in bench.bar(itertools.product(sets, range(len(TRAINERS))), "training"):
+        trainer, rows = TRAINERS[number], found[number]
+        name = f"{own.corpus}, {trainer.kind}, {trainer.name}"
+        before = rows[-1] if rows else None
+        rows.append(attempt(bench, name, trainer.package, before, partial(own.trained, number)))
+    header = ["", *(f"{about['labels']:,} labels" for about in abouts)]
+    for kind, name in ((PERCEPTRON, "perceptron"), (CRF, "crf"), (EM, "baum_welch")):
+        rows = []
+        for trainer, own in zip(TRAINERS, found, strict=True):
+            if trainer.kind == kind:
+                right = [row.get("accuracy") for row in own]
+                rows.append(
+                    [
+                        trainer.name,
+                        *(
+                            cell(row, "{seconds:.2f} s, {peak_mb:,.0f} MB") + f", {share:.1f} %" * (share is not None)
+                            for row, share in zip(own, right, strict=True)
+                        ),
+                    ]
+                )
+        counted = "words" if kind == EM else "tokens"
+        size = "; ".join(f"{about['labels']:,} labels: {about[counted]:,}" for about in abouts)
+        note = f"Tokens that were trained on, {size}. Memory is the peak, with the corpus; percent: right labels of test data."
+        bench.table(name, f"{kind[0].upper()}{kind[1:]}", header, rows, note)
+        claim_training(bench, kind, abouts, found)
+
+
+def claim_training(bench: Bench, kind: str, abouts: list[Row], found: list[list[Row]]) -> None:
+    """Claim that we are faster than all, at each size that a peer got to."""
+    for q, about in enumerate(abouts):
+        rows = [(trainer, own[q]) for trainer, own in zip(TRAINERS, found, strict=True) if trainer.kind == kind]
+        ours = [row["seconds"] for trainer, row in rows if trainer.ours and not row["problem"]]
+        theirs = {trainer.name: row["seconds"] for trainer, row in rows if not trainer.ours and not row["problem"]}
+        if ours and theirs:
+            peer = min(theirs, key=lambda name: theirs[name])
+            ratio = theirs[peer] / ours[0]
+            what = f"{kind}, {about['labels']:,} labels, against the fastest peer"
+            bench.claim(what, f"{ratio:.1f} times as fast as {peer}", "faster than every peer", ratio > 1)
+
+
+PARTS = {part.__name__: part for part in (decoding, training)}
