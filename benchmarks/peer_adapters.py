@@ -1,8 +1,8 @@
 """How each peer is given our scores or our features: one function a peer, all in DECODERS and TRAINERS.
 
 A decoder's function takes the sentences' node scores (T, L), edge scores (L, L) and k. It prepares what can be prepared
-once, and returns inputs, one a call, and what decodes one of them: for each sentence of the input, the labels of up to k
-paths. A trainer's function takes a `Set` and returns a `Trained`. All have one thread.
+once, and returns inputs, one a call, and what decodes one of them: for each sentence of the input, the labels of up to
+k paths. A trainer's function takes a `Set` and returns a `Trained`. All have one thread.
 """
 
 from __future__ import annotations
