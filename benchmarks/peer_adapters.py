@@ -1,15 +1,19 @@
-"""How each peer is given our scores or our features: one function a peer, all in DECODERS and TRAINERS.
+"""How each peer is given our scores to decode: one function a peer, all in DECODERS.
 
-A decoder's function takes the sentences' node scores (T, L), edge scores (L, L) and k. It prepares what can be prepared
-once, and returns inputs, one a call, and what decodes one of them: for each sentence of the input, the labels of up to
-k paths. A trainer's function takes a `Set` and returns a `Trained`. All have one thread.
+A function takes the sentences' node scores (T, L), edge scores (L, L) and k. It prepares what can be prepared once, and
+returns inputs, one a call, and what decodes one of them: for each sentence of the input, the labels of up to k paths.
+All have one thread. Processes that decode import this and little else.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
+import logging
+import os
 import struct
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,8 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tagwright as tw
-from benchmarks import pal2006, tagger
-from benchmarks.data import fit
 
 Nodes = list[np.ndarray]
 Paths = list[Sequence[int]]
@@ -103,13 +105,13 @@ def recursion(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
     return nodes, decode
 
 
-def ours(decoder: str, sparse: bool, nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
+def ours(decoder: str, sparse: bool | None, nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
     edges = tw.Edges(scores, sparse=sparse).prepare()
     return nodes, lambda own: [[path.labels for path in tw.decode(own, edges, k, decoder).paths]]
 
 
-def ours_batch(decoder: str, nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
-    edges = tw.Edges(scores, sparse=False).prepare()
+def ours_batch(decoder: str, sparse: bool | None, nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
+    edges = tw.Edges(scores, sparse=sparse).prepare()
     groups = [nodes[s : s + BATCH] for s in range(0, len(nodes), BATCH)]
     return groups, lambda own: [[path.labels for path in one.paths] for one in tw.decode_batch(own, edges, k, decoder)]
 
@@ -138,7 +140,7 @@ def crfsuite(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
         path.write_bytes(crfsuite_file(path.read_bytes(), np.concatenate(nodes), scores))
         tagger = pycrfsuite.Tagger()
         tagger.open(str(path))
-    return inputs, lambda own: [[list(map(int, tagger.tag(own)))]]
+    return inputs, lambda own: [[tagger.tag(own)]]
 
 
 def crfsuite_file(trained: bytes, nodes: np.ndarray, scores: np.ndarray) -> bytes:
@@ -394,17 +396,19 @@ class Peer(NamedTuple):
 LIMIT = "the scores read once (NumPy max)"
 
 
-def our_decoder(decoder: str, name: str = "", batch: bool = False, sparse: bool = False) -> Peer:
-    make = partial(ours_batch, decoder) if batch else partial(ours, decoder, sparse)
+def our_decoder(decoder: str, name: str = "", batch: bool = False, sparse: bool | None = False) -> Peer:
+    """One of ours; sparse=None: over edges in the form that `tw.Edges` gives them by itself."""
+    make = partial(ours_batch if batch else ours, decoder, sparse)
     kbest = {row.name: row.kbest for row in tw.decoders()}[decoder.split(":", 1)[0]]
     return Peer(f"tagwright {name or decoder}", make, kbest=kbest, ours=True)
 
 
 DECODERS = [
     Peer(LIMIT, limit, kbest=True),
-    our_decoder("auto"),
-    our_decoder("auto", f"auto, {BATCH} at a time", batch=True),
-    our_decoder("tree"),
+    our_decoder("auto", sparse=None),
+    our_decoder("auto", f"auto, {BATCH} at a time", batch=True, sparse=None),
+    our_decoder("tree", sparse=None),
+    our_decoder("tree", "tree, dense edges"),
     our_decoder("viterbi"),
     our_decoder("viterbi", f"viterbi, {BATCH} at a time", batch=True),
     our_decoder("viterbi", "viterbi, sparse edges", sparse=True),
@@ -429,181 +433,47 @@ DECODERS = [
 ]
 
 
-# --- training ---
+# --- what is run in a process of its own ---
 
 
-class Set(NamedTuple):
-    """What is trained on: features of tokens, labels, and the words alone."""
-
-    X: list[list[list[str]]]
-    y: list[list[str]]
-    words: list[list[str]]
-    """For learning without labels; these are fewer sentences where there are many labels."""
-    L: int
-    test: tuple[list[Any], list[list[str]]] | None
-    """For accuracy; None where it would take long."""
-
-    def numbered(self) -> tuple[list[np.ndarray], int]:
-        """Words as numbers, and how many different ones there are."""
-        number = {word: n for n, word in enumerate(dict.fromkeys(word for words in self.words for word in words))}
-        return [np.array([[number[word]] for word in words]) for words in self.words], len(number)
+def quiet() -> None:
+    """Let packages say nothing in this process: Wapiti and hmmlearn report progress, torch-struct warns."""
+    warnings.simplefilter("ignore")
+    logging.disable()
+    with open(os.devnull, "w") as nowhere:
+        for stream in (1, 2):
+            os.dup2(nowhere.fileno(), stream)
 
 
-class Trained(NamedTuple):
-    """Seconds of an epoch or iteration, and the share of right labels after it, in percent, where that was asked."""
-
-    seconds: float
-    accuracy: float | None = None
+WARM = 5.0  # seconds; what takes longer at first is not run once more
 
 
-def clock(work: Callable[[], Any]) -> float:
+def timed(peer: str, nodes: list[np.ndarray], scores: np.ndarray, k: int, budget: float) -> dict[str, Any]:
+    """Decode sentences, over and over until the time is used up; the median of each one's times counts.
+
+    Not the best: fast decoders would have many times to choose from, slow ones one. The first call is not counted
+    unless it is long, since packages do more in it.
+    """
+    quiet()
     began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
-def our_perceptron(train: Set) -> Trained:
-    learner = tw.Perceptron(features=None, epochs=1, progress=False)
-    seconds = fit(learner, (train.X, train.y))
-    return Trained(seconds, 100 * learner.score(*train.test) if train.test else None)
-
-
-def crfsuite_perceptron(train: Set) -> Trained:
-    import pycrfsuite
-
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model"
-        seconds = clock(lambda: tagger.their_training(train.X, train.y, 1, path))
-        own = pycrfsuite.Tagger()
-        own.open(str(path))
-    return Trained(seconds, tagger.share(list(map(own.tag, train.test[0])), train.test[1]) if train.test else None)
-
-
-def our_crf(dense: bool, train: Set) -> Trained:
-    return Trained(min(pal2006.trained(None, (train.X, train.y), 3, dense_edges=dense).each))
-
-
-def crfsuite_crf(train: Set) -> Trained:
-    return Trained(pal2006.their_iteration(train.X, train.y)["seconds"])
-
-
-def wapiti_crf(train: Set) -> Trained:
-    """Wapiti makes its features from columns: of ours, one each, and tokens that have fewer get a feature "-".
-
-    It gives weights to all pairs of feature and label, and an iteration includes tagging the sentences.
-    """
-    import wapiti
-
-    columns = max(len(token) for own in train.X for token in own)
-    lines = [
-        "\n".join(
-            "\t".join([*token, *["-"] * (columns - len(token)), label]) for token, label in zip(*own, strict=True)
-        )
-        for own in zip(train.X, train.y, strict=True)
-    ]
-    patterns = "".join(f"u:%x[0,{c}]\n" for c in range(columns)) + "b\n"
-    model = wapiti.Model(patterns=patterns, algo="l-bfgs", maxiter=1, nthread=1, rho1=0.0, rho2=pal2006.L2)
-    for own in lines:
-        model.add_training_sequence(own)
-    return Trained(clock(model.train))
-
-
-def pytorch_crf_epoch(train: Set) -> Trained:
-    """A weight a feature and label, summed by an EmbeddingBag, and a CRF over them; Adam, one epoch.
-
-    Minibatches of 32 sentences, or fewer where matrices (L, L) of all sentences would have more than 4 million numbers.
-    """
-    torch = one_thread()
-    torch.set_grad_enabled(True)
-    from torchcrf import CRF
-
-    torch.manual_seed(0)
-    labels = {label: n for n, label in enumerate(dict.fromkeys(label for own in train.y for label in own))}
-    features = {
-        name: n + 1 for n, name in enumerate(dict.fromkeys(f for own in train.X for token in own for f in token))
-    }
-    bag = torch.nn.EmbeddingBag(len(features) + 1, len(labels), mode="sum", sparse=True)
-    torch.nn.init.zeros_(bag.weight)
-    crf = CRF(len(labels), batch_first=True)
-    steps = [torch.optim.SparseAdam(bag.parameters(), lr=0.01), torch.optim.Adam(crf.parameters(), lr=0.01)]
-
-    def scores(X: list[Any]) -> tuple[Any, Any]:
-        numbers = [[features.get(name, 0) for name in token] for own in X for token in own]
-        ends = torch.tensor([0, *map(len, numbers)]).cumsum(0)[:-1]
-        rows = bag(torch.tensor([n for own in numbers for n in own]), ends).split([len(own) for own in X])
-        mask = [torch.ones(len(own), dtype=torch.bool) for own in X]
-        return pad(rows, True), pad(mask, True)
-
-    def epoch() -> None:
-        for s in range(0, len(train.X), batch):
-            emissions, mask = scores(train.X[s : s + batch])
-            gold = [torch.tensor([labels[label] for label in own]) for own in train.y[s : s + batch]]
-            for step in steps:
-                step.zero_grad()
-            (-crf(emissions, pad(gold, True), mask)).backward()
-            for step in steps:
-                step.step()
-
-    pad = torch.nn.utils.rnn.pad_sequence
-    batch = max(1, min(BATCH, 4_000_000 // len(labels) ** 2))
-    seconds = clock(epoch)
-    if not train.test:
-        return Trained(seconds)
-    names = list(labels)
-    with torch.no_grad():
-        found = [[names[n] for n in crf.decode(*scores([own]))[0]] for own in train.test[0]]
-    return Trained(seconds, tagger.share(found, train.test[1]))
-
-
-def our_em(train: Set) -> Trained:
-    learner = tw.HMM().fit_unlabelled(train.words, labels=train.L, iterations=1, progress=False)
-    return Trained(learner.history_[0]["seconds"])
-
-
-def hmmlearn_em(train: Set) -> Trained:
-    from hmmlearn.hmm import CategoricalHMM
-
-    numbers, count = train.numbered()
-    X, lengths = np.concatenate(numbers), list(map(len, numbers))
-    model = CategoricalHMM(train.L, n_iter=1, implementation="scaling", random_state=0, n_features=count)
-    return Trained(clock(lambda: model.fit(X, lengths)))
-
-
-def pomegranate_em(train: Set) -> Trained:
-    torch = one_thread()
-    from pomegranate.distributions import Categorical
-    from pomegranate.hmm import DenseHMM
-
-    numbers, count = train.numbered()
-    rng = np.random.default_rng(0)
-    emissions, edges = rng.dirichlet(np.ones(count), train.L), rng.dirichlet(np.ones(train.L + 1), train.L)
-    even = np.full(train.L, 1 / train.L)
-    distributions = [Categorical(own[None].astype("f4")) for own in emissions]
-    model = DenseHMM(distributions, edges[:, 1:].astype("f4"), even, edges[:, 0].astype("f4"), max_iter=1)
-    X = [torch.from_numpy(own) for own in numbers]
-    return Trained(clock(lambda: model.fit(X)))
-
-
-class Trainer(NamedTuple):
-    """One row of the tables."""
-
-    name: str
-    kind: str
-    train: Callable[[Set], Trained]
-    package: Package = HERE
-    ours: bool = False
-
-
-PERCEPTRON, CRF, EM = "averaged perceptron, one epoch", "CRF, one iteration", "Baum-Welch, one iteration"
-TRAINERS = [
-    Trainer("tagwright", PERCEPTRON, our_perceptron, ours=True),
-    Trainer("python-crfsuite", PERCEPTRON, crfsuite_perceptron, CRFSUITE),
-    Trainer("tagwright, L-BFGS", CRF, partial(our_crf, False), ours=True),
-    Trainer("tagwright, L-BFGS, dense edges", CRF, partial(our_crf, True), ours=True),
-    Trainer("python-crfsuite, L-BFGS", CRF, crfsuite_crf, CRFSUITE),
-    Trainer("Wapiti, L-BFGS", CRF, wapiti_crf, WAPITI),
-    Trainer("pytorch-crf, Adam, an epoch", CRF, pytorch_crf_epoch, PYTORCH_CRF),
-    Trainer("tagwright", EM, our_em, ours=True),
-    Trainer("hmmlearn", EM, hmmlearn_em, HMMLEARN),
-    Trainer("pomegranate", EM, pomegranate_em, POMEGRANATE),
-]
+    inputs, decode = next(row.make for row in DECODERS if row.name == peer)(nodes, scores, k)
+    prepared = time.perf_counter()
+    found = list(decode(inputs[0]))
+    now = time.perf_counter()
+    times = {0: [now - prepared]}
+    if now - prepared <= WARM:
+        times, end = {}, now + budget
+        for n in itertools.cycle(range(len(inputs))):
+            start = time.perf_counter()
+            answers = decode(inputs[n])
+            now = time.perf_counter()
+            if n and n not in times:
+                found += answers
+            times.setdefault(n, []).append(now - start)
+            if now > end:
+                break
+    tokens = sum(map(len, nodes[: len(found)]))
+    us_per_token = 1e6 * sum(map(np.median, times.values())) / tokens
+    paths = [[[int(label) for label in path] for path in own] for own in found]
+    counted = {"sentences": len(found), "calls": sum(map(len, times.values()))}
+    return {"us_per_token": float(us_per_token), "prepare_s": prepared - began, **counted, "found": paths}

@@ -403,7 +403,8 @@ def beam_by_hand(nodes, edges, width):
     for t, column in enumerate(np.asarray(nodes, float)):
         reached = {}
         for y, own in enumerate(column):
-            ways = [(score + edges[labels[-1]][y] + own, labels) for labels, score in kept.items()] if t else [(own, ())]
+            ways = [(score + edges[labels[-1]][y] + own, labels) for labels, score in kept.items()]
+            ways = ways if t else [(own, ())]
             score, labels = max(ways, key=lambda way: way[0])
             if score > -np.inf:
                 reached[(*labels, y)] = score
