@@ -18,6 +18,7 @@ import numpy as np
 
 import tagwright as tw
 from benchmarks.frame import OUT, Bench, Corpus, MissingDataError
+from tagwright import _core
 from tagwright.demo import model_like as demo_scores
 
 TESTED = 500  # sentences of a test set
@@ -116,6 +117,12 @@ def gazetteer(X: list[Any], y: list[list[str]], least: int = 2) -> dict[str, lis
         if times >= least:
             lists.setdefault(kind, []).append(entry)
     return lists
+
+
+def expanded(features: tw.Features, X: list[Any]) -> list[list[list[str]]]:
+    """The features of every token, as strings."""
+    text = _core.Text.from_rows(X, features.columns)
+    return [[nodes for nodes, _ in features.core.expand(text, s)] for s in range(len(X))]
 
 
 def fit(learner: Any, train: Corpus) -> float:

@@ -36,8 +36,8 @@ HOW_TO_GET = """\
   ../shared/data, in $TAGWRIGHT_DATA or in --data, and lattices beside them. tagwright does not come with them, since
   their licences differ; docs/benchmarks.md says what they are. What needs no data is measured all the same."""
 PACKAGES = (
-    "numpy", "scipy", "scikit-learn", "python-crfsuite", "hmmlearn", "torch", "pytorch-crf", "torch-struct", "torbi",
-    "pynini", "pomegranate", "librosa", "nltk",
+    "numpy", "scipy", "scikit-learn", "python-crfsuite", "libwapiti", "hmmlearn", "torch", "pytorch-crf",
+    "torch-struct", "pomegranate", "dynamax", "librosa", "pynini", "rustfst-python", "nltk",
 )  # fmt: skip
 
 Corpus = tuple[list[Any], list[list[str]]]

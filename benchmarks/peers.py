@@ -46,7 +46,6 @@ from benchmarks.peer_adapters import (
 )
 from benchmarks.speeds import best_scores, figure
 from benchmarks.timing import limited
-from tagwright import _core
 
 CORPORA = {"pos_ewt": 49, "chunk_conll2000": 319, "slots_hwu64": 719, "morph_lv_lvtb": 1705, "supertag_erg": 3282}
 """Corpora and how many labels they have; without them lattices as a model of so many labels has are made."""
@@ -463,8 +462,8 @@ class Trainings:
         test = None
         if L < 400:
             X_test, y_test = self.bench.read(self.corpus, "test", 20)
-            test = expanded(features, X_test[:TESTED_ON]), y_test[:TESTED_ON]
-        return Set(expanded(features, X), y, words[:few], L, test)
+            test = data.expanded(features, X_test[:TESTED_ON]), y_test[:TESTED_ON]
+        return Set(data.expanded(features, X), y, words[:few], L, test)
 
     def about(self) -> Row:
         own = self.set
@@ -473,12 +472,6 @@ class Trainings:
 
     def trained(self, number: int) -> Row:
         return within(limits(self.bench).training, run_trainer, number, self.set)
-
-
-def expanded(features: tw.Features, X: list[Any]) -> list[list[list[str]]]:
-    """The features of every token, as strings."""
-    text = _core.Text.from_rows(X, features.columns)
-    return [[nodes for nodes, _ in features.core.expand(text, s)] for s in range(len(X))]
 
 
 def run_trainer(number: int, own: Set) -> Row:

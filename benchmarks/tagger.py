@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tagwright as tw
+from benchmarks import data
 from benchmarks.data import EPOCHS, PRESETS, fit, model
 from benchmarks.frame import Bench, MissingError
 from benchmarks.timing import apart, best_of, kernel_mb
@@ -162,9 +163,7 @@ def capitals(word: str) -> str:
 
 def expanded(X: list[Any]) -> list[list[list[str]]]:
     """The same from our own templates, and checked that it is the same."""
-    features = tw.Features("chunk")
-    text = _core.Text.from_rows(X, features.columns)
-    made = [[nodes for nodes, _ in features.core.expand(text, s)] for s in range(len(X))]
+    made = data.expanded(tw.Features("chunk"), X)
     for rows, own in zip(X, made, strict=True):
         assert own == chunk_features([row[0] for row in rows]), f"chunk_features is not what the preset is: {rows}"
     return made
