@@ -100,7 +100,7 @@ def trained(bench: Bench, task: Task) -> dict[str, Any]:
     plain, hmm = model(bench, task.corpus), model(bench, task.corpus, "hmm")
     accuracies = [share(own.tag_batch(X), y) for own in (learner.model_, plain, hmm)]
     own = {"labels": len(learner.model_.labels), "epochs": epochs, "accuracies": accuracies}
-    return own | {"seconds": [seconds, plain.facts["seconds"]], "peak": peak, "size": size}
+    return own | {"seconds": seconds, "peak": peak, "size": size}
 
 
 def accuracy(bench: Bench) -> None:
@@ -118,7 +118,7 @@ def accuracy(bench: Bench) -> None:
         chosen = " ".join(f"{option}={value!r}" for option, value in task.options.items())
         row = [task.corpus, PRESETS[task.corpus], chosen, f"{own['labels']:,}", f"{got:.2f}", f"{plain:.2f}"]
         rows.append([*row, f"{hmm:.2f}", task.papers])
-        costs.append([task.corpus, *(f"{s:.1f}" for s in own["seconds"]), f"{own['peak']:,.0f}", f"{own['size']:,.1f}"])
+        costs.append([task.corpus, f"{own['seconds']:.1f}", f"{own['peak']:,.0f}", f"{own['size']:,.1f}"])
         what = f"token accuracy in percent, {task.corpus}"
         bench.claim(what, f"{got:.2f}", f"at least {task.aim:g}", got >= task.aim, task.why)
         if task.most_mb:
@@ -127,7 +127,7 @@ def accuracy(bench: Bench) -> None:
     title = f"Token accuracy in percent on test sets; {found[0][1]['epochs']} epochs, seed 0"
     header = ["corpus", "preset", "options", "labels", "accuracy", "plain", "HMM", "paper"]
     bench.table("accuracy", title, header, rows, NOTE)
-    header = ["corpus", "fit, s", "plain, s", "peak MB", "model file MB"]
+    header = ["corpus", "fit, s", "peak MB", "model file MB"]
     bench.table("training", "What these trainings take", header, costs)
 
 

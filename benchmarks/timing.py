@@ -95,6 +95,7 @@ def limited(work: Callable[..., Any], *arguments: Any, seconds: float, megabytes
                 return Outcome(None, seconds, peak, "over the limit")
         try:
             value, peak, problem = ours.recv()
+            process.join(5)  # it has little left to do: tidy up
         except EOFError:  # it ended without a word
             process.join()
             refused = largest > 0.7 * megabytes
