@@ -5,8 +5,8 @@ stand for those that it has: pos_ewt for the Penn Treebank, supertag_erg (3,282 
 two corpora of spoken queries, with a gazetteer of the training set, for its search queries. Two corpora with
 morphological tags come on top. CoNLL-2003 is not there.
 
-One thread, a sentence a call, features not counted. The paper's decoders get the whole matrix of edges; of iterative
-Viterbi and iterative Viterbi A* the faster form of edges counts. "Viterbi" is dense. Times are of other machines and,
+One thread, a sentence a call, features not counted. The paper's decoders get the whole matrix of edges; rows with
+sparse edges are ours. Times are of other machines and,
 more so, of other programs: what can be compared is how decoders stand to each other. The paper does not say how wide
 its beam is; ours has a width of k, as its Table 1 (TL, KTL) suggests.
 """
@@ -23,18 +23,19 @@ from benchmarks import data
 from benchmarks.data import PRESETS, Lattices
 from benchmarks.frame import Bench
 from benchmarks.plots import Curve
-from benchmarks.speeds import Way, both, exponent, figure, measured
+from benchmarks.speeds import Way, exponent, figure, measured
 
 ASTAR = [f"astar:{bound}" for bound in ("none", "0", "3", "6", "9")]
 ONE_BEST = {
     "beam": [Way("beam:1")],
     "Viterbi": [Way("viterbi")],
-    "iterative Viterbi": both("staggered"),
+    "iterative Viterbi": [Way("staggered")],
     "CarpeDiem": [Way("carpediem")],
     "A* (best)": [Way(decoder) for decoder in ASTAR],
     "iterative A*": [Way("iterative_astar")],
     "Viterbi, sparse edges (ours)": [Way("viterbi", "sparse")],
-    "tree (ours)": both("tree"),
+    "iterative Viterbi, sparse edges (ours)": [Way("staggered", "sparse")],
+    "tree (ours)": [Way("tree", "sparse")],
     "auto (ours)": [Way("auto", "sparse")],
 }
 FIVE_BEST = {
@@ -42,9 +43,10 @@ FIVE_BEST = {
     "Viterbi": [Way("viterbi")],
     "A* (best)": [Way(decoder) for decoder in ASTAR],
     "Viterbi A*": [Way("viterbi_astar")],
-    "iterative Viterbi A*": both("iterative_viterbi_astar"),
+    "iterative Viterbi A*": [Way("iterative_viterbi_astar")],
     "Viterbi A*, sparse edges (ours)": [Way("viterbi_astar", "sparse")],
-    "tree (ours)": both("tree"),
+    "iterative Viterbi A*, sparse edges (ours)": [Way("iterative_viterbi_astar", "sparse")],
+    "tree (ours)": [Way("tree", "sparse")],
     "auto (ours)": [Way("auto", "sparse")],
 }
 # The paper's columns: POS, CoNLL2000, CoNLL2003, supertag, query search; and which of them each corpus stands beside.
@@ -87,7 +89,7 @@ def accuracy(bench: Bench) -> None:
     rows = []
     for corpus, found in bench.steps({corpus: partial(_accuracy, bench, corpus) for corpus in PRESETS}).items():
         figures = [f"{found[key]:,}" for key in ("train", "test", "labels")]
-        line = [corpus, *figures, f"{found['length']:.1f}", f"{found['seconds']:.1f}", f"{found['accuracy']:.2f}"]
+        line = [corpus, *figures, f"{found['length']:.1f}", f"{found['accuracy']:.2f}"]
         rows.append([*line, paper(corpus, PAPER_LABELS), paper(corpus, PAPER_ACCURACY)])
         if corpus in LIKE:
             theirs = PAPER_ACCURACY[LIKE[corpus]]
@@ -98,7 +100,7 @@ def accuracy(bench: Bench) -> None:
             }.get(corpus, "another corpus")
             holds = found["accuracy"] >= theirs
             bench.claim(f"accuracy, {corpus}", f"{found['accuracy']:.2f}", f"paper: {theirs:.2f}", holds, why)
-    header = ["corpus", "training", "test", "labels", "tokens a sentence", "s of training", "accuracy"]
+    header = ["corpus", "training", "test", "labels", "tokens a sentence", "accuracy"]
     title = f"Table 2: sentences, labels, and accuracy of averaged perceptrons ({'2' if bench.quick else '10'} epochs)"
     bench.table("accuracy", title, [*header, "paper, labels", "paper, accuracy"], rows)
 
@@ -106,11 +108,8 @@ def accuracy(bench: Bench) -> None:
 def _accuracy(bench: Bench, corpus: str) -> dict[str, float]:
     model, (X, y) = data.model(bench, corpus), bench.read(corpus, "test", 30)
     got = 100 * tw.evaluate(y, model.tag_batch(X)).token_accuracy
-    length, seconds = sum(map(len, X)) / len(X), model.facts["seconds"]
-    train = len(bench.read(corpus, "train", 400)[0])
-    return {"train": train, "test": len(X), "labels": len(model.labels), "length": length, "seconds": seconds} | {
-        "accuracy": got
-    }
+    length, train = sum(map(len, X)) / len(X), len(bench.read(corpus, "train", 400)[0])
+    return {"train": train, "test": len(X), "labels": len(model.labels), "length": length, "accuracy": got}
 
 
 def speed(bench: Bench) -> None:
@@ -159,9 +158,9 @@ def against_viterbi(own: dict[str, dict[str, float]], row: str, corpus: str, k: 
     return f"{figure(own[row]['per_second'] / own[base]['per_second'])} ({figure(ratio) if ratio else '-'})"
 
 
-WHY_DENSE = (
-    "our dense Viterbi is far from the paper's: {0} sentences a second there were {1} in the paper, since it runs 8 "
-    "labels at once in float32, and that leaves less to gain; iterative Viterbi itself is {2} times the paper's"
+WHY = (
+    "less is left to win: {base} decodes {slow} sentences a second here and {theirs} in the paper, on a newer machine "
+    "and 8 labels at once; {row} itself decodes {fast} here and {their_fast} there"
 )
 
 
@@ -176,30 +175,25 @@ def claims(bench: Bench, speeds: dict[int, Speeds]) -> None:
                 if name not in (row, "beam") and not name.endswith("(ours)")
             }
             quickest = max(others, key=lambda name: others[name])
-            why = "few labels: one pass over the matrix costs less than several over parts of it"
-            what = f"{row} is the fastest exact decoder of the paper, {corpus}, k = {k}"
+            why = "with few labels one pass over the matrix costs less than several rounds over parts of it"
+            what = f"{row} is the fastest of the paper's exact decoders, {corpus}, k = {k}"
             said = f"{quickest}: {figure(others[quickest])}/s"
             bench.claim(what, f"{figure(fast)}/s", said, fast >= others[quickest], why)
             if corpus in LIKE:
                 column = LIKE[corpus]
-                theirs = PAPER[k][row][column] / PAPER[k][base][column]
-                why = WHY_DENSE.format(
-                    figure(slow), figure(PAPER[k][base][column]), figure(fast / PAPER[k][row][column])
-                )
-                what = f"{row} / {base}, {corpus}, k = {k}"
-                bench.claim(what, f"{fast / slow:.3g}", f"paper: {theirs:.3g}", fast / slow >= theirs, why)
+                theirs, their_fast = PAPER[k][base][column], PAPER[k][row][column]
+                facts = {"base": base, "row": row, "slow": figure(slow), "fast": figure(fast)}
+                why = WHY.format(**facts, theirs=figure(theirs), their_fast=figure(their_fast))
+                what, least = f"{row} / {base}, {corpus}, k = {k}", their_fast / theirs
+                bench.claim(what, f"{fast / slow:.3g}", f"paper: {least:.3g}", fast / slow >= least, why)
             ours, beam = own["auto (ours)"]["per_second"], own["beam"]["per_second"]
             why = "a beam looks at few edges and promises nothing; auto proves that its answer is the best"
-            bench.claim(
-                f"auto is at least half as fast as a beam of {k}, {corpus}",
-                f"{ours / beam:.2f}", "0.5", ours >= 0.5 * beam, why,
-            )  # fmt: skip
-            theirs_best = max(fast, *others.values())
-            why = "up to 64 labels auto is Viterbi, which is among the paper's decoders; else noise"
-            bench.claim(
-                f"auto is the fastest exact decoder, {corpus}, k = {k}",
-                f"{figure(ours)}/s", f"best of the paper's: {figure(theirs_best)}/s", ours >= theirs_best, why,
-            )  # fmt: skip
+            what = f"auto is at least half as fast as a beam of {k}, {corpus}"
+            bench.claim(what, f"{ours / beam:.2f}", "0.5", ours >= 0.5 * beam, why)
+            best = max(fast, *others.values())
+            why = "with few labels auto is Viterbi itself over other edges, and neither is much faster"
+            what = f"auto is at least as fast as every exact decoder of the paper, {corpus}, k = {k}"
+            bench.claim(what, f"{figure(ours)}/s", f"{figure(best)}/s", ours >= best, why)
 
 
 FIGURE4 = ("chunk_conll2000", "slots_hwu64")
@@ -225,12 +219,14 @@ def figure4(bench: Bench) -> None:
         bench.figure(
             f"figure4_{corpus}", title, curves, "k", "sentences a second", xscale="log", yscale="log", xticks=ks
         )
-        for k in set(ks) & {5, 30, 100}:
-            ratio = found[k]["iterative Viterbi A*"]["per_second"] / found[k]["Viterbi A*"]["per_second"]
-            said = "paper: several times for k < 30, about 1 from 90 on"
-            why = "dense Viterbi is fast here, so that rounds cost more than they save once k paths spread"
-            what = f"iterative Viterbi A* / Viterbi A*, k = {k}, {corpus}"
-            bench.claim(what, f"{ratio:.2f}", said, ratio >= (1 if k < 90 else 0.8), why)
+        for k, least, said in ((5, 7.4, "paper, CoNLL-2003: 7.4"), (100, 0.8, "paper: about 1 from k = 90 on")):
+            if k in found:
+                ratio = found[k]["iterative Viterbi A*"]["per_second"] / found[k]["Viterbi A*"]["per_second"]
+                why = (
+                    "the pass over all edges is fast here, so that rounds cost more than they save once k paths spread"
+                )
+                what = f"iterative Viterbi A* / Viterbi A*, k = {k}, {corpus}"
+                bench.claim(what, f"{ratio:.2f}", said, ratio >= least, why)
 
 
 def _against_k(bench: Bench, corpus: str, k: int) -> dict[str, dict[str, Any]]:
@@ -252,8 +248,10 @@ def pruning(bench: Bench) -> None:
         ratio = kept["per_second"] / without["per_second"]
         rows.append([*line, f"{ratio:.2f}"])
         why = "another limit is in either: a node is passed over where its score and its largest edge beat nothing"
-        what = f"pruning makes iterative Viterbi faster, {corpus}"
-        bench.claim(what, f"{ratio:.2f} times", f"paper: {PAPER_PRUNING:.2f} times (CoNLL-2003)", ratio > 1.05, why)
+        what = f"what pruning brings iterative Viterbi, {corpus}"
+        bench.claim(
+            what, f"{ratio:.2f} times", f"paper: {PAPER_PRUNING:.2f} times (CoNLL-2003)", ratio >= PAPER_PRUNING, why
+        )
     header = ["corpus", "sentences/s, with", "without", "nodes/token, with", "without", "edges/token, with", "without"]
     title = f"Pruning of nodes in iterative Viterbi, dense edges (the paper, CoNLL-2003: {PAPER_PRUNING:.2f} times)"
     bench.table("pruning", title, [*header, "with / without"], rows)
@@ -330,8 +328,9 @@ def growth(bench: Bench) -> None:
         f"T from {lengths[0]} to {lengths[-1]} (L = {middle_L})"
     )
     note = (
-        "Vectorised loops hide growth while L is small. Every decoder here reads the node scores once, so that the "
-        "best case is TL where the paper has T."
+        "Time has the cost of a call in it, and loops that take 8 labels at once hide growth while there are few. What "
+        "is looked at are nodes and edges that are summed; sorting labels and taking maxima of blocks is not counted. "
+        "Every decoder reads all node scores at least once, so its best case is TL where the paper has T."
     )
     bench.table("table1", title, header, rows, note)
     for case in ("best", "worst"):

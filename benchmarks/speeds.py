@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,11 +30,6 @@ class Way(NamedTuple):
         return lattices.dense if self.form == "dense" else lattices.sparse
 
 
-def both(decoder: str) -> list[Way]:
-    """A decoder over either form; the faster one will count."""
-    return [Way(decoder), Way(decoder, "sparse")]
-
-
 def best_scores(lattices: Lattices, k: int) -> list[list[float]]:
     """Scores of the k best paths, by Viterbi."""
     found = tw.decode_batch(lattices.nodes, lattices.sparse, k, "viterbi" if k == 1 else "viterbi_astar")
@@ -59,16 +53,16 @@ def checked(lattices: Lattices, way: Way, k: int, truth: list[list[float]], seco
 def measured(bench: Bench, lattices: Lattices, rows: dict[str, list[Way]], k: int = 1) -> dict[str, dict[str, Any]]:
     """Sentences a second of each row, of the fastest of its ways; and the work that one did.
 
-    A slow way is timed on the first sentences only. So that all mean the same, tokens a second are counted, and given
-    as sentences of average length.
+    A slow way is timed on the first sentences only, but as often as others, at least three times. So that all mean the
+    same, tokens a second are counted, and given as sentences of average length.
     """
-    seconds = 0.05 if bench.quick else 1.0
+    seconds = 0.05 if bench.quick else 0.3
     truth, runs, found = best_scores(lattices, k), {}, {}
     ways = dict.fromkeys(way for own in rows.values() for way in own)
     for way in bench.bar(ways, f"{lattices.name}, k = {k}: check"):
         found[way] = checked(lattices, way, k, truth, seconds)
         runs[way] = partial(_decode, lattices.nodes[: len(found[way])], way.edges(lattices), k, way.decoder)
-    times = interleaved(runs, (1, 3 if bench.quick else 7), seconds, f"{lattices.name}, k = {k}")
+    times = interleaved(runs, (1, 3) if bench.quick else (4, 7), seconds, f"{lattices.name}, k = {k}")
     made: dict[str, dict[str, Any]] = {}
     for row, own in rows.items():
         per_second = {way: _tokens(lattices, found[way]) / min(times[way]) for way in own}
@@ -102,6 +96,3 @@ def exponent(xs: list[int], ys: list[float]) -> float:
 def figure(value: float) -> str:
     """Three digits, or all of those before the point."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-Make = Callable[[int, int], Lattices]
