@@ -48,7 +48,8 @@ def measure(
                 if (not only or part in only) and not bench.run(name, work):
                     left_out.append(f"{name} {part}")
     except KeyboardInterrupt:
-        click.echo(f"\nstopped in {bench.module} {bench.part}; the same command goes on from here", err=True)
+        how = "the same command without --again" if again else "the same command"
+        click.echo(f"\nstopped in {bench.module} {bench.part}; {how} goes on from here", err=True)
         sys.exit(130)
     bench.say(f"\ntables and figures: {out}" + f"\nleft out: {', '.join(left_out)}" * bool(left_out))
 

@@ -64,7 +64,7 @@ class Results:
         """The claims that do not hold, of a module or of all, and why."""
         own = [claim for claim in self.claims if not claim["holds"] and module in ("", claim["module"])]
         if not own:
-            return "All hold."
+            return "All hold." if self.claims else "*(Nothing was claimed.)*"
         rows = [[claim[key] for key in ("what", "measured", "against", "why")] for claim in own]
         return markdown(["claim", "measured", "against", "why"], rows)
 

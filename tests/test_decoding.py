@@ -397,30 +397,39 @@ def test_many_paths(decoder):
     assert [path.score for path in found.paths] == pytest.approx(scores[:1000], abs=1e-9)
 
 
-def beam_by_hand(nodes, edges, width):
-    """The best labels a column, each with its best partial path; of equal ones the lower goes first."""
-    kept = {}
-    for t, column in enumerate(np.asarray(nodes, float)):
+def beam_by_hand(nodes, edges, width, k):
+    """Scores of the k best of what is left: `width` partial paths a column, at most k of them with one last label."""
+    kept = {(): 0.0}
+    for column in np.asarray(nodes, float):
         reached = {}
-        for y, own in enumerate(column):
-            ways = [(score + edges[labels[-1]][y] + own, labels) for labels, score in kept.items()]
-            ways = ways if t else [(own, ())]
-            score, labels = max(ways, key=lambda way: way[0])
-            if score > -np.inf:
-                reached[(*labels, y)] = score
-        best = sorted(reached, key=lambda labels: (-reached[labels], labels[-1]))[:width]
-        kept = {labels: reached[labels] for labels in best}
-    return max(kept.values(), default=-np.inf)
+        for labels, score in kept.items():
+            for y, own in enumerate(column):
+                reached[(*labels, y)] = score + (edges[labels[-1]][y] if labels else 0.0) + own
+        kept, same = {}, {}
+        for labels in sorted(reached, key=lambda labels: -reached[labels]):
+            same[labels[-1]] = same.get(labels[-1], 0) + 1
+            if same[labels[-1]] <= k and len(kept) < width and reached[labels] > -np.inf:
+                kept[labels] = reached[labels]
+    return sorted(kept.values(), reverse=True)[:k]
 
 
+@pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("L", [2, 7, 40])
-def test_a_beam_keeps_the_best_labels_of_a_column(L):
+def test_a_beam_keeps_the_best_labels_of_a_column(L, k):
     rng = np.random.default_rng(L)
-    for width in (2, 3, L // 2 + 1, L - 1, L, 3 * L):
-        for whole in (False, True):
-            nodes, edges = rng.normal(size=(5, L)), rng.normal(size=(L, L))
-            if whole:
-                nodes, edges = nodes.round(), edges.round()
-            edges[rng.random((L, L)) < 0.1] = -np.inf
-            right = beam_by_hand(nodes, edges, max(1, width))
-            assert best(nodes, edges, decoder=tw.Beam(max(1, width))).score == pytest.approx(right, rel=1e-12)
+    for width in {k, k + 1, L // 2 + k, L + k, k * L}:
+        nodes, edges = rng.normal(size=(4, L)), rng.normal(size=(L, L))
+        edges[rng.random((L, L)) < 0.1] = -np.inf
+        found = tw.decode(nodes, edges, k, tw.Beam(width))
+        right = beam_by_hand(nodes, edges, width, k)
+        assert [path.score for path in found.paths] == pytest.approx(right, rel=1e-12)
+        for path in found.paths:
+            assert path.score == pytest.approx(tw.score(nodes, edges, path.labels), rel=1e-12)
+
+
+def test_a_beam_too_wide_for_its_rows_to_be_kept():
+    nodes, edges = np.random.default_rng(0).normal(size=(3, 600)), np.random.default_rng(1).normal(size=(600, 600))
+    for decoder in (tw.Beam(600), tw.Beam(keep=tw.KeepSize(600))):
+        found = tw.decode(nodes, edges, decoder=decoder).paths[0]
+        assert found.labels.tolist() == best(nodes, edges, decoder="viterbi").labels.tolist()
+        assert found.score == pytest.approx(tw.score(nodes, edges, found.labels), rel=1e-12)

@@ -124,6 +124,22 @@ def test_a_starred_template_means_the_same_after_loading(tmp_path):
         assert loaded.lattice(sentence).nodes.tobytes() == model.lattice(sentence).nodes.tobytes()
 
 
+def test_starred_templates_of_earlier_versions_mean_what_they_meant(tmp_path, monkeypatch):
+    features = tw.Features("U:%in[0,0,*]\nU2:%x[0,0]\n", {"z": ["w0"], "m": ["w1", "w2"]}, finds=False)
+    model = tw.Perceptron(features=features, epochs=3).fit(*drawn(2)).model_
+    text = _core.Text.from_rows([["w9"]], 1)
+    assert features.core.expand(text, 0)[0][0] == ["U:O@m", "U:O@z", "U2:w9"]
+    told = tw.Model.meta
+    monkeypatch.setattr(tw.Model, "meta", lambda self: {k: v for k, v in told(self).items() if k != "finds"})
+    model.save(tmp_path / "old")
+    monkeypatch.undo()
+    loaded = tw.load(tmp_path / "old")
+    loaded.save(tmp_path / "again")
+    for sentence in drawn(3)[0]:
+        nodes = [own.lattice(sentence).nodes.tobytes() for own in (model, loaded, tw.load(tmp_path / "again"))]
+        assert len(set(nodes)) == 1
+
+
 def test_built_in():
     model = tw.load()
     assert model.tag(["The", "dog", "sees", "the", "cat", "."])[:2] == ["DT", "NN"]

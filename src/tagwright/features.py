@@ -136,11 +136,16 @@ class Features:
     Args:
         source: a preset's name, the path of a template file, or templates themselves (text with a line break in it).
         lists: word lists for ``%in[row,col,name]``: name -> entries, or the path of a file with one entry a line.
+        finds: whether a template with ``*`` makes a feature only where a list has an entry; before version 0.5 it
+            always made one.
 
     """
 
-    def __init__(self, source: str | os.PathLike[str], lists: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self, source: str | os.PathLike[str], lists: Mapping[str, object] | None = None, finds: bool = True
+    ) -> None:
         """Read the templates and the word lists they name."""
+        self.finds = finds
         # In a fixed order: a model that is loaded must mean what it meant when it was saved.
         given = {name: _entries(name, entries) for name, entries in sorted((lists or {}).items())}
         self.name, self.text = _templates(source)
@@ -162,12 +167,12 @@ class Features:
         return {name: value for name, value in self.__dict__.items() if name != "core"}
 
     @classmethod
-    def restored(cls, text: str, lists: Mapping[str, list[str]]) -> Features:
+    def restored(cls, text: str, lists: Mapping[str, list[str]], finds: bool = True) -> Features:
         """Templates as a model keeps them: always text, never a name."""
         for name, entries in lists.items():
             if not isinstance(entries, list):
                 raise ValueError(f"word list {name!r} is no list")
-        made = cls(text if "\n" in text else text + "\n", lists)
+        made = cls(text if "\n" in text else text + "\n", lists, finds)
         made.text = text
         return made
 
@@ -212,7 +217,7 @@ class Features:
             # One template for every word list there is. Most words are in no list: a feature of each list that says so
             # would be there for nearly all tokens, and would drown the others.
             for name in self._given:
-                self._read(_STAR.sub(rf"\g<1>{name}]", line) + f"@{name}", number, finds=True)
+                self._read(_STAR.sub(rf"\g<1>{name}]", line) + f"@{name}", number, self.finds)
             return
         parts = self._parts(line, number)
         if line[0] == "B" and any(part.view == self._views.get(_LABEL, -2) for part in parts):

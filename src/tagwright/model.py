@@ -247,6 +247,7 @@ class Model:
             "labels": self.labels,
             "templates": self.features.text if self.features else None,
             "lists": self.features.lists if self.features else {},
+            "finds": bool(self.features and self.features.finds),
             "facts": self.facts,
         }
 
@@ -298,7 +299,9 @@ def restored(meta: dict[str, Any], arrays: Arrays) -> Model:
         from tagwright.memm_model import MemmModel
 
         made = MemmModel
-    features = None if meta["templates"] is None else Features.restored(meta["templates"], meta["lists"])
+    features = None
+    if meta["templates"] is not None:
+        features = Features.restored(meta["templates"], meta["lists"], bool(meta.get("finds", False)))
     return made(meta["labels"], features, arrays, facts)
 
 
