@@ -259,6 +259,8 @@ TREE_AIMS = [
         "tree / limit",
         lambda own: own.us(1, "tree", "sparse") / own.us(*LIMIT),
         (10, 5),
+        "bounds are a pass over all labels, too, with two additions each, and what they leave is summed: of the Latvian "
+        "tags twice as many labels a token as of the supertags",
         most=True,
     ),
     Aim(
@@ -588,14 +590,14 @@ def growth(bench: Bench) -> None:
 
 
 def waited(case: Lattices) -> list[list[str]]:
-    """Lines of the table of deadlines."""
-    rows = []
-    best = [one.paths[0].score for one in tw.decode_batch(case.nodes, case.sparse, 1, "viterbi")]
+    """Lines of the table of deadlines, over edges in the form that they are given by themselves."""
+    rows, edges = [], tw.Edges(case.scores).prepare()
+    best = [one.paths[0].score for one in tw.decode_batch(case.nodes, edges, 1, "viterbi")]
     for decoder, seconds in itertools.product(("tree", "auto"), (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, None)):
         found, times = [], []
         for own in case.nodes:
             start = time.perf_counter()
-            found.append(tw.decode(own, case.sparse, decoder=decoder, deadline=seconds))
+            found.append(tw.decode(own, edges, decoder=decoder, deadline=seconds))
             times.append(time.perf_counter() - start)
         gaps = np.array([one.gap for one in found])
         distances = np.array([right - one.paths[0].score for one, right in zip(found, best, strict=True)])
