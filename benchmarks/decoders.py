@@ -259,7 +259,7 @@ TREE_AIMS = [
         "tree / limit",
         lambda own: own.us(1, "tree", "sparse") / own.us(*LIMIT),
         (10, 5),
-        "bounds are a pass over all labels, too, with two additions each, and what they leave is summed: of the Latvian "
+        "bounds are a pass over all labels, too, with two additions each, and what they leave is summed: of Latvian "
         "tags twice as many labels a token as of the supertags",
         most=True,
     ),
