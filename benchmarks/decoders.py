@@ -593,7 +593,7 @@ def waited(case: Lattices) -> list[list[str]]:
     """Lines of the table of deadlines, over edges in the form that they are given by themselves."""
     rows, edges = [], tw.Edges(case.scores).prepare()
     best = [one.paths[0].score for one in tw.decode_batch(case.nodes, edges, 1, "viterbi")]
-    for decoder, seconds in itertools.product(("tree", "auto"), (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, None)):
+    for decoder, seconds in itertools.product(("auto",), (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, None)):
         found, times = [], []
         for own in case.nodes:
             start = time.perf_counter()

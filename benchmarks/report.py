@@ -65,8 +65,13 @@ class Results:
         own = [claim for claim in self.claims if not claim["holds"] and module in ("", claim["module"])]
         if not own:
             return "All hold." if self.claims else "*(Nothing was claimed.)*"
-        rows = [[claim[key] for key in ("what", "measured", "against", "why")] for claim in own]
-        return markdown(["claim", "measured", "against", "why"], rows)
+        grouped: dict[str, list[str]] = {}
+        for claim in own:
+            told = f"{claim['what']}: **{claim['measured']}** ({claim['against']})"
+            grouped.setdefault(claim["why"] or "We do not know why.", []).append(told)
+        return markdown(["claims, what was measured, and what it is held against", "why"], [
+            ["<br>".join(told), why] for why, told in grouped.items()
+        ])  # fmt: skip
 
     def all_claims(self) -> str:
         rows = [
