@@ -159,8 +159,8 @@ def against_viterbi(own: dict[str, dict[str, float]], row: str, corpus: str, k: 
 
 
 WHY = (
-    "less is left to win: a newer machine and 8 labels at once helped passes over all edges far more than decoders that "
-    "look at few of them, as the sentences a second of both tables show"
+    "less is left to win: a newer machine and 8 labels at once helped passes over all edges far more than decoders "
+    "that look at few of them, as the sentences a second of both tables show"
 )
 
 
