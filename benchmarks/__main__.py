@@ -41,7 +41,7 @@ def measure(
 ) -> None:
     out = out or OUT / ("quick" if quick else "full")
     bench, left_out = Bench(quick, data, out, again), []
-    write(out / "about.json", json.dumps(about(), indent=1))
+    write(out / "about.json", json.dumps(about(out / "about.json"), indent=1))
     try:
         for name in names:
             for part, work in module(name).PARTS.items():

@@ -206,8 +206,11 @@ def commit() -> str:
         return "unknown"
 
 
-def about() -> dict[str, str]:
-    """Machine and versions."""
+NOT_INSTALLED = "not installed"
+
+
+def about(before: Path) -> dict[str, str]:
+    """Machine and versions; of packages that are not installed those that an earlier run had, if there was one."""
     processor = platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -220,9 +223,10 @@ def about() -> dict[str, str]:
         "tagwright": f"{tw.__version__}, {_core.simd()} kernels",
         "Python": platform.python_version(),
     }
+    had = json.loads(before.read_text(encoding="utf-8")) if before.exists() else {}
     for package in PACKAGES:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "not installed"
+            found[package] = had.get(package, NOT_INSTALLED)
     return found

@@ -54,11 +54,7 @@ class Results:
         dates, commits = ({step[key] for step in steps} or {"unknown"} for key in ("date", "commit"))
         when = min(dates) if len(dates) == 1 else f"{min(dates)} to {max(dates)}"
         rows = [["measured", when], ["commit", ", ".join(sorted(commits))], ["page made", today()]]
-        return markdown(["", ""], [*rows, *([key, value] for key, value in json.loads(self._about()).items())])
-
-    def _about(self) -> str:
-        path = self.out / "about.json"
-        return path.read_text(encoding="utf-8") if path.exists() else json.dumps(about())
+        return markdown(["", ""], [*rows, *([key, value] for key, value in about(self.out / "about.json").items())])
 
     def behind(self, module: str) -> str:
         """The claims that do not hold, of a module or of all, and why."""
