@@ -53,8 +53,10 @@ class Results:
         steps = [step for table in self.tables.values() for step in table["steps"]]
         dates, commits = ({step[key] for step in steps} or {"unknown"} for key in ("date", "commit"))
         when = min(dates) if len(dates) == 1 else f"{min(dates)} to {max(dates)}"
+        path = self.out / "about.json"
+        facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else about(path)
         rows = [["measured", when], ["commit", ", ".join(sorted(commits))], ["page made", today()]]
-        return markdown(["", ""], [*rows, *([key, value] for key, value in about(self.out / "about.json").items())])
+        return markdown(["", ""], [*rows, *map(list, facts.items())])
 
     def behind(self, module: str) -> str:
         """The claims that do not hold, of a module or of all, and why."""
