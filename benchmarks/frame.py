@@ -186,10 +186,10 @@ def write(path: Path, text: str) -> None:
     beside.replace(path)
 
 
-def markdown(header: list[str], rows: Rows) -> str:
-    """Make a Markdown table; bars inside cells do not end them."""
+def markdown(header: list[str], rows: Rows, figures: bool = True) -> str:
+    """Make a Markdown table, figures to the right; bars inside cells do not end them."""
     lines = [[cell.strip().replace("|", "\\|") for cell in row] for row in [header, *rows]]
-    lines.insert(1, ["---", *["---:"] * (len(header) - 1)])
+    lines.insert(1, ["---", *["---:" if figures else "---"] * (len(header) - 1)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

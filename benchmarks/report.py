@@ -1,8 +1,8 @@
 """Collect what was measured into the documentation: docs/benchmarks.md, to be read, and docs/benchmarks_all.md.
 
 page.md is the text of the first. In it {{about}} stands for machine and versions, {{table module/name}} and {{figure
-module/name}} for what a run left, {{behind}} for the claims that do not hold, {{claims}} for how many do. Tables that
-the page does not show are on the second one.
+module/name}} for what a run left, {{behind}} for the claims that do not hold, {{claims module}} for those of a module,
+{{counted}} for how many hold. Tables that the page does not show are on the second one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Results:
         path = self.out / "about.json"
         facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else about(path)
         rows = [["measured", when], ["commit", ", ".join(sorted(commits))], ["page made", today()]]
-        return markdown(["", ""], [*rows, *map(list, facts.items())])
+        return markdown(["", ""], [*rows, *map(list, facts.items())], figures=False)
 
     def behind(self, module: str) -> str:
         """The claims that do not hold, of a module or of all, and why."""
@@ -67,16 +67,14 @@ class Results:
         for claim in own:
             told = f"{claim['what']}: **{claim['measured']}** ({claim['against']})"
             grouped.setdefault(claim["why"] or "We do not know why.", []).append(told)
-        return markdown(["claims, what was measured, and what it is held against", "why"], [
-            ["<br>".join(told), why] for why, told in grouped.items()
-        ])  # fmt: skip
+        rows = [["<br>".join(told), why] for why, told in grouped.items()]
+        return markdown(["claims, what was measured, and what it is held against", "why"], rows, figures=False)
 
-    def all_claims(self) -> str:
-        rows = [
-            [c["module"], c["what"], c["measured"], c["against"], "yes" if c["holds"] else "**no**"]
-            for c in self.claims
-        ]
-        return markdown(["module", "claim", "measured", "against", "holds"], rows)
+    def all_claims(self, module: str) -> str:
+        """The claims of a module, or of all."""
+        own = [claim for claim in self.claims if module in ("", claim["module"])]
+        rows = [[c["what"], c["measured"], c["against"], "yes" if c["holds"] else "**no**"] for c in own]
+        return markdown(["claim", "measured", "against", "holds"], rows, figures=False)
 
     def counted(self, _: str) -> str:
         return f"{sum(claim['holds'] for claim in self.claims)} of {len(self.claims)}"
@@ -92,7 +90,7 @@ def collect(out: Path, docs: Path) -> Iterator[Path]:
         if what == "table":
             shown.add(name)
         kinds = {"table": results.table, "figure": results.figure, "about": results.about}
-        kinds |= {"behind": results.behind, "claims": results.counted}
+        kinds |= {"behind": results.behind, "claims": results.all_claims, "counted": results.counted}
         return kinds[what](name)
 
     text = PLACE.sub(fill, PAGE.read_text(encoding="utf-8"))
@@ -118,4 +116,4 @@ def everything_else(results: Results, shown: set[str]) -> Iterator[str]:
                 yield f"## {module}"
             yield results.table(name)
     yield "## Claims"
-    yield results.all_claims()
+    yield results.all_claims("")
