@@ -72,7 +72,7 @@ def add_command(name: str) -> None:
     command = click.option("--only", multiple=True, help="This part; may be given several times.")(command)
     for option in OPTIONS:
         command = option(command)
-    main.command(name, help=first_line(name))(command)
+    main.command(name, help=first_line(name), short_help=first_line(name))(command)
 
 
 for each in MODULES:

@@ -182,7 +182,7 @@ def test_every_module_has_parts_that_say_what_they_do():
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["--help"], 0, "huang2012"),
+        (["--help"], 0, "Huang et al. 2012: iterative Viterbi"),
         (["list"], 0, "kaji2010   training"),
         (["huang2012", "--only", "table9"], 2, "'table9' is none of accuracy, speed"),
         (["huang2013"], 2, "No such command"),
