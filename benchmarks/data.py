@@ -70,14 +70,18 @@ class Lattices:
         """Default + exceptions, as trained models have them."""
         return tw.Edges(self.scores, sparse=True).prepare()
 
-    def first(self, sentences: int) -> Lattices:
-        return self.only(range(min(sentences, len(self.nodes))))
+    def edges(self, form: str) -> tw.Edges:
+        return self.dense if form == "dense" else self.sparse
 
-    def only(self, which: range | list[int]) -> Lattices:
-        """Some of the sentences; the edges are not prepared once more."""
+    def only(self, which: list[int]) -> Lattices:
+        """Some of the sentences."""
         gold = None if self.gold is None else [self.gold[s] for s in which]
-        made = replace(self, nodes=[self.nodes[s] for s in which], gold=gold)
-        made.__dict__.update({form: self.__dict__[form] for form in ("dense", "sparse") if form in self.__dict__})
+        return replace(self, nodes=[self.nodes[s] for s in which], gold=gold)
+
+    def over(self, nodes: list[np.ndarray]) -> Lattices:
+        """Other sentences over the same edges, which are not prepared once more."""
+        made = replace(self, nodes=nodes, gold=None)
+        made.__dict__.update(dense=self.dense, sparse=self.sparse)
         return made
 
     def accuracy(self, found: list[tw.Decoding]) -> float:
@@ -169,9 +173,13 @@ def models_dir() -> Path:
     return Path(os.environ.get("TAGWRIGHT_BENCH_MODELS", OUT / "models"))
 
 
+def epochs_of(bench: Bench) -> int:
+    return 2 if bench.quick else EPOCHS
+
+
 def model(bench: Bench, corpus: str, learner: str = "perceptron") -> tw.Model:
     """A plain averaged perceptron, as the papers have, or an HMM; queries have a gazetteer of the training set."""
-    epochs = 2 if bench.quick else EPOCHS
+    epochs = epochs_of(bench)
 
     def train() -> tuple[Any, Corpus]:
         X, y = bench.read(corpus, "train", 400)

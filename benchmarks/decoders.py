@@ -28,6 +28,7 @@ from benchmarks import data
 from benchmarks.data import PRESETS, STORED, Lattices
 from benchmarks.frame import Bench, MissingError
 from benchmarks.plots import Curve
+from benchmarks.speeds import full, same_scores, scores_of
 from benchmarks.timing import best_of, interleaved
 
 T = TypeVar("T")
@@ -35,7 +36,6 @@ OURS = ", our model"  # what the names of lattices end with whose model is not s
 ALONE = 50  # sentences that are decoded a call each
 WORTH = 1e10  # edges; a decoder that looks at all of them gets sentences for about so many
 FORMS = ("dense", "sparse")
-FULL = ("viterbi", "viterbi_astar")
 # These look at most of the matrix, and take long for each edge.
 SLOW = {"carpediem", "astar:none", "astar:0", "astar:3", "astar:6", "astar:9", "iterative_astar"}
 
@@ -59,12 +59,12 @@ class Way(NamedTuple):
             most.append(ALONE)
         if self.decoder in SLOW or (self.decoder == "viterbi" and self.k > 1):
             most.append(5)
-        if self.form == "dense" and self.decoder in FULL:
+        if self.form == "dense" and self.decoder == full(self.k):
             most.append(max(32, int(WORTH * len(case.nodes) / (case.tokens * case.L**2))))
         return case.nodes[: min(most)]
 
     def run(self, case: Lattices) -> Callable[[], list[tw.Decoding]]:
-        nodes, edges = self.nodes(case), case.dense if self.form == "dense" else case.sparse
+        nodes, edges = self.nodes(case), case.edges(self.form)
         if self.alone:
             return lambda: [tw.decode(own, edges, self.k, self.decoder) for own in nodes]
         return lambda: tw.decode_batch(nodes, edges, self.k, self.decoder)
@@ -75,11 +75,6 @@ LIMIT, ONE_CALL = Way(0, "limit", "-"), Way(0, "limit, one call", "-")
 
 def limits(case: Lattices) -> dict[Way, Callable[[], Any]]:
     return {LIMIT: lambda: [own.max() for own in case.nodes], ONE_CALL: np.concatenate(case.nodes).max}
-
-
-def full(k: int) -> str:
-    """What looks at every edge."""
-    return FULL[k > 1]
 
 
 def refining(k: int) -> str:
@@ -141,8 +136,7 @@ class Measured(NamedTuple):
 
 def check(found: list[tw.Decoding], truth: list[tw.Decoding], what: str) -> None:
     for one, right in zip(found, truth, strict=True):
-        ours, theirs = ([path.score for path in own.paths] for own in (one, right))
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, err_msg=what)
+        same_scores(one, scores_of(right), what)
     assert all(one.exact for one in found), what
 
 
@@ -569,13 +563,7 @@ def growth(bench: Bench) -> None:
         every = np.concatenate(whole().nodes)
         for _ in range(samples):
             begin = int(rng.integers(0, len(every) - wanted * T + 1))
-            yield prepared(np.split(every[begin : begin + wanted * T], wanted))
-
-    def prepared(nodes: list[np.ndarray]) -> Lattices:
-        """Other sentences over the same edges, which are not prepared once more."""
-        made = replace(whole(), nodes=nodes)
-        made.__dict__.update(dense=whole().dense, sparse=whole().sparse)
-        return made
+            yield whole().over(np.split(every[begin : begin + wanted * T], wanted))
 
     sizes = (100, 800, L) if bench.quick else (100, 200, 400, 800, 1600, L)
     lengths = (10, 50) if bench.quick else (10, 20, 50, 100, 200, 500, 1000)
@@ -584,7 +572,7 @@ def growth(bench: Bench) -> None:
     show(bench, "growth_labels", f"Growth with L: {GROWN}, {count} sentences", "labels", found)
     found = {T: bench.step(f"tokens {T}", partial(grown, bench, pieces(T))) for T in lengths}
     show(bench, "growth_tokens", f"Growth with T: {GROWN}, {L:,} labels", "tokens a sentence", found)
-    some = partial(map, lambda q: prepared(whole().nodes[q * count : (q + 1) * count]), range(samples))
+    some = partial(map, lambda q: whole().over(whole().nodes[q * count : (q + 1) * count]), range(samples))
     found = {k: bench.step(f"k = {k}", partial(grown, bench, some(), k)) for k in ks}
     show(bench, "growth_k", f"Growth with k: {GROWN}, {L:,} labels, {count} sentences", "k", found)
 

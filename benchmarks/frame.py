@@ -56,9 +56,9 @@ class MissingDataError(MissingError):
 class Bench:
     """A run: what was asked for, where results go, and which part is at work."""
 
-    def __init__(self, quick: bool, data: Path, out: Path, again: bool = False, loud: bool = True) -> None:
+    def __init__(self, quick: bool, data: Path, out: Path, again: bool = False) -> None:
         """Results go to `out`; with `again`, steps that were measured before are measured once more."""
-        self.quick, self.data, self.out, self.again, self.loud = quick, data, out, again, loud
+        self.quick, self.data, self.out, self.again = quick, data, out, again
         self.module, self.part = "", ""
         self._said: set[str] = set()  # what is missing
         self._told = False  # how to get data
@@ -127,8 +127,7 @@ class Bench:
     # --- what comes out ---
 
     def say(self, text: str) -> None:
-        if self.loud:
-            click.echo(text)
+        click.echo(text)
 
     def table(self, name: str, title: str, header: list[str], rows: Rows, note: str = "") -> None:
         """Print a table, and write it as CSV, as Markdown and for the report."""

@@ -101,7 +101,7 @@ def accuracy(bench: Bench) -> None:
             holds = found["accuracy"] >= theirs
             bench.claim(f"accuracy, {corpus}", f"{found['accuracy']:.2f}", f"paper: {theirs:.2f}", holds, why)
     header = ["corpus", "training", "test", "labels", "tokens a sentence", "accuracy"]
-    title = f"Table 2: sentences, labels, and accuracy of averaged perceptrons ({'2' if bench.quick else '10'} epochs)"
+    title = f"Table 2: sentences, labels, and accuracy of averaged perceptrons ({data.epochs_of(bench)} epochs)"
     bench.table("accuracy", title, [*header, "paper, labels", "paper, accuracy"], rows)
 
 
@@ -236,9 +236,8 @@ def _against_k(bench: Bench, corpus: str, k: int) -> dict[str, dict[str, Any]]:
 def pruning(bench: Bench) -> None:
     """Section 5.2: iterative Viterbi with and without dropping nodes below a score already reached."""
     rows = []
-    ways = {"with": [Way("staggered")], "without": [Way("staggered:unpruned")]}
-    works = {corpus: lambda corpus=corpus: measured(bench, data.lattices(bench, corpus), ways) for corpus in PRESETS}
-    for corpus, found in bench.steps(works).items():  # type: ignore[arg-type]
+    works = {corpus: partial(_pruning, bench, corpus) for corpus in PRESETS}
+    for corpus, found in bench.steps(works).items():
         kept, without = found["with"], found["without"]
         line = [corpus]
         for key, form in (("per_second", "{:,.0f}"), ("nodes", "{:,.1f}"), ("edges", "{:,.0f}")):
@@ -253,6 +252,11 @@ def pruning(bench: Bench) -> None:
     header = ["corpus", "sentences/s, with", "without", "nodes/token, with", "without", "edges/token, with", "without"]
     title = f"Pruning of nodes in iterative Viterbi, dense edges (the paper, CoNLL-2003: {PAPER_PRUNING:.2f} times)"
     bench.table("pruning", title, [*header, "with / without"], rows)
+
+
+def _pruning(bench: Bench, corpus: str) -> dict[str, dict[str, Any]]:
+    ways = {"with": [Way("staggered")], "without": [Way("staggered:unpruned")]}
+    return measured(bench, data.lattices(bench, corpus), ways)
 
 
 GROWTH = {  # row: ways; k; the paper's best and worst case
@@ -278,9 +282,9 @@ def extreme(case: str, L: int, T: int, sentences: int) -> Lattices:
     best: the most frequent label is far ahead everywhere, the next one second; worst: edges decide, and all are alike.
     """
     rng = np.random.default_rng(L + T)
-    nodes, edges = rng.normal(size=(sentences, T, L)), rng.normal(size=(L, L))
-    nodes, edges = (0.1 * nodes, 0.1 * edges) if case == "best" else (0.1 * nodes, edges)
+    nodes, edges = 0.1 * rng.normal(size=(sentences, T, L)), rng.normal(size=(L, L))
     if case == "best":
+        edges *= 0.1
         nodes[:, :, 0] += 50
         nodes[:, :, 1] += 40
     return Lattices(f"{case}, L = {L}, T = {T}", list(nodes.astype("f4")), edges.astype("f4"))

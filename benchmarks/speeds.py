@@ -26,24 +26,33 @@ class Way(NamedTuple):
         """Say both where the form is not the plain one."""
         return self.decoder if self.form == "dense" else f"{self.decoder}, sparse edges"
 
-    def edges(self, lattices: Lattices) -> tw.Edges:
-        return lattices.dense if self.form == "dense" else lattices.sparse
+
+def full(k: int) -> str:
+    """What looks at every edge."""
+    return "viterbi" if k == 1 else "viterbi_astar"
+
+
+def scores_of(found: tw.Decoding) -> list[float]:
+    return [path.score for path in found.paths]
+
+
+def same_scores(found: tw.Decoding, right: list[float], what: str) -> None:
+    """Complain where the paths do not have the right scores."""
+    np.testing.assert_allclose(scores_of(found), right, rtol=1e-9, err_msg=what)
 
 
 def best_scores(lattices: Lattices, k: int) -> list[list[float]]:
     """Scores of the k best paths, by Viterbi."""
-    found = tw.decode_batch(lattices.nodes, lattices.sparse, k, "viterbi" if k == 1 else "viterbi_astar")
-    return [[path.score for path in one.paths] for one in found]
+    return [scores_of(one) for one in tw.decode_batch(lattices.nodes, lattices.sparse, k, full(k))]
 
 
 def checked(lattices: Lattices, way: Way, k: int, truth: list[list[float]], seconds: float) -> list[tw.Decoding]:
     """Decode sentences, one after the other, until the time is used up; exact answers must have the right scores."""
-    edges, found, began = way.edges(lattices), [], time.perf_counter()
+    edges, found, began = lattices.edges(way.form), [], time.perf_counter()
     for own, right in zip(lattices.nodes, truth, strict=True):
         one = tw.decode(own, edges, k, way.decoder)
         if one.exact:
-            scores = [path.score for path in one.paths]
-            np.testing.assert_allclose(scores, right, rtol=1e-9, err_msg=f"{lattices.name}, k = {k}, {way}")
+            same_scores(one, right, f"{lattices.name}, k = {k}, {way}")
         found.append(one)
         if len(found) >= LEAST and time.perf_counter() - began > seconds:
             break
@@ -53,7 +62,7 @@ def checked(lattices: Lattices, way: Way, k: int, truth: list[list[float]], seco
 def measured(bench: Bench, lattices: Lattices, rows: dict[str, list[Way]], k: int = 1) -> dict[str, dict[str, Any]]:
     """Sentences a second of each row, of the fastest of its ways; and the work that one did.
 
-    A slow way is timed on the first sentences only, but as often as others, at least three times. So that all mean the
+    A slow way is timed on the first sentences only, but as often as others, at least four times. So that all mean the
     same, tokens a second are counted, and given as sentences of average length.
     """
     seconds = 0.05 if bench.quick else 0.3
@@ -61,7 +70,7 @@ def measured(bench: Bench, lattices: Lattices, rows: dict[str, list[Way]], k: in
     ways = dict.fromkeys(way for own in rows.values() for way in own)
     for way in bench.bar(ways, f"{lattices.name}, k = {k}: check"):
         found[way] = checked(lattices, way, k, truth, seconds)
-        runs[way] = partial(_decode, lattices.nodes[: len(found[way])], way.edges(lattices), k, way.decoder)
+        runs[way] = partial(_decode, lattices.nodes[: len(found[way])], lattices.edges(way.form), k, way.decoder)
     times = interleaved(runs, (1, 3) if bench.quick else (4, 7), seconds, f"{lattices.name}, k = {k}")
     made: dict[str, dict[str, Any]] = {}
     for row, own in rows.items():

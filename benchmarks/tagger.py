@@ -20,7 +20,7 @@ import numpy as np
 
 import tagwright as tw
 from benchmarks import data
-from benchmarks.data import EPOCHS, PRESETS, fit, model
+from benchmarks.data import PRESETS, fit, model
 from benchmarks.frame import Bench, MissingError
 from benchmarks.timing import apart, best_of, kernel_mb
 from tagwright import _core
@@ -89,8 +89,7 @@ TASKS = [
 def trained(bench: Bench, task: Task) -> dict[str, Any]:
     """Train and test, in a process of its own, whose peak until training has ended is that of training."""
     train, (X, y) = bench.read(task.corpus, "train", 400), bench.read(task.corpus, "test", 200)
-    epochs = 2 if bench.quick else EPOCHS
-    learner = tw.Perceptron(PRESETS[task.corpus], epochs=epochs, seed=0, progress=False, **task.options)
+    learner = tw.Perceptron(PRESETS[task.corpus], epochs=data.epochs_of(bench), seed=0, progress=False, **task.options)
     seconds = fit(learner, train)
     peak = kernel_mb("status")["VmHWM"]
     with TemporaryDirectory() as folder:
@@ -99,7 +98,7 @@ def trained(bench: Bench, task: Task) -> dict[str, Any]:
         assert tw.load(path).tag_batch(X[:50]) == learner.predict(X[:50])
     plain, hmm = model(bench, task.corpus), model(bench, task.corpus, "hmm")
     accuracies = [share(own.tag_batch(X), y) for own in (learner.model_, plain, hmm)]
-    own = {"labels": len(learner.model_.labels), "epochs": epochs, "accuracies": accuracies}
+    own = {"labels": len(learner.model_.labels), "epochs": learner.epochs, "accuracies": accuracies}
     return own | {"seconds": seconds, "peak": peak, "size": size}
 
 
