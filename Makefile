@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-SOURCES := CMakeLists.txt pyproject.toml $(wildcard cpp/*.h cpp/*.cpp cpp/*/*.h cpp/*/*.cpp) $(wildcard src/tagwright/*)
-CPP := $(wildcard cpp/*.h cpp/*.cpp cpp/*/*.h cpp/*/*.cpp)
+CPP := $(wildcard cpp/*/*.h cpp/*/*.cpp cpp/*/*/*.h cpp/*/*/*.cpp)
+SOURCES := CMakeLists.txt pyproject.toml $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/*)
 
 .PHONY: demo test lint format docs bench bench-quick asan clean help
 help:            ## this list

@@ -24,8 +24,8 @@ from benchmarks.data import PRESETS, fit, model
 from benchmarks.frame import Bench, MissingError
 from benchmarks.timing import apart, best_of, kernel_mb
 from tagwright import _core
-from tagwright.cli import main as command_line
-from tagwright.demo import SENTENCES
+from tagwright.cli.demo import SENTENCES
+from tagwright.cli.main import main as command_line
 
 try:
     import pycrfsuite

@@ -21,7 +21,7 @@ from benchmarks import data
 from benchmarks.frame import Bench, Corpus, MissingError
 from benchmarks.plots import Curve
 from benchmarks.timing import cpu_of
-from tagwright.features import PRESETS
+from tagwright.features.templates import PRESETS
 
 try:
     from nltk.tag.perceptron import PerceptronTagger

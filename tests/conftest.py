@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpora import CORPORA
+from support.corpora import CORPORA
 
 SETS = ["chunk_conll2000", "slots_hwu64", "morph_lv_lvtb", "supertag_erg"]
 

@@ -1,4 +1,4 @@
-"""Make src/tagwright/english.safetensors, the POS tagger that comes with the package.
+"""Make src/tagwright/models/english.safetensors, the POS tagger that comes with the package.
 
     python tools/english_model.py ../shared/data/pos_ewt
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import tagwright as tw
-from tagwright.model import BUILT_IN
+from tagwright.models.model import BUILT_IN
 
 ATTRIBUTION = (
     "Trained on UD_English-EWT (Universal Dependencies English Web Treebank, Silveira et al. 2014; "

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <queue>
 
-#include "algorithms.h"
+#include "decode/algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -108,12 +108,12 @@ class Search {
     c.room = t == 0 ? 1 : times_up_to(columns_[t - 1].room, columns_[t - 1].size, k_);
     c.ways.resize(times(c.size, c.room));
     c.count.assign(c.size, 0);
-    c.worst.assign(c.size, kNever);
-    c.promise.assign(c.size, kNever);
+    c.worst.assign(c.size, kForbidden);
+    c.promise.assign(c.size, kForbidden);
   }
 
   void promise_of(Column& c, size_t q) {
-    c.promise[q] = kNever;
+    c.promise[q] = kForbidden;
     for (const Way* way = c.ways.data() + q * c.room; way != c.ways.data() + q * c.room + c.count[q]; ++way) {
       if (way->taken) continue;
       c.promise[q] = way->score + c.ahead[q];
@@ -124,7 +124,7 @@ class Search {
   void promise_again(size_t t) {
     Column& c = columns_[t];
     c.top = kernels().argmax_d(c.promise.data(), c.size);
-    if (c.promise[c.top] > kNever) agenda_.push({c.promise[c.top], t});
+    if (c.promise[c.top] > kForbidden) agenda_.push({c.promise[c.top], t});
   }
 
   GraphPath path_to(int32_t partial) const {

@@ -6,7 +6,7 @@
 // the scores of their best partial paths taken as log beliefs; up to k partial paths each.
 #include <algorithm>
 
-#include "algorithms.h"
+#include "decode/algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -50,7 +50,7 @@ bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& 
   const size_t y =
       edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);
   to = {(from.score + edges[y]) + nodes[y], static_cast<int32_t>(y), 0};
-  return to.score != kNever;  // Sums of float32 may overflow where those of double do not.
+  return to.score != kForbidden;  // Sums of float32 may overflow where those of double do not.
 }
 
 // The best `width` of the candidates, best first.
@@ -87,7 +87,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
     } else if (width == 1 && !ruled) {
       extend(lattice, t, t ? &before[0] : nullptr, row, scores);
       const size_t y = kernels().argmax_d(scores, L);
-      if (scores[y] != kNever) kept[t].push_back({scores[y], static_cast<int32_t>(y), 0});
+      if (scores[y] != kForbidden) kept[t].push_back({scores[y], static_cast<int32_t>(y), 0});
     } else {
       // All extensions side by side, unless that takes much memory: then they are worked out twice.
       const bool keep_rows = before.size() * L <= kRows;
@@ -105,11 +105,11 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
         if (p == 0) std::copy(out, out + L, best);
         for (size_t j = 0; p && j < L; ++j) best[j] = out[j] > best[j] ? out[j] : best[j];
       }
-      const double least = ruled ? kNever : reached_by(best, L, width);
+      const double least = ruled ? kForbidden : reached_by(best, L, width);
       size_t n = 0;
       if (!ruled) {
         n = kernels().at_least_d(best, L, least, found);
-      } else if (const double most = kernels().max_d(best, L); most != kNever) {
+      } else if (const double most = kernels().max_d(best, L); most != kForbidden) {
         kernels().exp_d(best, most, L, row);
         n = chooser.choose(options.keep, row, L, -1, found);
       }
@@ -117,7 +117,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
       candidates.clear();
       if (options.k == 1) {
         for (const int32_t y : labels)
-          if (best[y] != kNever) candidates.push_back({best[y], y, -1});
+          if (best[y] != kForbidden) candidates.push_back({best[y], y, -1});
       }
       for (size_t p = 0; p < before.size(); ++p) {
         const double* out = extended(p, true);
@@ -127,7 +127,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
           continue;
         }
         for (const int32_t y : labels)
-          if (out[y] >= least && out[y] != kNever) candidates.push_back({out[y], y, static_cast<int32_t>(p)});
+          if (out[y] >= least && out[y] != kForbidden) candidates.push_back({out[y], y, static_cast<int32_t>(p)});
       }
       // At most k partial paths a label: those beyond can end in no answer.
       if (options.k > 1 && before.size() > options.k) {
@@ -152,7 +152,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
     ends[e].score += lattice.edges.stop(static_cast<size_t>(ends[e].label));
     ends[e].before = static_cast<int32_t>(e);
   }
-  std::erase_if(ends, [](const Partial& e) { return e.score == kNever; });
+  std::erase_if(ends, [](const Partial& e) { return e.score == kForbidden; });
   std::sort(ends.begin(), ends.end(), better);
   for (size_t e = 0; e < std::min(options.k, ends.size()); ++e) {
     Path path{std::vector<int32_t>(T), ends[e].score};

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "algorithms.h"
+#include "decode/algorithms.h"
 
 namespace tagwright {
 namespace {
@@ -54,8 +54,8 @@ class CarpeDiem {
     work_.rounds = 1;
     for (size_t t = 0; t < lattice_.T; ++t) {
       Column& c = columns_[t];
-      while (c.next < lattice_.L && limit(t) > (c.open.empty() ? kNever : c.open[0].reached)) open_next(t);
-      if (c.open.empty() || c.open[0].reached == kNever) {
+      while (c.next < lattice_.L && limit(t) > (c.open.empty() ? kForbidden : c.open[0].reached)) open_next(t);
+      if (c.open.empty() || c.open[0].reached == kForbidden) {
         answer.work = work_;
         return answer;
       }
@@ -81,7 +81,7 @@ class CarpeDiem {
 
   Opening begin(size_t t) {
     Column& c = columns_[t];
-    Opening opening{t, c.sorted[c.next++], t == 0 ? 0.0 : kNever, -1};
+    Opening opening{t, c.sorted[c.next++], t == 0 ? 0.0 : kForbidden, -1};
     ++work_.nodes;
     if (t == 0) return opening;
     for (const Open& o : columns_[t - 1].open) {

@@ -4,7 +4,7 @@
 // the r-th partial path of a label when none of its columns can take it.
 #include <algorithm>
 
-#include "algorithms.h"
+#include "decode/algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -37,13 +37,13 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena) {
     if (t == 0) {
       for (size_t y = 0; y < L; ++y) {
         const double score = lattice.edges.start(y) + lattice.node(0, y);
-        if (score == kNever) continue;
+        if (score == kForbidden) continue;
         kept[0][y] = {score, -1, -1};
         counts[0][y] = 1;
       }
       continue;
     }
-    std::fill(worst, worst + L, kNever);
+    std::fill(worst, worst + L, kForbidden);
     for (size_t i = 0; i < L; ++i) {
       if (!counts[t - 1][i]) continue;
       lattice.row(t - 1, i, row);
@@ -68,14 +68,14 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena) {
     for (size_t y = 0; y < L; ++y) {
       const double node = lattice.node(t, y);
       for (size_t r = 0; r < counts[t][y]; ++r) kept[t][y * room[t] + r].score += node;
-      if (node == kNever) counts[t][y] = 0;
+      if (node == kForbidden) counts[t][y] = 0;
     }
   }
 
   std::vector<Partial> ends;
   for (size_t y = 0; y < L; ++y) {
     const double stop = lattice.edges.stop(y);
-    if (stop == kNever) continue;
+    if (stop == kForbidden) continue;
     for (size_t r = 0; r < counts[T - 1][y]; ++r)
       ends.push_back({kept[T - 1][y * room[T - 1] + r].score + stop, static_cast<int32_t>(y), static_cast<int32_t>(r)});
   }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "algorithms.h"
+#include "decode/algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -66,9 +66,9 @@ class SparseStep {
     size_t left = closed.size();
     constexpr int32_t kTries = 8;
     for (int32_t tries = 1; left > 0; ++tries) {
-      rest[top] = kNever;
+      rest[top] = kForbidden;
       top = kernels().argmax_d(rest, L_);
-      if (rest[top] == kNever) break;
+      if (rest[top] == kForbidden) break;
       if (tries > kTries) {
         settle_columns({open, left});
         break;
@@ -107,7 +107,7 @@ class SparseStep {
     std::vector<int32_t> exception_of(L_, -1);
     for (const int32_t j : open) {
       const std::span<const int32_t> labels = columns.keys(static_cast<size_t>(j));
-      double v = kNever;
+      double v = kForbidden;
       for (size_t q = 0; q < labels.size(); ++q) {
         exception_of[static_cast<size_t>(labels[q])] = j;
         v = std::max(v, previous_[labels[q]] + columns.values(static_cast<size_t>(j))[q]);

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <optional>
 
-#include "algorithms.h"
+#include "decode/algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -78,7 +78,7 @@ const A* without(const A* previous, size_t L, const std::vector<int32_t>& left_o
   if (left_out.empty()) return previous;
   A* copy = arena.array<A>(L);
   std::copy(previous, previous + L, copy);
-  for (const int32_t i : left_out) copy[i] = static_cast<A>(kNever);
+  for (const int32_t i : left_out) copy[i] = static_cast<A>(kForbidden);
   return copy;
 }
 
@@ -158,7 +158,7 @@ std::optional<Path> trace(Forward<double>& run, Arena& arena) {
   Path path{std::vector<int32_t>(T), 0};
   for (size_t t = T; t-- > 0;) {
     const size_t y = kernels().argmax_d(reached, L);
-    if (reached[y] == kNever) return std::nullopt;
+    if (reached[y] == kForbidden) return std::nullopt;
     path.labels[t] = static_cast<int32_t>(y);
     if (t == 0) break;
     lattice.column(t - 1, y, column);
@@ -183,7 +183,7 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   // Labels whose value is within twice the error of the best; false where the budget runs out.
   const auto keep = [&](size_t t) {
     const double best = reached[kernels().argmax_d(reached, L)];
-    if (best == kNever) return true;
+    if (best == kForbidden) return true;
     const size_t n = kernels().at_least_d(reached, L, best - 2 * run.error[t], within);
     for (size_t q = 0; q < n; ++q) {
       const int32_t i = within[q];
@@ -211,7 +211,7 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   for (size_t t = 0; t < T; ++t) {
     for (const int32_t label : question[t]) {
       const size_t y = static_cast<size_t>(label);
-      double best = t ? kNever : lattice.edges.start(y);
+      double best = t ? kForbidden : lattice.edges.start(y);
       size_t from = 0;
       for (size_t q = 0; t && q < question[t - 1].size(); ++q) {
         const double v = alpha[t - 1][q] + lattice.edge(t - 1, static_cast<size_t>(question[t - 1][q]), y);

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <queue>
 
-#include "algorithms.h"
+#include "decode/algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -109,7 +109,7 @@ class Enumeration {
       best_two();
     } else {
       for (size_t q = 0; q < size; ++q)
-        if (promise_[q] != kNever) pool_.push_back({promise_[q], scratch_[q], static_cast<int32_t>(q)});
+        if (promise_[q] != kForbidden) pool_.push_back({promise_[q], scratch_[q], static_cast<int32_t>(q)});
       const auto begin = pool_.begin() + static_cast<ptrdiff_t>(ranking.begin);
       const auto end = begin + static_cast<ptrdiff_t>(std::min(ranking.wanted, pool_.size() - ranking.begin));
       std::nth_element(begin, end, pool_.end(), better);
@@ -123,9 +123,9 @@ class Enumeration {
   void best_two() {
     for (int n = 0; n < 2 && !promise_.empty(); ++n) {
       const size_t q = kernels().argmax_d(promise_.data(), promise_.size());
-      if (promise_[q] == kNever) return;
+      if (promise_[q] == kForbidden) return;
       pool_.push_back({promise_[q], scratch_[q], static_cast<int32_t>(q)});
-      promise_[q] = kNever;
+      promise_[q] = kForbidden;
     }
   }
 

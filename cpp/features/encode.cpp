@@ -4,7 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "threads.h"
+#include "base/threads.h"
 
 namespace tagwright {
 namespace {
@@ -73,7 +73,7 @@ void drop_rare(Ids& ids, Index& index, size_t min_count, size_t kept) {
     }
   }
   std::vector<bool> chosen(index.size());
-  std::vector<int32_t> renamed(index.size(), kNone);
+  std::vector<int32_t> renamed(index.size(), kNoId);
   int32_t next = 0;
   for (size_t id = 0; id < index.size(); ++id) {
     chosen[id] = id < kept || tokens[id] >= min_count;
@@ -85,7 +85,7 @@ void drop_rare(Ids& ids, Index& index, size_t min_count, size_t kept) {
   for (size_t& end : ids.end) {
     for (; at < end; ++at) {
       const int32_t id = renamed[static_cast<size_t>(ids.id[at])];
-      if (id == kNone) continue;
+      if (id == kNoId) continue;
       if (!ids.value.empty()) ids.value[left] = ids.value[at];
       ids.id[left++] = id;
     }

@@ -35,11 +35,11 @@ uint64_t hash_of(std::string_view text) {
 }
 
 int32_t IndexView::find(uint64_t hash, std::string_view wanted) const {
-  if (slots.empty()) return kNone;
+  if (slots.empty()) return kNoId;
   const uint64_t mark = hash >> 32;
   for (size_t at = slot(hash);; at = at + 1 == slots.size() ? 0 : at + 1) {
     const uint64_t slot = slots[at];
-    if (slot == 0) return kNone;
+    if (slot == 0) return kNoId;
     const size_t id = (slot & 0xffffffffU) - 1;
     if (slot >> 32 == mark && text(id) == wanted) return static_cast<int32_t>(id);
   }
@@ -56,7 +56,7 @@ Index::Index(std::vector<std::string_view> texts) {
 
 int32_t Index::add(uint64_t hash, std::string_view text) {
   const int32_t found = view().find(hash, text);
-  if (found != kNone) return found;
+  if (found != kNoId) return found;
   if (bytes_.size() + text.size() > std::numeric_limits<uint32_t>::max() ||
       ends_.size() + 1 >= static_cast<size_t>(std::numeric_limits<int32_t>::max()))
     throw std::length_error("more than 4 GB of feature names; raise min_count or use fewer templates");

@@ -14,7 +14,7 @@
 
 namespace tagwright {
 
-inline constexpr int32_t kNone = -1;
+inline constexpr int32_t kNoId = -1;
 
 uint64_t hash_of(std::string_view text);
 

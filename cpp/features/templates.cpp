@@ -162,7 +162,7 @@ void WordList::mark(const std::vector<std::string_view>& lowered, std::vector<st
     for (size_t n = 1; n <= longest_ && t + n <= T; ++n) {
       if (n > 1) joined += ' ';
       joined.append(lowered[t + n - 1]);
-      if (entries_.find(joined) != kNone) words = n;
+      if (entries_.find(joined) != kNoId) words = n;
     }
     for (size_t n = 0; n < words; ++n) marks[t + n] = n ? "I" : "B";
     t += std::max<size_t>(words, 1);

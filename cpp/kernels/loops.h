@@ -125,19 +125,19 @@ float bound_column(const N* __restrict nodes, const float* __restrict before, co
                    float* __restrict sum, float* __restrict blocks) {
   using V = Lanes<float>;
   static_assert(V::kCount == kTreeLanes);
-  constexpr float kNothing = -std::numeric_limits<float>::infinity();
-  V::Vector most = V::all(kNothing), most_too = most;
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  V::Vector most = V::all(kForbidden), most_too = most;
   float copy[kGroup];
   for (size_t g = 0; g < L; g += kGroup) {
     const float* here = copy;
     if (g + kGroup > L) {
-      for (size_t j = 0; j < kGroup; ++j) copy[j] = g + j < L ? static_cast<float>(nodes[g + j]) : kNothing;
+      for (size_t j = 0; j < kGroup; ++j) copy[j] = g + j < L ? static_cast<float>(nodes[g + j]) : kForbidden;
     } else if constexpr (std::is_same_v<N, float>) {
       here = nodes + g;
     } else {
       for (size_t j = 0; j < kGroup; ++j) copy[j] = static_cast<float>(nodes[g + j]);
     }
-    V::Vector best = V::all(kNothing), best_too = best;
+    V::Vector best = V::all(kForbidden), best_too = best;
     const auto take = [&](size_t j, V::Vector& top, V::Vector& block) {
       const V::Vector s = V::load(here + j) + V::load(before + g + j), key = s + V::load(out + g + j);
       V::store(sum + g + j, s);
@@ -152,7 +152,7 @@ float bound_column(const N* __restrict nodes, const float* __restrict before, co
     V::store(blocks + g / kTreeLanes, best_too > best ? best_too : best);
   }
   most = most_too > most ? most_too : most;
-  float top = kNothing;
+  float top = kForbidden;
   for (size_t r = 0; r < V::kCount; ++r) top = most[r] > top ? most[r] : top;
   return top;
 }
@@ -202,8 +202,8 @@ size_t open_blocks(const float* __restrict blocks, const float* __restrict sum, 
 // The two largest of each lane are sixteen values; the least of them is reached by all.
 float reached_by_16(const float* __restrict values, size_t n) {
   using V = Lanes<float>;
-  constexpr float kNothing = -std::numeric_limits<float>::infinity();
-  V::Vector first = V::all(kNothing), second = first;
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  V::Vector first = V::all(kForbidden), second = first;
   for (size_t j = 0; j < n; j += V::kCount) {
     const V::Vector v = V::load(values + j);
     const V::Vector less = v < first ? v : first;
@@ -224,8 +224,8 @@ template <class E>
 Scan scan(const E* __restrict scores, size_t n) {
   using V = Lanes<E>;
   constexpr E kLargest = std::numeric_limits<E>::max();
-  constexpr E kNothing = -std::numeric_limits<E>::infinity();
-  typename V::Vector most = V::all(kNothing), least = V::all(0);
+  constexpr E kForbidden = -std::numeric_limits<E>::infinity();
+  typename V::Vector most = V::all(kForbidden), least = V::all(0);
   auto bad = most > most;
   size_t j = 0;
   for (; j + V::kCount <= n; j += V::kCount) {
@@ -235,7 +235,7 @@ Scan scan(const E* __restrict scores, size_t n) {
     const typename V::Vector finite = v >= -kLargest ? v : V::all(0);
     least = finite < least ? finite : least;
   }
-  E top = kNothing, bottom = 0;
+  E top = kForbidden, bottom = 0;
   bool valid = !any(bad);
   for (size_t r = 0; r < V::kCount; ++r) {
     top = std::max<E>(top, most[r]);
@@ -254,14 +254,14 @@ Scan scan(const E* __restrict scores, size_t n) {
 template <class E>
 double largest(const E* __restrict scores, size_t n) {
   using V = Lanes<E>;
-  constexpr E kNothing = -std::numeric_limits<E>::infinity();
-  typename V::Vector most = V::all(kNothing);
+  constexpr E kForbidden = -std::numeric_limits<E>::infinity();
+  typename V::Vector most = V::all(kForbidden);
   size_t j = 0;
   for (; j + V::kCount <= n; j += V::kCount) {
     const typename V::Vector v = V::load(scores + j);
     most = v > most ? v : most;
   }
-  E top = kNothing;
+  E top = kForbidden;
   for (size_t r = 0; r < V::kCount; ++r) top = std::max<E>(top, most[r]);
   for (; j < n; ++j) top = scores[j] > top ? scores[j] : top;
   return static_cast<double>(top);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weight_rows.h"
+#include "model/weight_rows.h"
 
 namespace tagwright {
 namespace {
@@ -154,11 +154,11 @@ void Perceptron::update(size_t first, size_t T, const int32_t* predicted) {
   }
 }
 
-// The entry, its weight and u changed; kAbsent where it is none and none may be made.
+// The entry, its weight and u changed; kNoPlace where it is none and none may be made.
 template <class AnyRows, class Key>
 size_t Perceptron::touch(AnyRows& rows, size_t row, Key key, double by) {
   const size_t entry = options_.all_pairs ? rows.find_or_add(row, key) : rows.find(row, key);
-  if (entry == AnyRows::kAbsent) return entry;
+  if (entry == AnyRows::kNoPlace) return entry;
   rows.template at<0>(entry) += static_cast<float>(by);
   rows.template at<1>(entry) += seen_ * by;
   return entry;
@@ -182,7 +182,7 @@ void Perceptron::change_node(size_t token, size_t key, float by) {
     const size_t f = static_cast<size_t>(corpus_.node.id[at]);
     const double change = static_cast<double>(by) * corpus_.node.value_of(at);
     const size_t entry = touch(nodes_, f, static_cast<uint16_t>(key), change);
-    if (entry != Rows::kAbsent) note_change(f, key, nodes_.at<0>(entry));
+    if (entry != Rows::kNoPlace) note_change(f, key, nodes_.at<0>(entry));
   }
 }
 
@@ -204,12 +204,12 @@ void Perceptron::change_edge(size_t token, int32_t i, int32_t j, float by) {
   const size_t from = static_cast<size_t>(i), to = static_cast<size_t>(j);
   if (options_.edges) {
     const size_t entry = touch(edges_, from, static_cast<uint16_t>(j), by);
-    if (entry != Rows::kAbsent) current_->change(from, to, edges_.at<0>(entry));
+    if (entry != Rows::kNoPlace) current_->change(from, to, edges_.at<0>(entry));
   }
   for (size_t at = corpus_.edge.begin(token); at < corpus_.edge.end[token]; ++at) {
     const size_t set = static_cast<size_t>(corpus_.edge.id[at]);
     const size_t entry = touch(sets_, set, Corrections::pair(i, j), by);
-    if (entry != PairRows::kAbsent) current_->change_correction(set, from, to, sets_.at<0>(entry));
+    if (entry != PairRows::kNoPlace) current_->change_correction(set, from, to, sets_.at<0>(entry));
   }
 }
 

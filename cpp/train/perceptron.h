@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "algorithms.h"
+#include "base/sparse_rows.h"
+#include "decode/algorithms.h"
 #include "features/encode.h"
-#include "parts.h"
-#include "sparse_rows.h"
+#include "model/parts.h"
 
 namespace tagwright {
 

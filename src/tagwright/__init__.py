@@ -3,7 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tagwright.decoder import (
+from tagwright.decoding.decode import Decoding, Path, Work, decode, decode_batch, paths, score
+from tagwright.decoding.decoders import (
     AStar,
     Auto,
     Beam,
@@ -18,23 +19,22 @@ from tagwright.decoder import (
     ViterbiAStar,
     decoders,
 )
-from tagwright.decoding import Decoding, Path, Work, decode, decode_batch, paths, score
-from tagwright.edges import Edges
-from tagwright.keep import Keep, KeepDivergence, KeepRatio, KeepSize
-from tagwright.sums import Marginals, marginals, marginals_batch
+from tagwright.decoding.edges import Edges
+from tagwright.decoding.keep import Keep, KeepDivergence, KeepRatio, KeepSize
+from tagwright.decoding.marginals import Marginals, marginals, marginals_batch
 
 if TYPE_CHECKING:
-    from tagwright.agreement import Agreement, BidirectionalModel, dual_decomposition
-    from tagwright.bidirectional import Bidirectional
-    from tagwright.container import ModelError
-    from tagwright.crf import CRF
-    from tagwright.data import DataError, read
-    from tagwright.evaluation import Evaluation, evaluate
-    from tagwright.features import Features, TemplateError
-    from tagwright.hmm import HMM
-    from tagwright.memm import MEMM
-    from tagwright.model import Lattice, Model, Tagging, load
-    from tagwright.perceptron import Perceptron
+    from tagwright.data.reading import DataError, read
+    from tagwright.evaluation.evaluate import Evaluation, evaluate
+    from tagwright.features.templates import Features, TemplateError
+    from tagwright.learners.bidirectional import Bidirectional
+    from tagwright.learners.crf import CRF
+    from tagwright.learners.hmm import HMM
+    from tagwright.learners.memm import MEMM
+    from tagwright.learners.perceptron import Perceptron
+    from tagwright.models.bidirectional import Agreement, BidirectionalModel, dual_decomposition
+    from tagwright.models.file import ModelError
+    from tagwright.models.model import Lattice, Model, Tagging, load
 
 __version__ = "0.5.0"
 
@@ -91,17 +91,17 @@ __all__ = [
 
 # Imported when they are first asked for: decoding starts fast, and tagging does not wait for scikit-learn.
 _LATER = {
-    "tagwright.agreement": ("Agreement", "BidirectionalModel", "dual_decomposition"),
-    "tagwright.bidirectional": ("Bidirectional",),
-    "tagwright.container": ("ModelError",),
-    "tagwright.crf": ("CRF",),
-    "tagwright.data": ("DataError", "read"),
-    "tagwright.evaluation": ("Evaluation", "evaluate"),
-    "tagwright.features": ("Features", "TemplateError"),
-    "tagwright.hmm": ("HMM",),
-    "tagwright.memm": ("MEMM",),
-    "tagwright.model": ("Lattice", "Model", "Tagging", "load"),
-    "tagwright.perceptron": ("Perceptron",),
+    "tagwright.models.bidirectional": ("Agreement", "BidirectionalModel", "dual_decomposition"),
+    "tagwright.learners.bidirectional": ("Bidirectional",),
+    "tagwright.models.file": ("ModelError",),
+    "tagwright.learners.crf": ("CRF",),
+    "tagwright.data.reading": ("DataError", "read"),
+    "tagwright.evaluation.evaluate": ("Evaluation", "evaluate"),
+    "tagwright.features.templates": ("Features", "TemplateError"),
+    "tagwright.learners.hmm": ("HMM",),
+    "tagwright.learners.memm": ("MEMM",),
+    "tagwright.models.model": ("Lattice", "Model", "Tagging", "load"),
+    "tagwright.learners.perceptron": ("Perceptron",),
 }
 _WHERE = {name: module for module, names in _LATER.items() for name in names}
 

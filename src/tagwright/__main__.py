@@ -1,5 +1,5 @@
 """`python -m tagwright`: the command line."""
 
-from tagwright.cli import main
+from tagwright.cli.main import main
 
 main(prog_name="tagwright")

@@ -1,0 +1,393 @@
+#include "decode/refine/coarse.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/kernels.h"
+
+namespace tagwright {
+namespace {
+
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+Coarse::Coarse(const Lattice& lattice, const Hierarchy& hierarchy, const std::vector<int32_t>& start, Arena& arena)
+    : lattice_(lattice), hierarchy_(hierarchy), arena_(arena), columns_(lattice.T) {
+  for (int direction : {0, 1}) reach_[direction].assign(lattice.T, kNoBound);
+  for (size_t t = 0; t + 1 < lattice.T && (t == 0 || lattice.edges.is_stepwise()); ++t)
+    bounds_.push_back(&lattice.edges.chain_bounds(t));
+  const size_t L = lattice.L, B = hierarchy.blocks.size();
+  block_node_ = arena.array<double>(lattice.T * B);
+  double* ends = nullptr;
+  for (size_t t = 0; t < lattice.T; ++t) {
+    if (has_ends(t)) {
+      if (!ends) ends = arena.array<double>(L);
+      for (size_t y = 0; y < L; ++y) ends[y] = lattice.end_node(t, y);
+      block_scores(hierarchy, ends, block_node_ + t * B);
+    } else {
+      block_scores(hierarchy, lattice.nodes.from(t * L), block_node_ + t * B);
+    }
+    columns_[t] = make_column(t, start);
+  }
+  if (lattice.patched()) {
+    patches_.resize(lattice.T - 1);
+    corrected_.assign(lattice.T - 1, kForbidden);
+    for (size_t t = 0; t + 1 < lattice.T; ++t) {
+      patches_[t] = bound_patch(lattice.patch(t), lattice.edges.chain_bounds(t), hierarchy);
+      for (const Override& e : patches_[t].by_row) corrected_[t] = std::max(corrected_[t], e.score);
+    }
+  }
+}
+
+bool Coarse::pass(int direction, double floor, Work& work) {
+  direction_ = direction;
+  const double least = floor - lattice_.slack();
+  for (size_t s = 0; s < T(); ++s) {
+    Column& c = at(s);
+    if (s == 0) {
+      start(c, least);
+    } else {
+      step(s, least, work);
+    }
+    if (c.size == 0) return false;
+    work.nodes += c.size;
+  }
+  return true;
+}
+
+GraphPath Coarse::trace(size_t q, Work& work) {
+  GraphPath path{std::vector<int32_t>(T()), end_score(q)};
+  for (size_t s = T(); s-- > 0;) {
+    path.at[column_of(s)] = static_cast<int32_t>(q);
+    if (s > 0) q = before(s, q, work);
+  }
+  return path;
+}
+
+double Coarse::dive(size_t q, Work& work) {
+  double score = at(T() - 1).n[q];
+  for (size_t s = T() - 1; s > 0; --s) {
+    const Column& p = at(s - 1);
+    if (p.labels == 0) return kForbidden;
+    scratch_.resize(p.size);
+    reach_back(s, q, scratch_.data());
+    work.edges += p.size;
+    q = kernels().argmax_d(scratch_.data(), p.labels);
+    // reach_back counts what lies before q too; only the edge and the node belong to this step.
+    score += scratch_[q] - p.bound[direction_][q];
+  }
+  return score;
+}
+
+std::vector<size_t> Coarse::best_ends(size_t n) const {
+  std::vector<size_t> ends(at(T() - 1).labels);
+  std::iota(ends.begin(), ends.end(), size_t{0});
+  n = std::min(n, ends.size());
+  std::partial_sort(ends.begin(), ends.begin() + static_cast<ptrdiff_t>(n), ends.end(), [&](size_t a, size_t b) {
+    return end_score(a) != end_score(b) ? end_score(a) > end_score(b) : a < b;
+  });
+  ends.resize(n);
+  return ends;
+}
+
+Graph Coarse::against_pass() {
+  ahead_.resize(T());
+  for (size_t s = 0; s < T(); ++s) {
+    const Column& c = at(s);
+    double* ahead = arena_.array<double>(c.size);
+    for (size_t q = 0; q < c.size; ++q) ahead[q] = c.bound[direction_][q] + c.n[q];
+    ahead_[s] = ahead;
+  }
+  Graph graph;
+  graph.T = T();
+  graph.size = [this](size_t s) { return at(T() - 1 - s).size; };
+  graph.first = [this](double* out) { std::fill(out, out + end_size(), 0.0); };
+  graph.next = [this](size_t s, size_t p, double* out) {
+    const size_t from = T() - 1 - s;
+    gather(step_of(from), 1 - direction_, at(from).id[p], at(from - 1), out);
+    for (size_t q = 0; q < at(from - 1).size; ++q) out[q] += at(from).n[p];
+  };
+  graph.ahead = [this](size_t s) { return ahead_[T() - 1 - s]; };
+  return graph;
+}
+
+Graph Coarse::forward() {
+  ahead_.resize(T());
+  double beyond = 0;
+  for (size_t t = T(); t-- > 0;) {
+    const Column& c = columns_[t];
+    double* ahead = arena_.array<double>(c.size);
+    std::fill(ahead, ahead + c.size, beyond);
+    ahead_[t] = ahead;
+    double edge = kForbidden;
+    for (size_t q = 0; t > 0 && q < columns_[t - 1].size; ++q)
+      edge = std::max(edge, largest(t - 1, 0, columns_[t - 1].id[q]));
+    beyond += *std::max_element(c.n, c.n + c.size) + edge;
+  }
+  Graph graph;
+  graph.T = T();
+  graph.size = [this](size_t t) { return columns_[t].size; };
+  graph.first = [this](double* out) { std::copy(columns_[0].n, columns_[0].n + columns_[0].size, out); };
+  graph.next = [this](size_t t, size_t p, double* out) {
+    const Column& to = columns_[t + 1];
+    gather(t, 0, columns_[t].id[p], to, out);
+    for (size_t q = 0; q < to.size; ++q) out[q] += to.n[q];
+  };
+  graph.ahead = [this](size_t t) { return ahead_[t]; };
+  return graph;
+}
+
+void Coarse::split(size_t t, size_t q, double floor) {
+  const Column old = columns_[t];
+  const size_t L = lattice_.L;
+  const Block& block = hierarchy_.blocks[static_cast<size_t>(old.id[q]) - L];
+  const double in = old.bound[0][q], out = old.bound[1][q], least = floor - lattice_.slack();
+
+  // A column's last node (as the only block of a chain is) makes way for new ones where there is room.
+  Column c = old;
+  c.size = c.labels = 0;
+  const size_t room = old.size + (block.last - block.first) + (block.next_last - block.next_first);
+  const bool in_place = q + 1 == old.size && q == old.labels && room <= old.room;
+  if (!in_place) reserve(c, 2 * room);
+  const auto copy = [&](size_t from, size_t to) {
+    for (size_t p = from; p < to; ++p)
+      if (p != q) add(c, old.id[p], old.n[p], old.bound[0][p], old.bound[1][p]);
+  };
+  // A new node takes over its block's bounds, or the limits of its own best edges where these are tighter.
+  const double* into = t > 0 ? bounds_at(t - 1).in.data() : nullptr;
+  const double* out_of = t + 1 < T() ? bounds_at(t).out.data() : nullptr;
+  const double before = t > 0 ? reach_[0][t - 1] : 0, after = t + 1 < T() ? reach_[1][t + 1] : 0;
+  const double in_corrected = t > 0 ? corrected(t - 1) : kForbidden, out_corrected = out_of ? corrected(t) : kForbidden;
+  const auto inherit = [&](int32_t id, double n) {
+    const double own_in = into ? std::min(in, before + std::max(into[id], in_corrected)) : in;
+    const double own_out = out_of ? std::min(out, after + std::max(out_of[id], out_corrected)) : out;
+    add(c, id, n, own_in, own_out);
+    c.size -= !(own_in + n + own_out >= least);
+  };
+
+  if (in_place) {
+    c.size = old.labels;
+  } else {
+    copy(0, old.labels);
+  }
+  if (hierarchy_.by_number && !has_ends(t)) {
+    const Scores run = lattice_.nodes.from(t * L + block.first);
+    found_.resize(block.last - block.first);
+    const size_t n = run.f ? kernels().at_least_f(run.f, found_.size(), least - (in + out), found_.data())
+                           : kernels().at_least_d(run.d, found_.size(), least - (in + out), found_.data());
+    for (size_t p = 0; p < n; ++p) {
+      const size_t r = static_cast<size_t>(found_[p]);
+      inherit(static_cast<int32_t>(block.first + r), run[r]);
+    }
+  } else {
+    for (size_t r = block.first; r < block.last; ++r) {
+      const int32_t y = hierarchy_.order[r];
+      inherit(y, lattice_.end_node(t, static_cast<size_t>(y)));
+    }
+  }
+  c.labels = c.size;
+  if (!in_place) copy(old.labels, old.size);
+  for (size_t b = block.next_first; b < block.next_last; ++b) inherit(static_cast<int32_t>(L + b), block_node(t, b));
+  columns_[t] = c;
+}
+
+void Coarse::reserve(Column& c, size_t room) {
+  c.room = room;
+  c.id = arena_.array<int32_t>(room);
+  c.n = arena_.array<double>(room);
+  c.bound[0] = arena_.array<double>(room);
+  c.bound[1] = arena_.array<double>(room);
+}
+
+void Coarse::add(Column& c, int32_t id, double n, double in, double out) {
+  c.id[c.size] = id;
+  c.n[c.size] = n;
+  c.bound[0][c.size] = in;
+  c.bound[1][c.size] = out;
+  ++c.size;
+}
+
+Coarse::Column Coarse::make_column(size_t t, const std::vector<int32_t>& ids) {
+  Column c;
+  reserve(c, ids.size());
+  for (const int32_t id : ids) {
+    const size_t at = static_cast<size_t>(id);
+    const bool is_label = at < lattice_.L;
+    add(c, id, is_label ? lattice_.end_node(t, at) : block_node(t, at - lattice_.L), kNoBound, kNoBound);
+    c.labels += is_label;
+  }
+  return c;
+}
+
+Coarse::Row Coarse::row(size_t t, int direction, int32_t id) const {
+  const Bounds& bounds = bounds_at(t);
+  const size_t L = bounds.L, B = bounds.B, a = static_cast<size_t>(id);
+  if (a < L) {
+    const Scores matrix = lattice_.edges.has_matrix() ? lattice_.edges.matrix(t) : Scores{};
+    const size_t stride = lattice_.edges.stride();
+    if (!matrix.f && !matrix.d) {
+      if (direction == 0) return {matrix, 1, bounds.to.data() + a * B, 1};
+      return {matrix, 1, bounds.from.data() + a, L};
+    }
+    if (direction == 0) return {matrix.from(a * stride), 1, bounds.to.data() + a * B, 1};
+    return {matrix.from(a), stride, bounds.from.data() + a, L};
+  }
+  const size_t m = a - L;
+  if (direction == 0) return {{nullptr, bounds.from.data() + m * L}, 1, bounds.between.data() + m * B, 1};
+  return {{nullptr, bounds.to.data() + m}, B, bounds.between.data() + m, B};
+}
+
+double Coarse::largest(size_t t, int direction, int32_t id) const {
+  const Bounds& bounds = bounds_at(t);
+  double best = (direction == 0 ? bounds.out : bounds.in)[static_cast<size_t>(id)];
+  for (const Override& e : overrides(t, direction, id)) best = std::max(best, e.score);
+  return best;
+}
+
+void Coarse::gather(size_t t, int direction, int32_t id, const Column& c, double* out) const {
+  const Row from = row(t, direction, id);
+  if (from.label.f || from.label.d) {
+    for (size_t q = 0; q < c.labels; ++q) out[q] = from.label[static_cast<size_t>(c.id[q]) * from.stride];
+  } else {
+    const size_t a = static_cast<size_t>(id);
+    for (size_t q = 0; q < c.labels; ++q) {
+      const size_t b = static_cast<size_t>(c.id[q]);
+      out[q] = direction == 0 ? lattice_.edges.base(t, a, b) : lattice_.edges.base(t, b, a);
+    }
+  }
+  for (size_t q = c.labels; q < c.size; ++q)
+    out[q] = from.block[(static_cast<size_t>(c.id[q]) - lattice_.L) * from.block_stride];
+  for (const Override& e : overrides(t, direction, id)) {
+    const int32_t other = direction == 0 ? e.j : e.i;
+    const int32_t* found = std::find(c.id, c.id + c.size, other);
+    if (found != c.id + c.size) out[found - c.id] = e.score;
+  }
+}
+
+double Coarse::raise(size_t t, double score, int32_t id, const Column& c, double* bound) {
+  const Row from = row(t, direction_, id);
+  if ((!from.label.f && !from.label.d) || !overrides(t, direction_, id).empty()) {
+    scratch_.resize(c.size);
+    gather(t, direction_, id, c, scratch_.data());
+    double least = kNoBound;
+    for (size_t q = 0; q < c.size; ++q) least = std::min(least, bound[q] = std::max(bound[q], score + scratch_[q]));
+    return least;
+  }
+  double least = from.label.f ? kernels().raise_f(score, from.label.f, from.stride, c.id, c.labels, bound)
+                              : kernels().raise_d(score, from.label.d, from.stride, c.id, c.labels, bound);
+  for (size_t q = c.labels; q < c.size; ++q) {
+    const double edge = from.block[(static_cast<size_t>(c.id[q]) - lattice_.L) * from.block_stride];
+    least = std::min(least, bound[q] = std::max(bound[q], score + edge));
+  }
+  return least;
+}
+
+template <class ReachedWith>
+void Coarse::keep(Column& c, double least, ReachedWith&& reached_with) {
+  needed_.resize(c.size);
+  double* other = c.bound[1 - direction_];
+  size_t kept = 0, labels = 0;
+  for (size_t q = 0; q < c.size; ++q) {
+    const int32_t id = c.id[q];
+    const double n = c.n[q], beyond = other[q];
+    // Unknown plus -inf is not a number and compares false: the node goes.
+    const double needed = least - (n + beyond);
+    const size_t stays = static_cast<size_t>(reached_with(id) > needed) & static_cast<size_t>(n > kForbidden);
+    c.id[kept] = id;
+    c.n[kept] = n;
+    other[kept] = beyond;
+    needed_[kept] = needed;
+    kept += stays;
+    labels += stays & static_cast<size_t>(q < c.labels);
+  }
+  c.size = kept;
+  c.labels = labels;
+}
+
+void Coarse::start(Column& c, double least) {
+  keep(c, least, [](int32_t) { return 0.0; });
+  std::fill(c.bound[direction_], c.bound[direction_] + c.size, 0.0);
+}
+
+void Coarse::step(size_t s, double floor, Work& work) {
+  const Column& p = at(s - 1);
+  Column& c = at(s);
+  const size_t t = step_of(s);
+  const Bounds& bounds = bounds_at(t);
+  reached_.resize(p.size);
+  most_.resize(p.size);
+  double* reached = reached_.data();  // [u]: score of the best path to node u of position s - 1
+  double* most = most_.data();        // [u]: the same with the largest edge out of u
+  const double* out_of = (direction_ == 0 ? bounds.out : bounds.in).data();
+  for (size_t u = 0; u < p.size; ++u) {
+    reached[u] = p.bound[direction_][u] + p.n[u];
+    most[u] = reached[u] + out_of[p.id[u]];
+  }
+  const double best_corrected = corrected(t);
+  if (best_corrected > kForbidden)
+    for (size_t u = 0; u < p.size; ++u) most[u] = std::max(most[u], reached[u] + best_corrected);
+  size_t u = kernels().argmax_d(reached, p.size);
+  reach_[direction_][column_of(s - 1)] = reached[u];
+
+  // First by the largest edge into each node, which needs no look at the edges themselves.
+  const double* into = (direction_ == 0 ? bounds.in : bounds.out).data();
+  keep(c, floor, [&](int32_t id) { return reached[u] + std::max(into[id], best_corrected); });
+  // Then by the edges, the best nodes first, since they spare the others.
+  double* bound = c.bound[direction_];
+  double least = kNoBound;
+  for (size_t q = 0; q < c.size; ++q) {
+    bound[q] = needed_[q];
+    least = needed_[q] < least ? needed_[q] : least;
+  }
+  const auto take = [&](size_t u) {
+    if (most[u] > least) {
+      least = raise(t, reached[u], p.id[u], c, bound);
+      work.edges += c.size;
+    }
+    most[u] = kForbidden;
+  };
+  // In a small column looking for the next best costs more than it spares.
+  constexpr size_t kSmall = 24;
+  for (size_t n = p.size > kSmall ? 3 : 1; n > 0; --n) {
+    take(u);
+    reached[u] = kForbidden;
+    if (n > 1) u = kernels().argmax_d(reached, p.size);
+  }
+  for (u = 0; u < p.size; ++u) take(u);
+
+  size_t lost = 0;
+  for (size_t q = 0; q < c.size; ++q) lost += bound[q] <= needed_[q];
+  if (lost) drop_unraised(c, bound);
+}
+
+void Coarse::drop_unraised(Column& c, double* bound) {
+  double* other = c.bound[1 - direction_];
+  size_t kept = 0, labels = 0;
+  for (size_t q = 0; q < c.size; ++q) {
+    const size_t stays = bound[q] > needed_[q];
+    c.id[kept] = c.id[q];
+    c.n[kept] = c.n[q];
+    bound[kept] = bound[q];
+    other[kept] = other[q];
+    kept += stays;
+    labels += stays & static_cast<size_t>(q < c.labels);
+  }
+  c.size = kept;
+  c.labels = labels;
+}
+
+void Coarse::reach_back(size_t s, size_t q, double* out) {
+  const Column& p = at(s - 1);
+  gather(step_of(s), 1 - direction_, at(s).id[q], p, out);
+  for (size_t u = 0; u < p.size; ++u) out[u] += p.bound[direction_][u] + p.n[u];
+}
+
+size_t Coarse::before(size_t s, size_t q, Work& work) {
+  scratch_.resize(at(s - 1).size);
+  reach_back(s, q, scratch_.data());
+  work.edges += scratch_.size();
+  return kernels().argmax_d(scratch_.data(), scratch_.size());
+}
+
+}  // namespace tagwright

@@ -1,0 +1,149 @@
+// The coarse lattice of one sentence: columns of labels and blocks, the bounds of their nodes, and how these change
+// as passes go over them and blocks are split. What to search for in it, and when to stop, is decode/refine.cpp's.
+//
+// Differs from the papers in ways that change no answer. A label that comes out of a block takes over the block's
+// bounds but for its own node score and the largest edges into and out of it, which are known. Within a step, a node
+// is passed over when its score plus its largest edge brings nothing above what is reached or needed so far
+// (CarpeDiem's limit), so that few of the edges are looked at. All comparisons with the floor leave room for rounding.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "decode/algorithms.h"
+
+namespace tagwright {
+
+class Coarse {
+ public:
+  // The live nodes of one column, labels before blocks.
+  struct Column {
+    size_t size = 0, labels = 0, room = 0;
+    int32_t* id = nullptr;
+    double* n = nullptr;    // node score, with start and stop
+    double* bound[2] = {};  // [0]: best way into the node, [1]: best way on from it; without the node itself
+  };
+
+  // Every column starts with the given nodes.
+  Coarse(const Lattice& lattice, const Hierarchy& hierarchy, const std::vector<int32_t>& start, Arena& arena);
+
+  size_t T() const { return lattice_.T; }
+  const Column& column(size_t t) const { return columns_[t]; }
+  // Whether position q of column t holds a block.
+  bool is_block(size_t t, int32_t q) const { return static_cast<size_t>(q) >= columns_[t].labels; }
+
+  // Recomputes bound[direction] of every node from the columns before it in that direction (0: forward, Huang's
+  // equation 6; 1: backward, equation 7), dropping nodes on the way. False where a column loses all its nodes:
+  // there is no path.
+  bool pass(int direction, double floor, Work& work);
+
+  // Score of the best coarse path to position q of the last column of the last pass.
+  double end_score(size_t q) const {
+    const Column& c = at(T() - 1);
+    return c.bound[direction_][q] + c.n[q];
+  }
+  size_t end_size() const { return at(T() - 1).size; }
+
+  // That path as positions in columns 0 .. T-1.
+  GraphPath trace(size_t q, Work& work);
+
+  // Score of a path of labels that ends in label q of the last column: back along the best way, and where that
+  // passes through a block, through the best label instead. -inf where a column has no label to take.
+  double dive(size_t q, Work& work);
+
+  // The n best labels of the last column, by the bound of the paths to them.
+  std::vector<size_t> best_ends(size_t n) const;
+
+  // The coarse lattice for A*, walked against the last pass, whose scores are what is ahead.
+  Graph against_pass();
+
+  // The coarse lattice for A* walked forward with Huang's equation 9 ahead.
+  Graph forward();
+
+  // Replaces a block by what it splits into, without what the floor rules out at once.
+  void split(size_t t, size_t q, double floor);
+
+ private:
+  // Edge scores or bounds from one node to all nodes of the neighbouring column.
+  struct Row {
+    Scores label;  // [y * stride]; no pointer where only exceptions are kept
+    size_t stride = 1;
+    const double* block = nullptr;  // [b * block_stride]
+    size_t block_stride = 1;
+  };
+
+  // Whether start or stop scores belong to the nodes of column t.
+  bool has_ends(size_t t) const {
+    return (t == 0 && !lattice_.edges.start().empty()) || (t + 1 == T() && !lattice_.edges.stop().empty());
+  }
+  size_t column_of(size_t s) const { return direction_ == 0 ? s : T() - 1 - s; }
+  Column& at(size_t s) { return columns_[column_of(s)]; }
+  const Column& at(size_t s) const { return columns_[column_of(s)]; }
+  // The step between positions s - 1 and s.
+  size_t step_of(size_t s) const { return direction_ == 0 ? s - 1 : T() - 1 - s; }
+  double block_node(size_t t, size_t b) const { return block_node_[t * hierarchy_.blocks.size() + b]; }
+
+  void reserve(Column& c, size_t room);
+  static void add(Column& c, int32_t id, double n, double in, double out);
+  Column make_column(size_t t, const std::vector<int32_t>& ids);
+
+  const Bounds& bounds_at(size_t t) const { return *bounds_[lattice_.edges.is_stepwise() ? t : 0]; }
+
+  // The edges of step t that leave `id` in a direction.
+  Row row(size_t t, int direction, int32_t id) const;
+
+  std::span<const Override> overrides(size_t t, int direction, int32_t id) const {
+    if (patches_.empty()) return {};
+    return direction == 0 ? patches_[t].row(id) : patches_[t].column(id);
+  }
+
+  // The best corrected edge of step t.
+  double corrected(size_t t) const { return corrected_.empty() ? kForbidden : corrected_[t]; }
+
+  // The best edge that leaves `id` in a direction.
+  double largest(size_t t, int direction, int32_t id) const;
+
+  // out[q]: the edge that leaves `id` for node q of column c.
+  void gather(size_t t, int direction, int32_t id, const Column& c, double* out) const;
+
+  // bound[q] = max(bound[q], score + edge from `id` to q); the least of them comes back.
+  double raise(size_t t, double score, int32_t id, const Column& c, double* bound);
+
+  // Keeps the nodes of a column that may still reach `least`, given what each can be reached with in the direction
+  // of this pass; works out what is needed of the others to stay. No branches: which nodes go is anybody's guess.
+  template <class ReachedWith>
+  void keep(Column& c, double least, ReachedWith&& reached_with);
+
+  // The first column of a pass.
+  void start(Column& c, double least);
+
+  // One step of a pass: the bounds of position s from those of position s - 1, without the nodes that these leave
+  // below the floor.
+  void step(size_t s, double floor, Work& work);
+
+  // Drops the nodes whose bound no edge has brought above what is needed.
+  void drop_unraised(Column& c, double* bound);
+
+  // out[u]: what node q of position s reaches back to: score of the best path to u of position s - 1, plus the edge.
+  void reach_back(size_t s, size_t q, double* out);
+
+  // The node of position s - 1 on the best path to node q of position s.
+  size_t before(size_t s, size_t q, Work& work);
+
+  const Lattice& lattice_;
+  const Hierarchy& hierarchy_;
+  Arena& arena_;
+  std::vector<Column> columns_;        // [t]
+  std::vector<const double*> ahead_;   // [t] or [position]: for A*, what is ahead of each node
+  double* block_node_;                 // [t][block]
+  std::vector<const Bounds*> bounds_;  // [t], or one for all steps
+  std::vector<Patch> patches_;         // [t]
+  std::vector<double> corrected_;      // [t]: the best score in a patch
+  int direction_ = 0;                  // of the last pass
+  std::vector<double> reach_[2];       // [direction][t]: best score of a path to column t in the last pass that way
+  std::vector<double> reached_, most_, needed_;
+  std::vector<double> scratch_;
+  std::vector<int32_t> found_;
+};
+
+}  // namespace tagwright

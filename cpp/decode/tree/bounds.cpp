@@ -1,0 +1,240 @@
+#include "decode/tree/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/kernels.h"
+#include "lattice/chain.h"
+
+namespace tagwright {
+namespace {
+
+constexpr double kLargestMagnitude = 1e30;                              // beyond it, sums of float32 might overflow
+constexpr float kForbiddenF = -std::numeric_limits<float>::infinity();  // kForbidden in float32
+
+double scale_of(const Edges& edges) {
+  double scale = edges.scale();
+  for (const double score : edges.start()) scale = std::max(scale, score);
+  for (const double score : edges.stop()) scale = std::max(scale, score);
+  return scale;
+}
+
+}  // namespace
+
+bool TreeBounds::can(const Lattice& lattice) {
+  double magnitude = lattice.edge_magnitude();
+  for (size_t t = 0; t < lattice.T; ++t) magnitude = std::max(magnitude, lattice.node_magnitude(t));
+  return magnitude <= kLargestMagnitude;
+}
+
+TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
+    : lattice_(lattice),
+      edges_(lattice.edges),
+      T_(lattice.T),
+      L_(lattice.L),
+      width_((lattice.L + kGroup - 1) / kGroup * kGroup),
+      scale_(edges_.is_stepwise() || lattice.patched() ? lattice.edge_magnitude() : scale_of(edges_)),
+      usual_(edges_.is_stepwise() ? kForbiddenF : static_cast<float>(edges_.usual())),
+      margin_(static_cast<float>(scale_) / 16),
+      arena_(arena),
+      columns_(arena.array<TreeColumn>(lattice.T)) {
+  std::fill(columns_, columns_ + T_, TreeColumn{});
+  before_ = floats();
+  found_ = arena.array<int32_t>(width_ + kTreeLanes);
+  keys_ = arena.array<float>(width_ + kTreeLanes);
+  scores_ = arena.array<float>(L_);
+  rows_ = arena.array<const void*>(L_);
+  find_outs();
+}
+
+// Room for one score a label; what lies beyond the last label is forbidden.
+float* TreeBounds::floats() {
+  float* made = arena_.array<float>(width_);
+  std::fill(made + L_, made + width_, kForbiddenF);
+  return made;
+}
+
+// The best edge out of every label of every column.
+void TreeBounds::find_outs() {
+  const float* shared = edges_.is_stepwise() || T_ < 2 ? nullptr : edges_.reach().data();
+  for (size_t t = 0; t < T_; ++t) {
+    columns_[t].out = shared;
+    const bool last = t + 1 == T_;
+    if (shared && !last && lattice_.patch(t).empty()) continue;
+    float* own = floats();
+    columns_[t].out = own;
+    if (last) {
+      const std::span<const double> stop = edges_.stop();
+      if (stop.empty()) std::fill(own, own + L_, 0.0F);
+      std::transform(stop.begin(), stop.end(), own, rounded_up);
+      break;
+    }
+    for (size_t y = 0; y < L_; ++y) own[y] = shared ? shared[y] : best_out(edges_, t, y);
+    for (const Override& e : lattice_.patch(t).by_row) own[e.i] = std::max(own[e.i], rounded_up(e.score));
+  }
+}
+
+// Scores such as -1e9, which all but forbid a label, would leave so much room for rounding that nothing could be
+// pruned. Where there are such, none counts as lower than what could matter: a bound is left. The node scores to take
+// come back; `size` is then that of scores that count.
+Scores TreeBounds::lift(size_t t, double& size) {
+  constexpr double kAbsurd = 0x1p18, kEnough = 256;
+  const Scores nodes = lattice_.nodes.from(t * L_);
+  if (size <= kAbsurd * scale_) return nodes;
+  const double top = nodes.f ? kernels().max_f(nodes.f, L_) : kernels().max_d(nodes.d, L_);
+  const double matters = std::fabs(top) + scale_;
+  if (!(size > kAbsurd * matters) || matters == 0) return nodes;
+  const double low = kEnough * matters;
+  size = 4 * low;
+  for (size_t y = 0; y < L_; ++y) {
+    const double score = nodes[y];
+    scores_[y] = score == kForbidden ? kForbiddenF : static_cast<float>(std::max(score, -low));
+    if (before_[y] != kForbiddenF) before_[y] = std::max(before_[y], static_cast<float>(-low));
+  }
+  return {scores_, nullptr};
+}
+
+bool TreeBounds::make(size_t t, size_t most, bool sparing, Work& work) {
+  TreeColumn& c = columns_[t];
+  if (!c.sum) {
+    c.sum = arena_.array<float>(width_);
+    c.blocks = arena_.array<float>(width_ / kTreeLanes);
+  }
+  double size = lattice_.node_magnitude(t) + 2 * lattice_.edge_magnitude();
+  if (t == 0) {
+    const std::span<const double> start = edges_.start();
+    if (start.empty()) std::fill(before_, before_ + L_, 0.0F);
+    std::transform(start.begin(), start.end(), before_, [](double score) { return static_cast<float>(score); });
+  } else {
+    size += follow(t - 1, work);
+  }
+  const Scores nodes = lift(t, size);
+  c.top = nodes.f ? kernels().bound_column_f(nodes.f, before_, c.out, L_, c.sum, c.blocks)
+                  : kernels().bound_column_d(nodes.d, before_, c.out, L_, c.sum, c.blocks);
+  if (c.top == kForbiddenF) return false;
+  c.offset = t ? columns_[t - 1].offset + static_cast<double>(columns_[t - 1].top) : 0;
+  c.error = (t ? columns_[t - 1].error : 0) + 8 * kFloatRounding * size + kFloatTiny;
+  choose(t, most, sparing);
+  work.nodes += c.hots;
+  return true;
+}
+
+size_t TreeBounds::open(size_t t, double least) {
+  const TreeColumn& c = columns_[t];
+  // Rounding is monotone: what reaches `least` before its sum is rounded reaches the rounded one after it. -inf never
+  // does.
+  const float reached = std::max(static_cast<float>(least), -std::numeric_limits<float>::max());
+  return kernels().open_blocks(c.blocks, c.sum, c.out, width_, reached, found_, keys_);
+}
+
+// A key that the best labels of at least n blocks reach.
+float TreeBounds::reached_by(const float* blocks, size_t count, size_t n) {
+  if (n <= 16) return kernels().reached_by_16(blocks, count);
+  if (n >= count) return kForbiddenF;
+  std::copy(blocks, blocks + count, scores_);
+  std::nth_element(scores_, scores_ + n - 1, scores_ + count, std::greater<>());
+  return scores_[n - 1];
+}
+
+// The hot labels: those of the best blocks.
+void TreeBounds::choose(size_t t, size_t most, bool sparing) {
+  TreeColumn& c = columns_[t];
+  c.rest = reached_by(c.blocks, width_ / kTreeLanes, most);
+  if (sparing) c.rest = std::max(c.rest, c.top + usual_ - margin_);
+  c.hots = open(t, static_cast<double>(c.rest));
+  // Over a matrix each of them costs a row, over exceptions most cost nothing.
+  if (c.hots > (edges_.is_sparse() ? 8 * most : most)) cut(c, most);
+  c.hot = arena_.array<int32_t>(c.hots);
+  c.key = arena_.array<float>(c.hots);
+  std::copy(found_, found_ + c.hots, c.hot);
+  std::copy(keys_, keys_ + c.hots, c.key);
+}
+
+// Leaves the `most` best of what was found.
+void TreeBounds::cut(TreeColumn& c, size_t most) {
+  std::copy(keys_, keys_ + c.hots, scores_);
+  std::nth_element(scores_, scores_ + most, scores_ + c.hots, std::greater<>());
+  c.rest = scores_[most];
+  size_t above = 0, n = 0;
+  for (size_t q = 0; q < c.hots; ++q) above += keys_[q] > c.rest;
+  for (size_t q = 0; q < c.hots; ++q) {
+    if (keys_[q] < c.rest || (keys_[q] == c.rest && above == most)) continue;
+    above += keys_[q] == c.rest;
+    found_[n] = found_[q];
+    keys_[n++] = keys_[q];
+  }
+  c.hots = n;
+}
+
+// before_[j]: bound of what reaches label j of column t + 1, counted from the top of column t. The largest magnitude
+// of what was added to edges comes back.
+double TreeBounds::follow(size_t t, Work& work) {
+  const TreeColumn& c = columns_[t];
+  const float rest = c.rest - c.top;
+  double size = std::isfinite(rest) ? std::fabs(rest) : 0;
+  for (size_t q = 0; q < c.hots; ++q) size = std::max(size, std::fabs(static_cast<double>(c.sum[c.hot[q]] - c.top)));
+  if (edges_.is_sparse()) {
+    follow_exceptions(c, rest, work);
+  } else {
+    follow_rows(t, c, rest, work);
+  }
+  for (size_t q = 0; lattice_.patched() && q < c.hots; ++q) {
+    const float score = c.sum[c.hot[q]] - c.top;
+    for (const Override& e : lattice_.patch(t).row(c.hot[q]))
+      before_[e.j] = std::max(before_[e.j], score + static_cast<float>(e.score));
+  }
+  return size;
+}
+
+void TreeBounds::follow_rows(size_t t, const TreeColumn& c, float rest, Work& work) {
+  std::fill(before_, before_ + L_, rest);
+  const Scores matrix = edges_.matrix(t);
+  const size_t stride = edges_.stride();
+  for (size_t q = 0; q < c.hots; ++q) {
+    const size_t i = static_cast<size_t>(c.hot[q]);
+    scores_[q] = c.sum[i] - c.top;
+    rows_[q] = matrix.f ? static_cast<const void*>(matrix.f + i * stride) : matrix.d + i * stride;
+  }
+  if (matrix.f) {
+    kernels().follow_rows_f(reinterpret_cast<const float* const*>(rows_), scores_, c.hots, L_, before_);
+  } else {
+    kernels().follow_rows_d(reinterpret_cast<const double* const*>(rows_), scores_, c.hots, L_, before_);
+  }
+  work.edges += c.hots * L_;
+}
+
+// Every label is reached by the best one's default edge. Where that label's exception is worse, the second best of
+// the hot ones counts; its own worse exceptions are not looked at, which leaves a bound.
+void TreeBounds::follow_exceptions(const TreeColumn& c, float rest, Work& work) {
+  const float fallback = rounded_up(edges_.fallback());
+  std::fill(before_, before_ + L_, std::max(fallback, rest));
+  int32_t top = -1;
+  float second = kForbiddenF;
+  for (size_t q = 0; q < c.hots; ++q) {
+    const float sum = c.sum[c.hot[q]];
+    if (sum == c.top && top < 0) {
+      top = c.hot[q];
+    } else {
+      second = std::max(second, sum);
+    }
+  }
+  float least = std::max(fallback, rest);
+  if (top >= 0 && edges_.worse().size(static_cast<size_t>(top)) > 0) {
+    const size_t i = static_cast<size_t>(top);
+    least = std::max(second - c.top + fallback, rest);
+    const std::span<const int32_t> label = edges_.worse().keys(i);
+    const std::span<const double> score = edges_.worse().values(i);
+    for (size_t q = 0; q < label.size(); ++q) before_[label[q]] = std::max(static_cast<float>(score[q]), least);
+    work.edges += label.size();
+  }
+  const Exceptions& better = edges_.better();
+  for (size_t q = 0; q < c.hots; ++q) {
+    if (!(c.key[q] - c.top > least)) continue;
+    const size_t i = static_cast<size_t>(c.hot[q]);
+    kernels().scatter_f(c.sum[i] - c.top, better.keys(i).data(), better.values(i).data(), better.size(i), before_);
+    work.edges += better.size(i);
+  }
+}
+
+}  // namespace tagwright

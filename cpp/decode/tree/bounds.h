@@ -1,0 +1,84 @@
+// Upper bounds for every label of a lattice, at little more than the cost of reading the node scores once.
+//
+// A column is a tree of three levels: all labels, blocks of eight, labels. Going forward, each column gives every label
+// a bound of the best path that ends in it. Only labels that stand out, the hot ones, are followed edge by
+// edge. The rest goes on as one block, whose bound is the largest sum of a label's own bound and its best edge out: the
+// same for every label of the next column, so it costs nothing. Where the edges are default + exceptions that holds for
+// default edges too, and only exceptions above them are walked.
+//
+// Bounds are in float32, counted from the best of the column before; how much rounding may have taken is known.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "base/arena.h"
+#include "lattice/lattice.h"
+
+namespace tagwright {
+
+struct TreeColumn {
+  float* sum = nullptr;        // [label]: bound of a path that ends in it, counted from `offset`
+  float* blocks = nullptr;     // [block]: the largest sum + out of its labels
+  const float* out = nullptr;  // [label]: its best edge out; its stop score in the last column
+  double offset = 0;           // what the sums are counted from
+  double error = 0;            // how far rounding may have taken them below the truth
+  float top = 0;               // the largest sum
+  float rest = 0;              // no less than any sum + out of a label that is not hot
+  int32_t* hot = nullptr;
+  float* key = nullptr;  // [hot]: sum + out
+  size_t hots = 0;
+};
+
+class TreeBounds {
+ public:
+  // Whether the scores are small enough to be summed in float32.
+  static bool can(const Lattice& lattice);
+
+  TreeBounds(const Lattice& lattice, Arena& arena);
+
+  // Column t, once those before it are made: with about `most` hot labels; sparing: fewer where the best label stands
+  // out. False where no path reaches it.
+  bool make(size_t t, size_t most, bool sparing, Work& work);
+  const TreeColumn& operator[](size_t t) const { return columns_[t]; }
+  // By how much the rest of column t goes on better than its best label by a usual edge.
+  double excess(size_t t) const {
+    const float more = columns_[t].rest - (columns_[t].top + usual_);
+    return more > 0 && more <= std::numeric_limits<float>::max() ? static_cast<double>(more) : 0;
+  }
+
+  // How much edges matter.
+  double scale() const { return scale_; }
+
+  // Finds the labels of column t whose sum + out is at least this, -inf aside; how many there are comes back.
+  size_t open(size_t t, double least);
+  const int32_t* found() const { return found_; }
+
+ private:
+  float* floats();
+  void find_outs();
+  Scores lift(size_t t, double& size);
+  float reached_by(const float* blocks, size_t count, size_t n);
+  void choose(size_t t, size_t most, bool sparing);
+  void cut(TreeColumn& c, size_t most);
+  double follow(size_t t, Work& work);
+  void follow_rows(size_t t, const TreeColumn& c, float rest, Work& work);
+  void follow_exceptions(const TreeColumn& c, float rest, Work& work);
+
+  const Lattice& lattice_;
+  const Edges& edges_;
+  const size_t T_, L_, width_;
+  const double scale_;
+  const float usual_;   // what many edges score
+  const float margin_;  // how far below the best label's usual edge a hot label's best edge may reach, if sparing
+  Arena& arena_;
+  TreeColumn* columns_;
+  float* before_;   // [j]: bound of what reaches label j of the column that is made
+  int32_t* found_;  // labels, by open()
+  float* keys_;     // [found]
+  float* scores_;
+  const void** rows_;
+};
+
+}  // namespace tagwright

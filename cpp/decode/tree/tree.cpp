@@ -1,0 +1,330 @@
+// tree: our own exact decoder, 1-best and k-best. Node scores are read once; most labels are never looked at alone.
+//
+// Bounds for every label come first (tree_bounds.h), then a path of labels that they lead to, which gives the floor.
+// Going back, blocks and labels whose bound reaches the floor are opened, and only there edges are summed in double
+// precision: what survives holds every path that is good enough. On real models that is little more than the answer
+// itself. Where it is more than a budget allows, another round makes more labels hot, and in the end Viterbi takes
+// over: no input costs much more than with it.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "decode/algorithms.h"
+#include "decode/tree/bounds.h"
+
+namespace tagwright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr size_t kFirst = 16;  // hot labels of the first round
+
+// What is left of a column on the way back.
+struct Left {
+  size_t size = 0;
+  int32_t* label = nullptr;
+  double* behind = nullptr;  // [q]: score of the best path behind label[q], its own node not counted
+  double* from = nullptr;    // [q]: the same and the node
+  int32_t* next = nullptr;   // [q]: where that path goes on in the next column
+  double* edges = nullptr;   // [q][p]: to what is left of the next column; for k > 1
+};
+
+class Tree {
+ public:
+  Tree(const Lattice& lattice, const Options& options, Arena& arena)
+      : lattice_(lattice),
+        edges_(lattice.edges),
+        k_(options.k),
+        T_(lattice.T),
+        L_(lattice.L),
+        bounds_(lattice, arena),
+        arena_(arena),
+        left_(arena.array<Left>(lattice.T)),
+        path_(arena.array<int32_t>(lattice.T)),
+        timed_(options.deadline < std::numeric_limits<double>::infinity()) {
+    if (timed_) deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.deadline));
+  }
+
+  // Rounds with ever more hot labels, until little enough is left. Nothing comes back where that is not worth it.
+  std::optional<Answer> run() {
+    bool sparing = true;
+    for (size_t most = kFirst; !round(most, sparing); sparing = false) {
+      if (late()) return the_best_so_far();
+      if (vain_ && !timed_) return std::nullopt;
+      if (sparing && !flat_) continue;
+      // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. Who has set a deadline
+      // wants an answer with a gap rather than Viterbi.
+      const size_t limit = edges_.is_sparse() ? L_ : L_ / 16;
+      if (most >= L_ || (4 * most > limit && !timed_)) return std::nullopt;
+      most *= 4;
+    }
+    return std::move(answer_);
+  }
+
+  const Work& work() const { return answer_.work; }
+
+ private:
+  // Whether the answer was found, or that there is none; false where more hot labels are needed, or time is up.
+  bool round(size_t most, bool sparing) {
+    ++answer_.work.rounds;
+    if (const Outcome outcome = forward(most, sparing); outcome != Outcome::kOpen) return outcome == Outcome::kNoPath;
+    if (!greedy()) return false;
+    double least = 0;
+    if (!floor(least)) return false;
+    for (int tries = 0; tries < 4 && !late(); ++tries) {
+      if (!back(least)) {
+        // Tighter bounds do not help where the k-th path itself is far below the first.
+        vain_ = bound_ - reached_ < (bound_ - least) / 2;
+        return false;
+      }
+      if (k_ == 1) {
+        if (left_[0].size > 0) answer_.paths.push_back(best());
+        return left_[0].size > 0;
+      }
+      answer_.paths = enumerate();
+      const bool enough = answer_.paths.size() == k_;
+      if (enough && answer_.paths.back().score >= least + lattice_.slack()) return true;
+      // The floor was none: bounds stood for scores. Where there are k paths now, the k-th gives a true one.
+      const double lower = std::max(bound_ - least, bounds_.scale() / 32);
+      least = enough ? answer_.paths.back().score - 2 * lattice_.slack() : least - lower;
+      answer_.paths.clear();
+    }
+    return false;
+  }
+
+  // Whether time is up. It never is before there is a path to give back.
+  bool late() const { return timed_ && reached_ != kForbidden && Clock::now() > deadline_; }
+
+  std::optional<Answer> the_best_so_far() {
+    answer_.paths.assign(1, {reached_path_, reached_});
+    answer_.gap = std::max(0.0, bound_ + lattice_.slack() - reached_);
+    answer_.exact = false;
+    return std::move(answer_);
+  }
+
+  enum class Outcome { kOpen, kNoPath, kLost };
+
+  // Bounds for every column. kNoPath: there is no path. kLost: time is up, or too much goes on as the rest: as soon as
+  // its bounds exceed what is usual by as much as an edge can score, they will prune little.
+  Outcome forward(size_t most, bool sparing) {
+    double excess = 0;
+    for (size_t t = 0; t < T_; ++t) {
+      if (late()) return Outcome::kLost;
+      if (!bounds_.make(t, most, sparing, answer_.work)) return Outcome::kNoPath;
+      excess += t + 1 < T_ ? bounds_.excess(t) : 0;
+      flat_ = excess > bounds_.scale();
+      if (flat_ && !timed_) return Outcome::kLost;
+    }
+    return Outcome::kOpen;
+  }
+
+  // A path through hot labels, each the best way to the one behind it; false where it comes to an end.
+  bool greedy() {
+    const TreeColumn& last = bounds_[T_ - 1];
+    size_t best = 0;
+    for (size_t q = 1; q < last.hots; ++q)
+      if (last.key[q] > last.key[best]) best = q;
+    if (last.hots == 0 || static_cast<double>(last.key[best]) == kForbidden) return false;
+    path_[T_ - 1] = last.hot[best];
+    // The bound of all paths: of the best hot label, or of the rest. Keys are rounded, so they are none.
+    double most = last.rest;
+    for (size_t q = 0; q < last.hots; ++q) {
+      const int32_t y = last.hot[q];
+      most = std::max(most, static_cast<double>(last.sum[y]) + static_cast<double>(last.out[y]));
+    }
+    bound_ = std::min(bound_, last.offset + last.error + most);
+    for (size_t t = T_ - 1; t-- > 0;) {
+      const TreeColumn& c = bounds_[t];
+      double reached = kForbidden;
+      for (size_t q = 0; q < c.hots; ++q) {
+        if (!(static_cast<double>(c.key[q]) > reached)) continue;
+        const size_t i = static_cast<size_t>(c.hot[q]);
+        const double score = static_cast<double>(c.sum[i]) + lattice_.edge(t, i, static_cast<size_t>(path_[t + 1]));
+        ++answer_.work.edges;
+        if (!(score > reached)) continue;
+        reached = score;
+        path_[t] = c.hot[q];
+      }
+      if (reached == kForbidden) return false;
+    }
+    return true;
+  }
+
+  // A score that k paths reach, as far as bounds are scores: of those that leave the greedy path at one label, going
+  // back, and do not return to it. A guess where they are too few; what is left in the end proves it or not.
+  bool floor(double& least) {
+    const double score = path_score(lattice_, {path_, T_});
+    if (score > reached_) {
+      reached_ = score;
+      if (timed_) reached_path_.assign(path_, path_ + T_);
+    }
+    least = reached_ - lattice_.slack();
+    if (k_ == 1 || score == kForbidden) return reached_ != kForbidden;
+    const double guess = score - bounds_.scale() / 2;
+    promises_.assign(1, score);
+    double behind = 0;
+    for (size_t t = T_; t-- > 0;) {
+      const TreeColumn& c = bounds_[t];
+      const size_t next = t + 1 < T_ ? static_cast<size_t>(path_[t + 1]) : 0;
+      const size_t n = bounds_.open(t, (promises_.size() == k_ ? promises_.front() : guess) - behind - c.offset);
+      for (size_t q = 0; q < n; ++q) {
+        if (bounds_.found()[q] == path_[t]) continue;
+        const size_t i = static_cast<size_t>(bounds_.found()[q]);
+        const double step = t + 1 < T_ ? lattice_.edge(t, i, next) : edges_.stop(i);
+        promise(c.offset + static_cast<double>(c.sum[i]) + step + behind);
+      }
+      answer_.work.edges += n;
+      const size_t here = static_cast<size_t>(path_[t]);
+      behind += (t + 1 < T_ ? lattice_.edge(t, here, next) : edges_.stop(here)) + lattice_.node(t, here);
+    }
+    least = (promises_.size() == k_ ? promises_.front() : guess) - lattice_.slack() - bounds_[T_ - 1].error;
+    return least != kForbidden;
+  }
+
+  void promise(double score) {
+    if (score == kForbidden) return;
+    if (promises_.size() == k_) {
+      if (score <= promises_.front()) return;
+      std::pop_heap(promises_.begin(), promises_.end(), std::greater<>());
+      promises_.pop_back();
+    }
+    promises_.push_back(score);
+    std::push_heap(promises_.begin(), promises_.end(), std::greater<>());
+  }
+
+  // Everything that lies on a path of at least this score; false where it is too much.
+  bool back(double least) {
+    // What a sum in double costs, against an edge in Viterbi's inner loop.
+    size_t budget = T_ * (64 + 4 * std::min<size_t>(k_, 1024) + L_ * L_ / 256);
+    double most = 0;
+    for (size_t t = T_; t-- > 0;) {
+      const TreeColumn& c = bounds_[t];
+      const Left* next = t + 1 < T_ ? &left_[t + 1] : nullptr;
+      const double needed = least - c.offset - c.error;
+      const size_t n = bounds_.open(t, needed - most);
+      const size_t pairs = n * (next ? next->size : 1);
+      if (pairs > budget || late()) return false;
+      budget -= pairs;
+      answer_.work.edges += pairs;
+      Left& left = left_[t];
+      left.size = 0;
+      left.label = arena_.array<int32_t>(n);
+      left.next = arena_.array<int32_t>(n);
+      left.behind = arena_.array<double>(n);
+      left.from = arena_.array<double>(n);
+      left.edges = k_ > 1 && next ? arena_.array<double>(pairs) : nullptr;
+      most = kForbidden;
+      for (size_t q = 0; q < n; ++q) {
+        const size_t y = static_cast<size_t>(bounds_.found()[q]);
+        double behind = next ? kForbidden : edges_.stop(y);
+        int32_t where = 0;
+        double* edges = left.edges ? left.edges + left.size * next->size : nullptr;
+        for (size_t p = 0; next && p < next->size; ++p) {
+          const double step = lattice_.edge(t, y, static_cast<size_t>(next->label[p])), v = step + next->from[p];
+          if (edges) edges[p] = step;
+          if (v > behind) {
+            behind = v;
+            where = static_cast<int32_t>(p);
+          }
+        }
+        if (!(static_cast<double>(c.sum[y]) + behind >= needed)) continue;
+        double node = lattice_.node(t, y);
+        if (t == 0) node = edges_.start(y) + node;
+        left.label[left.size] = static_cast<int32_t>(y);
+        left.next[left.size] = where;
+        left.behind[left.size] = behind;
+        left.from[left.size] = node + behind;
+        most = std::max(most, left.from[left.size]);
+        ++left.size;
+      }
+      answer_.work.nodes += left.size;
+      if (left.size == 0) {
+        left_[0].size = 0;
+        break;
+      }
+    }
+    return true;
+  }
+
+  Path best() const {
+    Path path{std::vector<int32_t>(T_), 0};
+    size_t q = 0;
+    for (size_t p = 1; p < left_[0].size; ++p)
+      if (left_[0].from[p] > left_[0].from[q]) q = p;
+    for (size_t t = 0; t < T_; ++t) {
+      path.labels[t] = left_[t].label[q];
+      q = static_cast<size_t>(left_[t].next[q]);
+    }
+    path.score = path_score(lattice_, path.labels);
+    return path;
+  }
+
+  std::vector<Path> enumerate() {
+    if (left_[0].size == 0) return {};
+    Graph graph;
+    graph.T = T_;
+    graph.size = [&](size_t t) { return left_[t].size; };
+    graph.first = [&](double* out) {
+      for (size_t q = 0; q < left_[0].size; ++q) {
+        const size_t y = static_cast<size_t>(left_[0].label[q]);
+        out[q] = edges_.start(y) + lattice_.node(0, y);
+      }
+    };
+    graph.next = [&](size_t t, size_t p, double* out) {
+      const Left& next = left_[t + 1];
+      for (size_t q = 0; q < next.size; ++q)
+        out[q] = left_[t].edges[p * next.size + q] + lattice_.node(t + 1, static_cast<size_t>(next.label[q]));
+    };
+    graph.ahead = [&](size_t t) { return left_[t].behind; };
+    std::vector<Path> paths;
+    for (GraphPath& path : enumerate_paths(graph, k_, answer_.work)) {
+      for (size_t t = 0; t < T_; ++t) path.at[t] = left_[t].label[path.at[t]];
+      const double score = path_score(lattice_, path.at);
+      paths.push_back({std::move(path.at), score});
+    }
+    return paths;
+  }
+
+  const Lattice& lattice_;
+  const Edges& edges_;
+  const size_t k_, T_, L_;
+  TreeBounds bounds_;
+  Arena& arena_;
+  Left* left_;
+  int32_t* path_;
+  Answer answer_;
+  bool flat_ = false;                                       // whether too many labels are alike to be pruned
+  bool vain_ = false;                                       // whether more hot labels would change nothing
+  double bound_ = std::numeric_limits<double>::infinity();  // of every path
+  double reached_ = kForbidden;                             // by a path
+  std::vector<int32_t> reached_path_;
+  std::vector<double> promises_;
+  const bool timed_;
+  Clock::time_point deadline_;
+};
+
+}  // namespace
+
+bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
+  if (!TreeBounds::can(lattice)) return false;
+  Tree search(lattice, options, arena);
+  std::optional<Answer> found = search.run();
+  if (found) {
+    answer = std::move(*found);
+  } else {
+    answer.work += search.work();
+  }
+  return found.has_value();
+}
+
+Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
+  Answer answer;
+  if (try_tree(lattice, options, arena, answer)) return answer;
+  Answer sure = (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
+  sure.work += answer.work;
+  return sure;
+}
+
+}  // namespace tagwright

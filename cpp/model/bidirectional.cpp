@@ -1,0 +1,131 @@
+#include "model/bidirectional.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/threads.h"
+#include "decode/batch.h"
+
+namespace tagwright {
+namespace {
+
+// A search whose labels have other numbers.
+class Renumbered : public PricedSearch {
+ public:
+  Renumbered(SentenceSearch& inner, std::span<const int32_t> out) : inner_(inner), out_(out), in_(out.size()) {
+    for (size_t y = 0; y < out.size(); ++y) in_[static_cast<size_t>(out[y])] = static_cast<int32_t>(y);
+  }
+  size_t length() const override { return inner_.length(); }
+  void change(size_t t, int32_t label, double by) override { inner_.change(t, in(label), by); }
+  const std::vector<int32_t>& find() override { return renumbered(inner_.find()); }
+  const std::vector<int32_t>& confirm() override { return renumbered(inner_.confirm()); }
+  bool exact() const override { return inner_.exact(); }
+  double score(std::span<const int32_t> labels) {
+    std::vector<int32_t> own;
+    for (const int32_t label : labels) own.push_back(in(label));
+    return inner_.score(own);
+  }
+
+ private:
+  const std::vector<int32_t>& renumbered(const std::vector<int32_t>& labels) {
+    labels_ = labels;
+    for (int32_t& label : labels_) label = out_[static_cast<size_t>(label)];
+    return labels_;
+  }
+  int32_t in(int32_t label) const { return in_[static_cast<size_t>(label)]; }
+
+  SentenceSearch& inner_;
+  std::span<const int32_t> out_;
+  std::vector<int32_t> in_, labels_;
+};
+
+}  // namespace
+
+void in_pieces(size_t sentences, size_t threads, const std::function<void(size_t, size_t)>& work) {
+  constexpr size_t kMost = 512, kEach = 4;
+  const size_t piece = std::clamp<size_t>(sentences / (kEach * threads), 1, kMost);
+  in_parallel((sentences + piece - 1) / piece, threads,
+              [&](size_t n) { work(n * piece, std::min(sentences, (n + 1) * piece)); });
+}
+
+void LatticeSearch::start(const Text& text, size_t sentence) {
+  T_ = text.length(sentence);
+  nodes_.resize(times(T_, scorer_.L()));
+  scorer_.score(text, sentence, nodes_.data(), on_);
+  priced_.assign(nodes_.begin(), nodes_.end());
+}
+
+void LatticeSearch::change(size_t t, int32_t label, double by) {
+  priced_[t * scorer_.L() + static_cast<size_t>(label)] += by;
+}
+
+const std::vector<int32_t>& LatticeSearch::find() {
+  labels_.clear();
+  if (T_ == 0) return labels_;
+  arena_.reset();
+  const Lattice lattice(edges_, T_, {nullptr, priced_.data()}, on_.empty() ? nullptr : &on_);
+  Answer answer = decoder_.decode(lattice, options_, arena_);
+  if (answer.paths.empty()) throw std::invalid_argument("no path: -inf scores forbid every labelling");
+  labels_ = std::move(answer.paths[0].labels);
+  return labels_;
+}
+
+double LatticeSearch::score(std::span<const int32_t> labels) {
+  if (T_ == 0) return 0;
+  return path_score(Lattice(edges_, T_, {nodes_.data(), nullptr}, on_.empty() ? nullptr : &on_), labels);
+}
+
+std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, const PricedModel& right,
+                             const Text& right_text, std::span<const int32_t> to_left, const AgreeOptions& options,
+                             size_t threads) {
+  std::vector<Joint> made(left_text.sentences());
+  in_pieces(made.size(), threads, [&](size_t first, size_t last) {
+    const std::unique_ptr<SentenceSearch> mine = left.search(), its = right.search();
+    Renumbered other(*its, to_left);
+    for (size_t s = first; s < last; ++s) {
+      try {
+        mine->start(left_text, s);
+        its->start(right_text, s);
+        Agreement& found = made[s].found = agree(*mine, other, options);
+        made[s].labels = found.left;
+        made[s].score = mine->score(found.left) + other.score(found.left);
+        if (found.agreed) continue;
+        const double score = mine->score(found.right) + other.score(found.right);
+        if (score > made[s].score) {
+          made[s].labels = found.right;
+          made[s].score = score;
+        }
+      } catch (const std::invalid_argument& error) {
+        fail_in(s, error);
+      }
+    }
+  });
+  return made;
+}
+
+std::vector<double> scores_of_labels(const PricedModel& model, const Text& text, std::span<const int32_t> labels,
+                                     std::span<const size_t> paths, size_t threads) {
+  std::vector<size_t> at(text.sentences() + 1, 0), path(at);
+  for (size_t s = 0; s < text.sentences(); ++s) {
+    at[s + 1] = at[s] + times(paths[s], text.length(s));
+    path[s + 1] = path[s] + paths[s];
+  }
+  if (at.back() != labels.size()) throw std::invalid_argument("there must be one label a token of every labelling");
+  std::vector<double> scores(path.back());
+  in_pieces(text.sentences(), threads, [&](size_t first, size_t last) {
+    const std::unique_ptr<SentenceSearch> search = model.search();
+    for (size_t s = first; s < last; ++s) {
+      const size_t T = text.length(s);
+      if (paths[s] == 0) continue;
+      try {
+        search->start(text, s);
+        for (size_t q = 0; q < paths[s]; ++q) scores[path[s] + q] = search->score(labels.subspan(at[s] + q * T, T));
+      } catch (const std::invalid_argument& error) {
+        fail_in(s, error);
+      }
+    }
+  });
+  return scores;
+}
+
+}  // namespace tagwright

@@ -1,0 +1,304 @@
+#include "model/memm.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/kernels.h"
+
+namespace tagwright {
+namespace {
+
+// Sums in different orders may differ by this much: less, and one score is not known to be above another.
+constexpr double kRounding = 1e-9;
+
+// Scores of labels alone that a search keeps from sentence to sentence: 16 MB.
+constexpr size_t kHeldScores = size_t{4} << 20;
+
+// A beam begins so wide, and is widened so many times as long as its answer is not known to be exact.
+constexpr size_t kNarrow = 2, kWiden = 3;
+// So many histories are held all from the beginning, where there are no more.
+constexpr size_t kFew = 4;
+
+// Better first; of equals the one that Algorithm 1 comes to first.
+bool better(const Partial& a, const Partial& b) {
+  if (a.score != b.score) return a.score > b.score;
+  return a.parent != b.parent ? a.parent < b.parent : a.label < b.label;
+}
+
+}  // namespace
+
+void MemmRules::check(size_t L, size_t word_bytes) const {
+  const auto need = [](bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+  };
+  for (const auto* ends : {&start, &stop}) need(ends->empty() || ends->size() == L, "rules: one a label is needed");
+  need(follows.empty() || follows.size() == L * L, "rules: one a pair of labels is needed");
+  check_index(words, word_bytes);
+  need(end.size() == words.size(), "tag dictionary: there must be one row a word");
+  uint64_t before = 0;
+  for (const uint64_t own : end) {
+    need(own > before && own <= label.size(), "tag dictionary: a word without labels");
+    for (uint64_t q = before; q < own; ++q)
+      need(label[q] < L && (q == before || label[q - 1] < label[q]), "tag dictionary: labels out of order");
+    before = own;
+  }
+  need(before == label.size(), "tag dictionary: labels of no word");
+}
+
+MemmSearch::MemmSearch(const Memm& model, size_t width, size_t k) : model_(model), width_(std::max(width, k)), k_(k) {
+  all_ = k;
+  for (size_t back = 0; back < std::max<size_t>(model.history, !model.rules.follows.empty()); ++back)
+    all_ = times_up_to(all_, model.L(), SIZE_MAX / 2);
+}
+
+void MemmSearch::start(const Text& text, size_t sentence) {
+  const size_t L = model_.L();
+  text_ = &text;
+  sentence_ = sentence;
+  T_ = text.length(sentence);
+  arena_.reset();
+  const Templates& templates = model_.scorer->templates();
+  nodes_ = arena_.array<float>(times(T_, L));
+  std::fill(nodes_, nodes_ + T_ * L, 0.0F);
+  scores_.resize(L);
+  reached_.resize(L);
+  chosen_.resize(L);
+  if (alone_.size() * L > kHeldScores) alone_.clear();
+  for (std::vector<Known>& rows : known_) rows.clear();
+  if (known_.size() < T_) known_.resize(T_);
+  prices_.clear();
+  no_prices_.assign(L, 0.0);
+  most_.assign(T_, 0.0);
+  if (columns_.size() < T_) columns_.resize(T_);
+  dropped_.assign(T_, kForbidden);
+  may_.assign(T_, {});
+  bound_.assign(T_, false);
+  templates.start(text, sentence, scratch_);
+  for (size_t t = 0; t < T_; ++t) {
+    templates.expand(text, sentence, t, scratch_);
+    model_.scorer->add_features(scratch_.node, scratch_, ids_, nodes_ + t * L);
+    if (model_.rules.words.size() == 0 || text.columns == 0) continue;
+    const std::string_view word = text.cell(text.first_cell(text.first_token(sentence) + t));
+    const int32_t id = model_.rules.words.find(hash_of(word), word);
+    if (id == kNoId) continue;
+    const size_t begin = id ? model_.rules.end[static_cast<size_t>(id) - 1] : 0;
+    may_[t] = model_.rules.label.subspan(begin, model_.rules.end[static_cast<size_t>(id)] - begin);
+    bound_[t] = true;
+  }
+  changed_ = 0;
+  now_ = std::min(width_, all_ <= kFew ? all_ : kNarrow * k_);
+}
+
+void MemmSearch::change(size_t t, int32_t label, double by) {
+  const size_t L = model_.L(), own = place(t);
+  if (prices_.empty()) prices_.assign(times(T_, L), 0.0);
+  double* column = prices_.data() + own * L;
+  column[label] += by;
+  most_[own] = kernels().max_d(column, L);
+  changed_ = std::min(changed_, own);
+}
+
+// Adds to scores_ what the labels before say, alone and together with words.
+void MemmSearch::add_history(size_t t, LabelHistory history) {
+  const size_t L = model_.L();
+  std::array<int32_t, kLongestHistory> labels{};
+  for (size_t back = 1; back <= model_.history; ++back)
+    labels[kLongestHistory - back] = static_cast<int32_t>((history >> (16 * (back - 1))) & 0xffffU);
+  const Before before{model_.names, labels.data() + kLongestHistory};
+  const auto add = [&](Templates::Which which, float* out) {
+    scratch_.node.clear();
+    scratch_.bytes.clear();
+    model_.scorer->templates().expand_history(which, *text_, sentence_, t, before, scratch_);
+    model_.scorer->add_features(scratch_.node, scratch_, ids_, out);
+  };
+  // What labels say alone is the same wherever they stand.
+  std::vector<float>& alone = alone_[history];
+  if (alone.empty()) {
+    alone.assign(L, 0.0F);
+    add(Templates::Which::pure, alone.data());
+  }
+  kernels().add_scaled_f(alone.data(), 1.0F, L, scores_.data());
+  add(Templates::Which::mixed, scores_.data());
+}
+
+const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
+  const size_t L = model_.L();
+  history = seen(history);
+  for (const Known& known : known_[t])
+    if (known.history == history) return known.row;
+  double* row = arena_.array<double>(L);
+  std::copy_n(nodes_ + t * L, L, scores_.data());
+  if (model_.history) add_history(t, history);
+  // Equation 3.
+  const double highest = kernels().max_f(scores_.data(), L);
+  kernels().exp_f(scores_.data(), highest, L, row);
+  const double log_z = highest + std::log(kernels().sum_d(row, L));
+  for (size_t y = 0; y < L; ++y) row[y] = std::min(0.0, static_cast<double>(scores_[y]) - log_z);
+  known_[t].push_back({history, row});
+  return row;
+}
+
+bool MemmSearch::compatible(size_t t, LabelHistory history, size_t y, bool words) const {
+  const MemmRules& rules = model_.rules;
+  const auto before = static_cast<uint16_t>(history);
+  if (before == kNoLabel) {
+    if (!rules.start.empty() && !rules.start[y]) return false;
+  } else if (!rules.follows.empty() && !rules.follows[before * model_.L() + y]) {
+    return false;
+  }
+  if (t + 1 == T_ && !rules.stop.empty() && !rules.stop[y]) return false;
+  return !words || !bound_[t] || std::binary_search(may_[t].begin(), may_[t].end(), static_cast<uint16_t>(y));
+}
+
+LabelHistory MemmSearch::state(LabelHistory history) const {
+  // Rules look at the label before even where no feature does.
+  return model_.history || model_.rules.follows.empty() ? seen(history) : history & 0xffffU;
+}
+
+// Holds the best of what was found: as many as a column may, and of a history at most k.
+void MemmSearch::cut(std::vector<Partial>& found) {
+  size_t slots = 16;
+  while (slots < 4 * now_ && slots < 4 * found.size()) slots *= 2;
+  for (size_t some = 2 * now_;; some *= 2) {
+    some = std::min(some, found.size());
+    const auto end = found.begin() + static_cast<ptrdiff_t>(some);
+    if (some < found.size()) std::nth_element(found.begin(), end, found.end(), better);
+    std::sort(found.begin(), end, better);
+    met_.assign(slots, {0, 0});
+    size_t held = 0, at = 0;
+    for (; at < some && held < now_; ++at) {
+      const LabelHistory own = state(found[at].history);
+      size_t slot = (own * 0x9e3779b97f4a7c15U >> 32) & (slots - 1);
+      while (met_[slot].second && met_[slot].first != own) slot = (slot + 1) & (slots - 1);
+      if (met_[slot].second == k_) continue;
+      met_[slot] = {own, met_[slot].second + 1};
+      std::swap(found[held++], found[at]);
+    }
+    if (held < now_ && some < found.size()) continue;
+    for (; at < found.size(); ++at) lost_ = std::max(lost_, found[at].score);
+    found.resize(held);
+    break;
+  }
+  full_ = found.size() == now_;
+  if (full_) least_ = found.back().score;
+}
+
+// Extends partial sequences by labels that are compatible; whether there are any comes back.
+bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rules, bool words) {
+  const size_t L = model_.L();
+  const MemmRules& given = model_.rules;
+  const bool any = rules && (!given.follows.empty() || !given.start.empty() || !given.stop.empty() || bound_[t]);
+  std::vector<Partial>& found = columns_[t];
+  found.clear();
+  full_ = false;
+  lost_ = kForbidden;
+  const size_t many = 2 * now_;
+  const double* prices = prices_.empty() ? no_prices_.data() : prices_.data() + t * L;
+  for (size_t p = 0; p < before.size(); ++p) {
+    // No probability is above 1. The sequences that follow are worse.
+    if (full_ && before[p].score + most_[t] < least_) {
+      lost_ = std::max(lost_, before[p].score + most_[t]);
+      break;
+    }
+    const double* row = log_probabilities(t, before[p].history);
+    kernels().extend_dd(before[p].score, row, prices, L, reached_.data());
+    size_t n = L;
+    if (full_) {
+      n = kernels().at_least_d(reached_.data(), L, least_, chosen_.data());
+      for (size_t y = 0; y < L; ++y)
+        if (reached_[y] < least_ && reached_[y] > lost_ && (!any || compatible(t, before[p].history, y, words)))
+          lost_ = reached_[y];
+    }
+    for (size_t q = 0; q < n; ++q) {
+      const size_t y = full_ ? static_cast<size_t>(chosen_[q]) : q;
+      if (any && !compatible(t, before[p].history, y, words)) continue;
+      const auto label = static_cast<int32_t>(y);
+      found.push_back({reached_[y], after(before[p].history, label), static_cast<int32_t>(p), label});
+    }
+    if (found.size() >= many) cut(found);
+  }
+  if (found.empty()) return false;
+  cut(found);
+  return true;
+}
+
+void MemmSearch::extend(size_t t) {
+  const Partial root{0.0, none(), 0, -1};
+  const std::span<const Partial> before = t ? std::span<const Partial>(columns_[t - 1]) : std::span(&root, 1);
+  // Where the rules leave nothing, first the known words' labels are put aside, then all.
+  if (!extend_from(t, before, true, true) && !extend_from(t, before, true, false)) extend_from(t, before, false, false);
+  dropped_[t] = all_fit() ? kForbidden : lost_;
+}
+
+void MemmSearch::pass(size_t from) {
+  for (size_t t = from; t < T_; ++t) extend(t);
+  changed_ = T_;
+  exact_ = true;
+  if (T_ == 0) return;
+  const std::vector<Partial>& last = columns_[T_ - 1];
+  // Where there are fewer than k, anything that was dropped would be one more.
+  const double reached = last.size() < k_ ? kForbidden : last[k_ - 1].score;
+  double ahead = 0;
+  for (size_t t = T_; t-- > 0;) {
+    if (dropped_[t] > kForbidden && dropped_[t] + ahead > reached - kRounding) exact_ = false;
+    ahead += most_[t];
+  }
+}
+
+// Labels in the order of reading.
+std::vector<int32_t> MemmSearch::path(size_t at) const {
+  std::vector<int32_t> labels(T_);
+  for (size_t t = T_; t-- > 0;) {
+    const Partial& partial = columns_[t][at];
+    labels[place(t)] = partial.label;
+    at = static_cast<size_t>(partial.parent);
+  }
+  return labels;
+}
+
+const std::vector<int32_t>& MemmSearch::find() {
+  // Columns before the first that changed hold what they held: nothing in them depends on later prices.
+  pass(changed_);
+  labels_ = T_ ? path(0) : std::vector<int32_t>();
+  return labels_;
+}
+
+const std::vector<int32_t>& MemmSearch::confirm() {
+  while (!exact_ && now_ < width_) {
+    now_ = all_ <= width_ ? width_ : std::min(width_, now_ * kWiden);
+    changed_ = 0;
+    find();
+  }
+  return labels_;
+}
+
+double MemmSearch::score(std::span<const int32_t> labels) {
+  std::vector<double> terms(T_);
+  LabelHistory history = none();
+  for (size_t t = 0; t < T_; ++t) {
+    const int32_t label = labels[place(t)];
+    terms[place(t)] = log_probabilities(t, history)[label];
+    history = after(history, label);
+  }
+  double sum = 0;
+  for (const double term : terms) sum += term;
+  return sum;
+}
+
+std::vector<Path> MemmSearch::best() {
+  find();
+  confirm();
+  std::vector<Path> paths;
+  if (T_ == 0) return {{}};
+  for (size_t at = 0; at < std::min(k_, columns_[T_ - 1].size()); ++at) {
+    std::vector<int32_t> labels = path(at);
+    const double sum = score(labels);
+    paths.push_back({std::move(labels), sum});
+  }
+  std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
+  return paths;
+}
+
+}  // namespace tagwright

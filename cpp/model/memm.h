@@ -1,0 +1,142 @@
+// Maximum entropy Markov models: p(y_i | x, y_1 .. y_i-1) (Wang, Zong and Xue 2013, section 2), and the beam that
+// decodes them.
+//
+// A history is the last few labels, packed 16 bits each into one number, the latest lowest; kNoLabel where the sentence
+// does not go back so far. Scores of labels are worked out once for each history that the search comes to, and kept for
+// the sentence: prices change nothing about them.
+//
+// A model may read sentences from their end. It is then given texts that are reversed, and all inside is in that order;
+// labels and prices that come in and go out are in the order of reading.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/arena.h"
+#include "lattice/lattice.h"
+#include "model/dual.h"
+#include "model/scorer.h"
+
+namespace tagwright {
+
+using LabelHistory = uint64_t;
+inline constexpr uint16_t kNoLabel = 0xffff;
+
+// What labels a token may have: IsCompatible of Algorithm 1. In the order in which the model goes.
+struct MemmRules {
+  std::vector<uint8_t> start, stop;  // [y]: may be the first, the last label; empty where all may
+  std::vector<uint8_t> follows;      // [i * L + j]: j may come after i; empty where all may
+  // The labels that known words may have; other words may have all.
+  IndexView words;
+  std::span<const uint64_t> end;    // [word]
+  std::span<const uint16_t> label;  // sorted within a word
+  std::shared_ptr<void> keep;
+
+  // Throws std::invalid_argument unless all is of the right size.
+  void check(size_t L, size_t word_bytes) const;
+};
+
+struct Memm {
+  std::shared_ptr<const Scorer> scorer;
+  std::vector<std::string> names;  // of labels
+  size_t history = 0;              // labels that it looks back
+  bool leftward = false;           // goes from the last token to the first
+  MemmRules rules;
+
+  size_t L() const { return names.size(); }
+};
+
+// What a column of the beam holds: a partial sequence.
+struct Partial {
+  double score;
+  LabelHistory history;  // with its own label
+  int32_t parent;        // in the column before
+  int32_t label;
+};
+
+// Algorithm 1, over one sentence after the other.
+//
+// Differs from the paper: of partial sequences with the same history only the best k are held, since all of them go on
+// alike, so that a beam holds `width` different histories. No probability is above 1, so a partial sequence that is
+// already worse than all a full beam holds is not extended. What is dropped is remembered by its score, so that the
+// answer is known to be exact where nothing dropped could have become better. And so the beam may begin narrow: it is
+// widened up to `width` only as long as the answer is not known to be exact, which for most sentences it soon is.
+class MemmSearch : public SentenceSearch {
+ public:
+  MemmSearch(const Memm& model, size_t width, size_t k = 1);
+
+  void start(const Text& text, size_t sentence) override;
+  size_t length() const override { return T_; }
+  void change(size_t t, int32_t label, double by) override;
+  const std::vector<int32_t>& find() override;
+  const std::vector<int32_t>& confirm() override;
+  bool exact() const override { return exact_; }
+  double score(std::span<const int32_t> labels) override;
+
+  // The k best labellings, best first, scored without prices, each summed in the order of reading.
+  std::vector<Path> best();
+
+  // log p(y | x, history) of token t, in the model's order: [y].
+  const double* log_probabilities(size_t t, LabelHistory history);
+  // Whether label y may stand at token t behind a history. words: whether the known words' labels count.
+  bool compatible(size_t t, LabelHistory history, size_t y, bool words) const;
+  LabelHistory none() const { return ~LabelHistory{0}; }
+  LabelHistory after(LabelHistory history, int32_t label) const {
+    return (history << 16) | static_cast<uint16_t>(label);
+  }
+
+ private:
+  struct Known {
+    LabelHistory history;
+    const double* row;
+  };
+  size_t place(size_t t) const { return model_.leftward ? T_ - 1 - t : t; }
+  // The part of a history that the model looks at.
+  LabelHistory seen(LabelHistory history) const {
+    const size_t bits = 16 * model_.history;
+    return bits >= 64 ? history : history & ((LabelHistory{1} << bits) - 1);
+  }
+  // What tells two partial sequences apart: all that later columns look at.
+  LabelHistory state(LabelHistory history) const;
+  void add_history(size_t t, LabelHistory history);
+  void pass(size_t from);
+  bool all_fit() const { return all_ <= now_; }
+  void extend(size_t t);
+  bool extend_from(size_t t, std::span<const Partial> before, bool rules, bool words);
+  void cut(std::vector<Partial>& found);
+  std::vector<int32_t> path(size_t at) const;
+
+  const Memm& model_;
+  size_t width_, k_;
+  size_t all_;      // histories there are, times k
+  size_t now_ = 1;  // how wide the beam is by now
+  const Text* text_ = nullptr;
+  size_t sentence_ = 0, T_ = 0;
+  FeatureScratch scratch_;
+  std::vector<int32_t> ids_;
+  Arena arena_;
+  float* nodes_ = nullptr;                                      // [t * L + y]: scores of features that look at no label
+  std::vector<float> scores_;                                   // [y]
+  std::vector<std::vector<Known>> known_;                       // [t]
+  std::unordered_map<LabelHistory, std::vector<float>> alone_;  // [history]: [y], scores of features of labels alone
+  std::vector<double> prices_, most_;  // [t * L + y], empty where there are none; [t]: the highest price of a column
+  std::vector<double> no_prices_;      // [y]
+  std::vector<std::span<const uint16_t>> may_;        // [t]: labels of a known word
+  std::vector<bool> bound_;                           // [t]: whether the word is a known one
+  std::vector<std::vector<Partial>> columns_;         // [t]
+  std::vector<double> dropped_;                       // [t]: no dropped partial sequence of the column scores more
+  std::vector<double> reached_;                       // [y]
+  std::vector<int32_t> chosen_;                       // [y]
+  std::vector<std::pair<LabelHistory, size_t>> met_;  // a table of histories and how many a column holds
+  std::vector<int32_t> labels_;
+  size_t changed_ = 0;  // the first column whose beam is not up to date
+  bool exact_ = false;
+  // Of the column that is being made:
+  bool full_ = false;  // it holds as much as it may
+  double least_ = 0;   // the worst it holds, where it is full
+  double lost_ = 0;    // the best that was dropped
+};
+
+}  // namespace tagwright

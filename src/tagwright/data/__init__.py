@@ -1,0 +1,1 @@
+"""Files of sentences, in and out."""

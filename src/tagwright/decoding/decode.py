@@ -1,0 +1,270 @@
+"""Decoding any scores: `decode`, `decode_batch`, `paths` and `score`.
+
+Conventions: T tokens, L labels, k answers. Node scores are (T, L). Edge scores are indexed [previous, current].
+Scores are in the log domain: they are summed along a path, higher is better, -inf forbids.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core
+from tagwright.decoding.decoders import CLASSES, TABLE, Decoder, at_least_one, plan
+from tagwright.decoding.edges import AS_IT_IS, Edges, FloatArray, ints, scores_of
+
+__all__ = ["Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"]
+
+SwitchedOn: TypeAlias = Sequence[Sequence[int]]
+
+_TIMED = ("auto", "tree")  # decoders that can stop at a deadline
+_LONGEST = 1e9  # seconds; what is longer is no deadline, and no clock counts further
+_FIRST_PATHS = 8  # that `paths` asks for at first
+
+
+class Path(NamedTuple):
+    """One labelling of a sentence."""
+
+    labels: npt.NDArray[np.int32]
+    """The label of each token, (T,)."""
+    score: float
+    """start + node scores + edge scores + stop along the path, summed from left to right in double precision."""
+
+
+class Work(NamedTuple):
+    """What a decoder looked at, counted the same way in all of them."""
+
+    rounds: int
+    """Searches of a (coarse) lattice; 1 where nothing is iterated."""
+    nodes: int
+    """Labels or blocks (or partial paths that end in them) that the search went on from, over all rounds."""
+    edges: int
+    """Edge scores or bounds that were read, over all rounds."""
+
+
+class Decoding(NamedTuple):
+    """The answer for one sentence."""
+
+    paths: list[Path]
+    """Distinct paths, best first: k of them, or all there are (or, from a beam, all it found)."""
+    exact: bool
+    """Whether these are proven to be the best; False for a beam, and where a deadline came first."""
+    work: Work
+    """What it took."""
+    gap: float = 0.0
+    """How far the best path there is may lie above the first of these: 0 where they are exact, inf for a beam."""
+
+
+def decode(
+    nodes: object,
+    edges: object,
+    k: int = 1,
+    decoder: str | Decoder = "auto",
+    *,
+    switched_on: SwitchedOn | None = None,
+    deadline: float | None = None,
+) -> Decoding:
+    """Find the best path of one sentence, or the k best.
+
+    Args:
+        nodes: node scores (T, L): float32 or float64, anything NumPy or DLPack can read. T = 0 gives one empty path.
+        edges: an `Edges`, or edge scores (L, L) or (T-1, L, L).
+        k: how many paths.
+        decoder: a name of `decoders()` or a decoder with options, such as ``tw.Beam(width=16)``.
+        switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+        deadline: seconds after which the best path found so far will do, for `auto` and `tree`: then `exact` is False,
+            `gap` says how much better another path can be at most, and one path comes back whatever k is. One pass over
+            the scores is always finished.
+
+    Raises:
+        ValueError: for scores that are NaN or +inf, shapes that do not fit, or no path at all.
+
+    Example:
+        >>> import tagwright as tw
+        >>> found = tw.decode([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]], k=2)
+        >>> [(path.labels.tolist(), path.score) for path in found.paths]
+        [([0, 0], 1.0), ([0, 1], 0.5)]
+
+    """
+    on = None if switched_on is None else [switched_on]
+    return _decode([nodes], edges, k, decoder, 1, on, deadline, one=True)[0]
+
+
+def decode_batch(
+    nodes: Sequence[object],
+    edges: object,
+    k: int = 1,
+    decoder: str | Decoder = "auto",
+    *,
+    threads: int = 1,
+    switched_on: Sequence[SwitchedOn | None] | None = None,
+    deadline: float | None = None,
+) -> list[Decoding]:
+    """Decode many sentences: `decode` for each, in one native call with `threads` threads over the sentences.
+
+    `edges` is one for all or a list of one a sentence; `switched_on`, where given, is a list of one a sentence. The
+    answers do not depend on `threads`. A `deadline` is for each sentence on its own.
+    """
+    return _decode(list(nodes), edges, k, decoder, threads, switched_on, deadline, one=False)
+
+
+def paths(
+    nodes: object, edges: object, decoder: str | Decoder = "auto", *, switched_on: SwitchedOn | None = None
+) -> Iterator[Path]:
+    """Yield the paths of one sentence, best first, for as long as the caller wants.
+
+    Any number of them can be taken, without saying beforehand how many: it looks for ever more paths at a time. Where
+    scores differ by no more than the rounding of their sums, a path may come before one that is that much better.
+
+    Example:
+        >>> import itertools, tagwright as tw
+        >>> found = tw.paths([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]])
+        >>> [path.labels.tolist() for path in itertools.takewhile(lambda path: path.score >= 0.5, found)]
+        [[0, 0], [0, 1], [1, 1]]
+
+    """
+    prepared = _edges(edges)
+    seen: set[bytes] = set()
+    k = _FIRST_PATHS
+    while True:
+        found = decode(nodes, prepared, k, decoder, switched_on=switched_on).paths
+        for path in found:
+            # Of paths with equal scores another round may find others first.
+            if (key := path.labels.tobytes()) not in seen:
+                seen.add(key)
+                yield path
+        if len(found) < k:
+            return
+        k *= 4
+
+
+def score(nodes: object, edges: object, labels: object, *, switched_on: SwitchedOn | None = None) -> float:
+    """Score one path: what `Path.score` is for these labels."""
+    prepared = _edges(edges)
+    scores = _nodes(nodes, prepared.L, "nodes")
+    path = ints("labels", labels)
+    if len(path) != len(scores):
+        raise ValueError(f"labels must name one label a token: {len(scores)} tokens, {len(path)} labels")
+    if len(path) and not (path.min() >= 0 and path.max() < prepared.L):
+        raise ValueError(f"labels go from 0 to {prepared.L - 1}")
+    return _core.score(scores, prepared._core, _switches(switched_on), path)
+
+
+def _decode(
+    nodes: list[object],
+    edges: object,
+    k: int,
+    decoder: str | Decoder,
+    threads: int,
+    switched_on: Sequence[SwitchedOn | None] | None,
+    deadline: float | None,
+    one: bool,
+) -> list[Decoding]:
+    if not isinstance(decoder, str) and type(decoder) not in CLASSES.values():
+        raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
+    row, core = plan(decoder)
+    at_least_one("k", k)
+    at_least_one("threads", threads)
+    if k > 1 and not row.kbest:
+        able = ", ".join(other.name for other in TABLE if other.kbest)
+        raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
+    seconds = _seconds(deadline, row.name)
+    arrays, prepared, on = prepare(nodes, edges, switched_on, one)
+    labels, scores, work = _core.decode(arrays, prepared, on, core, int(k), int(threads), seconds)
+    made = []
+    at = path = 0
+    # What is made for each sentence counts: the native part of it may take no longer. A named tuple's own __new__ is
+    # Python code, a tuple's is not.
+    new = tuple.__new__
+    for array, (count, rounds, nodes_seen, edges_seen, exact, gap) in zip(arrays, work, strict=True):
+        T = len(array)
+        found = []
+        for score in scores[path : path + count]:
+            found.append(new(Path, (labels[at : at + T], score)))
+            at += T
+        path += count
+        looked_at = new(Work, (rounds, nodes_seen, edges_seen))
+        made.append(new(Decoding, (found, row.exact and exact, looked_at, gap if row.exact else np.inf)))
+    return made
+
+
+def _seconds(deadline: float | None, decoder: str) -> float:
+    if deadline is None:
+        return np.inf
+    number = isinstance(deadline, int | float | np.integer | np.floating)
+    if not number or isinstance(deadline, bool | np.timedelta64) or not deadline >= 0:
+        raise ValueError(f"deadline must be a number of seconds of at least 0, not {deadline!r}")
+    if decoder not in _TIMED:
+        raise ValueError(f"decoder {decoder!r} cannot stop at a deadline; {' and '.join(_TIMED)} can")
+    return float(min(deadline, _LONGEST))
+
+
+def prepare(
+    nodes: list[object], edges: object, switched_on: Sequence[SwitchedOn | None] | None, one: bool
+) -> tuple[list[FloatArray], list[_core.Edges], list[list[list[int]] | None] | None]:
+    """Sentences as the core takes them: node scores, edges (one, or one a sentence), and what is switched on."""
+    if not one and isinstance(edges, list | tuple) and edges and _is_list_of_edges(edges):
+        if len(edges) != len(nodes):
+            raise ValueError(f"{len(nodes)} sentences but {len(edges)} edges; give one, or one a sentence")
+        prepared = [_edges(own, f"edges of sentence {s}: ") for s, own in enumerate(edges)]
+    else:
+        prepared = [_edges(edges)]
+    if switched_on is not None and len(switched_on) != len(nodes):
+        raise ValueError(f"{len(nodes)} sentences but switched_on for {len(switched_on)}")
+    sizes = [own.L for own in prepared]
+    arrays = [
+        own if _is_ready(own, L) else _nodes(own, L, "nodes" if one else f"nodes of sentence {s}")
+        for s, (own, L) in enumerate(zip(nodes, sizes * len(nodes) if len(sizes) == 1 else sizes, strict=True))
+    ]
+    on = None if switched_on is None else [_switches(own) for own in switched_on]
+    return arrays, [own._core for own in prepared], on
+
+
+def _is_list_of_edges(edges: Sequence[object]) -> bool:
+    """Tell one edge a sentence from one matrix written as nested lists."""
+    return isinstance(edges[0], Edges) or np.ndim(edges[0]) != 1  # type: ignore[arg-type]
+
+
+def _switches(switched_on: SwitchedOn | None) -> list[list[int]] | None:
+    if switched_on is None:
+        return None
+    try:
+        steps = [[operator.index(s) for s in step] for step in switched_on]
+    except TypeError:
+        raise ValueError("switched_on must hold, for each step, the numbers of the sets switched on") from None
+    for t, step in enumerate(steps):
+        if any(abs(s) >= 2**31 for s in step):
+            raise ValueError(f"switched_on names a set beyond 2**31 at step {t}")
+    return steps
+
+
+def _edges(edges: object, where: str = "") -> Edges:
+    if isinstance(edges, Edges):
+        return edges
+    try:
+        return Edges(edges)
+    except ValueError as error:
+        raise ValueError(f"{where}{error}") from None
+
+
+def _is_ready(scores: object, L: int) -> TypeGuard[FloatArray]:
+    """Whether these are (T, L) scores that need not even be looked at."""
+    if type(scores) is not np.ndarray or scores.dtype not in AS_IT_IS or scores.ndim != 2 or scores.shape[1] != L:
+        return False
+    flags = scores.flags
+    return flags.c_contiguous and flags.aligned
+
+
+def _nodes(nodes: object, L: int, what: str) -> FloatArray:
+    array = scores_of(what, nodes)
+    if array.shape == (0,):
+        array = array.reshape(0, L)
+    if array.ndim != 2:
+        raise ValueError(f"{what} must have shape (T, L), not {array.shape}")
+    if array.shape[1] != L:
+        raise ValueError(f"{what} are for {array.shape[1]} labels, but the edges are for {L}")
+    return array

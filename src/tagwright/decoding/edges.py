@@ -1,0 +1,217 @@
+"""Edge scores, prepared once: `Edges`; and how scores are read from whatever holds them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core
+from tagwright.decoding.decoders import at_least_one
+
+__all__ = ["Edges"]
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+
+AS_IT_IS = (np.dtype(np.float32), np.dtype(np.float64))
+"""What scores are taken as, without a copy."""
+
+_MOST_SETS = 100_000_000
+
+# Trained models have exceptions in 1 to 11 % of the matrix; far beyond that the dense kernel wins.
+_SPARSE_SHARE = 0.3
+
+
+class Edges:
+    """Edge scores, prepared once and reused for every sentence.
+
+    Args:
+        scores: (L, L), indexed [previous, current]; or (T-1, L, L), one matrix a step, for sentences of T tokens.
+            The first is copied, the second is not: do not change it afterwards.
+        start: (L,), added for the first label.
+        stop: (L,), added for the last label.
+        order: labels, most frequent first, for the decoders that refine; by default 0, 1, 2, ...
+        sparse: whether to keep ``default + exceptions`` beside the matrix. None: where most of it is one value.
+        corrections: sparse changes in sets, as four arrays (set, previous, current, score). Each adds its score to
+            its edge at the steps where its set is switched on: ``decode(..., switched_on=[[0, 3], [], [3]])``.
+
+    Example:
+        >>> import numpy as np, tagwright as tw
+        >>> edges = tw.Edges(np.zeros((3, 3)), start=[0, 0, -np.inf])
+        >>> edges
+        Edges(L=3, sparse, 0 of 9 edges differ from 0)
+
+    """
+
+    def __init__(
+        self,
+        scores: object,
+        start: object = None,
+        stop: object = None,
+        order: object = None,
+        *,
+        sparse: bool | None = None,
+        corrections: tuple[object, object, object, object] | None = None,
+    ) -> None:
+        """Check, copy where need be, and look for a default."""
+        matrix = _matrix(scores)
+        if matrix.ndim == 3:
+            if sparse:
+                raise ValueError("sparse=True needs one (L, L) matrix, not one a step")
+            core = _core.Edges.from_steps(matrix)
+        else:
+            core = _core.Edges.from_matrix(matrix)
+            if sparse is not False:
+                core.find_exceptions(1.0 if sparse else _SPARSE_SHARE)
+        self._finish(core, start, stop, order, corrections)
+
+    @classmethod
+    def from_exceptions(
+        cls,
+        L: int,
+        default: float,
+        previous: object,
+        current: object,
+        scores: object,
+        start: object = None,
+        stop: object = None,
+        order: object = None,
+        *,
+        corrections: tuple[object, object, object, object] | None = None,
+    ) -> Edges:
+        """Edges that are `default` but for the given (previous, current, score) triples; never holds L*L numbers."""
+        at_least_one("L", L)
+        previous, current, values = ints("previous", previous), ints("current", current), reals("scores", scores)
+        if not len(previous) == len(current) == len(values):
+            lengths = f"{len(previous)}, {len(current)} and {len(values)}"
+            raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
+        made = cls.__new__(cls)
+        if not isinstance(default, int | float | np.number):
+            raise ValueError(f"default must be a number, not {default!r}")
+        core = _core.Edges.from_exceptions(int(L), float(default), previous, current, values)
+        made._finish(core, start, stop, order, corrections)
+        return made
+
+    def _finish(
+        self,
+        core: _core.Edges,
+        start: object,
+        stop: object,
+        order: object,
+        corrections: tuple[object, object, object, object] | None,
+    ) -> None:
+        self._core = core
+        if start is not None:
+            core.set_start(reals("start", start))
+        if stop is not None:
+            core.set_stop(reals("stop", stop))
+        if order is not None:
+            core.set_order(ints("order", order))
+        if corrections is not None:
+            if core.is_stepwise:
+                raise ValueError("corrections need one (L, L) matrix, not one a step")
+            if not isinstance(corrections, tuple | list) or len(corrections) != 4:
+                raise ValueError("corrections must be four arrays of one length: set, previous, current, score")
+            sets, previous, current = (ints(f"corrections[{q}]", corrections[q]) for q in range(3))
+            values = reals("corrections[3]", corrections[3])
+            if not len(sets) == len(previous) == len(current) == len(values):
+                raise ValueError("corrections must be four arrays of one length: set, previous, current, score")
+            highest = int(sets.max(initial=-1))
+            if highest > _MOST_SETS:
+                raise ValueError(f"corrections name set {highest}; number the sets from 0 on, up to {_MOST_SETS}")
+            core.set_corrections(highest + 1, sets, previous, current, values)
+
+    @property
+    def L(self) -> int:
+        """How many labels there are."""
+        return self._core.L
+
+    @property
+    def sparse(self) -> bool:
+        """Whether `default + exceptions` is kept, so that a Viterbi step costs O(L + exceptions)."""
+        return self._core.is_sparse
+
+    @property
+    def default(self) -> float:
+        """The score that most edges have, where the edges are sparse."""
+        return self._core.default
+
+    @property
+    def exceptions(self) -> int:
+        """How many edges differ from the default, where the edges are sparse."""
+        return self._core.exceptions
+
+    def prepare(self) -> Edges:
+        """Make the tables of bounds that decoders use now, not at the first sentence; returns self."""
+        self._core.prepare()
+        return self
+
+    def __repr__(self) -> str:
+        """Say what form the edges have."""
+        core = self._core
+        if core.is_stepwise:
+            form = "one matrix a step"
+        elif core.is_sparse:
+            form = f"sparse, {core.exceptions} of {core.L**2} edges differ from {core.default:g}"
+        else:
+            form = "dense"
+        sets = f", {core.correction_sets} correction sets" if core.correction_sets else ""
+        return f"Edges(L={core.L}, {form}{sets})"
+
+
+def scores_of(what: str, scores: object) -> FloatArray:
+    """Read scores without a copy where their type and layout allow it."""
+    if isinstance(scores, np.ndarray):
+        array = scores
+    else:
+        by_dlpack = hasattr(scores, "__dlpack__") and not hasattr(scores, "__array__")
+        try:
+            array = np.from_dlpack(cast(Any, scores)) if by_dlpack else np.asarray(scores)
+        except (ValueError, TypeError, RuntimeError, BufferError) as error:
+            raise ValueError(f"{what} cannot be read as an array of numbers: {error}") from None
+    if array.dtype in AS_IT_IS and array.flags.c_contiguous and array.flags.aligned and type(array) is np.ndarray:
+        return array
+    no_mask(what, array)
+    if array.dtype in AS_IT_IS:
+        return np.require(array, requirements=["C", "A"])
+    if array.dtype == np.float16:
+        return np.ascontiguousarray(array, dtype=np.float32)
+    if array.dtype.kind in "fiub" or array.size == 0:
+        return np.ascontiguousarray(array, dtype=np.float64)
+    raise ValueError(f"{what} must hold numbers, not {array.dtype}")
+
+
+def no_mask(what: str, values: object) -> None:
+    """Complain about arrays that hide some of their values."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{what} is a masked array; use .filled(-numpy.inf) to forbid what is masked")
+
+
+def _matrix(scores: object) -> FloatArray:
+    array = scores_of("edges", scores)
+    if array.ndim not in (2, 3) or array.shape[-1] != array.shape[-2]:
+        raise ValueError(f"edges must have shape (L, L) or (T-1, L, L), not {array.shape}")
+    if array.shape[-1] == 0:
+        raise ValueError("edges are for no label at all (L = 0); there must be at least one")
+    return array
+
+
+def ints(what: str, values: object) -> npt.NDArray[np.int32]:
+    """Read whole numbers; always a copy."""
+    no_mask(what, values)
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be a sequence of whole numbers")
+    if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+        raise ValueError(f"{what} holds numbers beyond 2**31")
+    return np.array(array, dtype=np.int32, order="C")
+
+
+def reals(what: str, values: object) -> npt.NDArray[np.float64]:
+    """Read numbers; always a copy."""
+    no_mask(what, values)
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):
+        raise ValueError(f"{what} must be a sequence of numbers")
+    return np.array(array, dtype=np.float64, order="C")

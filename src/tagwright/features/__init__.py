@@ -1,0 +1,1 @@
+"""Features: templates, macros, presets."""

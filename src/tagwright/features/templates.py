@@ -1,0 +1,324 @@
+"""Templates: CRF++'s template files with macros of our own, and presets after the papers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from tagwright import _core
+from tagwright.data.reading import word_list
+
+__all__ = ["PRESETS", "Features", "TemplateError"]
+
+MACROS = ("x", "lower", "prefix", "suffix", "shape", "digit", "capital", "punct", "in", "y")
+"""The macros, in the order of `Macro` in cpp/features/templates.h."""
+
+_MORE = {"prefix": ("length",), "suffix": ("length",), "in": ("list",)}
+"""What a macro takes behind row and column."""
+
+LONGEST_HISTORY = 4
+"""Labels that templates may look back, as in cpp/features/templates.h."""
+
+_LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, 1000), "back": (-LONGEST_HISTORY, -1)}
+
+_PERCENT = re.compile(r"%(?:%|([A-Za-z_]\w*)\[([^\]]*)\])?")
+
+_WORDS = """
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+"""
+
+_NEAR_WORDS = """
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+"""
+
+_FORM = """
+U30:%capital[0,0]
+U31:%digit[0,0]
+U32:%punct[0,0]
+"""
+
+_FINER_FORM = """
+U33:%shape[0,0]
+U34:%lower[0,0]
+"""
+
+_LISTS = """
+U70:%in[0,0,*]
+U71:%in[-1,0,*]/%in[0,0,*]
+U72:%in[0,0,*]/%in[1,0,*]
+"""
+
+_WORD_AND_POS = """
+U90:%x[0,0]/%x[0,1]
+U91:%x[-1,1]/%x[0,0]
+U92:%x[0,0]/%x[1,1]
+"""
+
+_EDGES = """
+B
+"""
+
+
+def _affixes(longest: int) -> str:
+    both = (f"U1{n}:%prefix[0,0,{n}]\nU2{n}:%suffix[0,0,{n}]\n" for n in range(1, longest + 1))
+    return "\n" + "".join(both)
+
+
+def _around(prefix: str, column: int, reach: int, most: int) -> str:
+    """Every run of up to `most` neighbours within `reach` of the token."""
+    lines = []
+    for n in range(1, most + 1):
+        for first in range(-reach, reach - n + 2):
+            cells = "/".join(f"%x[{first + q},{column}]" for q in range(n))
+            lines.append(f"{prefix}{n}{first + reach}:{cells}\n")
+    return "\n" + "".join(lines)
+
+
+PRESETS: dict[str, str] = {
+    "pos": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _EDGES,
+    "chunk": _WORDS + _affixes(4) + _FORM + _EDGES,
+    "ner": _WORDS + _affixes(4) + _FORM + _FINER_FORM + "\nU35:%shape[-1,0]/%shape[0,0]\n" + _LISTS + _EDGES,
+    "morph": _NEAR_WORDS + _affixes(6) + _FORM + _FINER_FORM + _EDGES,
+    "supertag": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _around("U6", 1, 2, 2) + _WORD_AND_POS + _EDGES,
+    "query": _WORDS + _affixes(4) + _FORM + _LISTS + _EDGES,
+    "g2p": _around("U", 0, 4, 5) + _EDGES,
+    "cws": _around("U", 0, 2, 3) + "\nU8:%x[-1,0]/%x[1,0]\nU9:%shape[-1,0]/%shape[0,0]/%shape[1,0]\n" + _EDGES,
+}
+"""Templates after the papers (Huang et al. 2012, section 5.1): neighbouring words, word bigrams, affixes, capitals,
+numbers, punctuation and label bigrams; POS unigrams and bigrams, also with the word, for supertags (column 1); word
+lists for queries and names. `pos`, `ner` and `supertag` also look at the word's shape and lower case; `morph` has
+longer affixes and fewer neighbours. `g2p` looks at letters, `cws` at characters."""
+
+
+class TemplateError(ValueError):
+    """A template that cannot be read; the message names its file, line and column."""
+
+
+class View(NamedTuple):
+    """What a macro shows of each token: the macro's number, the column, and its number of characters or list."""
+
+    macro: int
+    column: int
+    n: int
+
+
+class Part(NamedTuple):
+    """A piece of a template: text, then the view at a token so many rows away (view -1: none)."""
+
+    literal: str
+    view: int
+    row: int
+
+
+class Template(NamedTuple):
+    """A line of templates; `finds`: it makes a feature only where a word list has something."""
+
+    edge: bool
+    parts: list[Part]
+    finds: bool
+
+
+class Features:
+    """Templates, read and checked.
+
+    Args:
+        source: a preset's name, the path of a template file, or templates themselves (text with a line break in it).
+        lists: word lists for ``%in[row,col,name]``: name -> entries, or the path of a file with one entry a line.
+        finds: whether a template with ``*`` makes a feature only where a list has an entry; before version 0.5 it
+            always made one.
+
+    """
+
+    def __init__(
+        self, source: str | os.PathLike[str], lists: Mapping[str, object] | None = None, finds: bool = True
+    ) -> None:
+        """Read the templates and the word lists they name."""
+        self.finds = finds
+        # In a fixed order: a model that is loaded must mean what it meant when it was saved.
+        given = {name: _entries(name, entries) for name, entries in sorted((lists or {}).items())}
+        self.name, self.text = _templates(source)
+        if not _unicode(self.text):
+            raise TemplateError(f"{self.name}: not valid Unicode (a lone surrogate)")
+        self._views: dict[View, int] = {}
+        self._list_names: list[str] = []
+        self._given = given
+        self._plain_edges = False
+        self.templates: list[Template] = []
+        for number, line in enumerate(self.text.split("\n"), 1):
+            self._read(line.rstrip("\r"), number)
+        if not self.templates and not self._plain_edges:
+            raise TemplateError(f"{self.name}: no template in it; a line such as U00:%x[0,0] is one")
+        self.lists = {name: given[name] for name in self._list_names}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what the core made of it, which is made again where it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "core"}
+
+    @classmethod
+    def restored(cls, text: str, lists: Mapping[str, list[str]], finds: bool = True) -> Features:
+        """Templates as a model keeps them: always text, never a name."""
+        for name, entries in lists.items():
+            if not isinstance(entries, list):
+                raise ValueError(f"word list {name!r} is no list")
+        made = cls(text if "\n" in text else text + "\n", lists, finds)
+        made.text = text
+        return made
+
+    @property
+    def edges(self) -> bool:
+        """Whether there is a plain `B`: weights for pairs of labels."""
+        return self._plain_edges
+
+    @property
+    def columns(self) -> int:
+        """How many columns a token must have."""
+        return max((view.column + 1 for view in self._views if view != _LABEL), default=0)
+
+    @property
+    def history(self) -> int:
+        """How many labels back the templates look, by ``%y[-1]`` and so on; 0 where they look at none."""
+        label = self._views.get(_LABEL, -1)
+        rows = (-part.row for one in self.templates for part in one.parts if part.view == label >= 0)
+        return max(rows, default=0)
+
+    @cached_property
+    def core(self) -> _core.Templates:
+        """The templates as the core takes them."""
+        lists = [self.lists[name] for name in self._list_names]
+        return _core.Templates.make(list(self._views), self.templates, lists)
+
+    def word_prefix(self) -> str | None:
+        """What stands before the word in the name of the feature that is the word itself; None where there is none."""
+        word = self._views.get(View(0, 0, 0))
+        for one in self.templates:
+            if not one.edge and word is not None and [part[1:] for part in one.parts] == [(word, 0)]:
+                return one.parts[0].literal
+        return None
+
+    def _read(self, line: str, number: int, finds: bool = False) -> None:
+        if not line.strip() or line.startswith("#"):
+            return
+        if line[0] not in "UB":
+            raise self._error(number, 1, f"a template begins with U (for labels) or B (for edges), not {line[0]!r}")
+        names = _STAR.findall(line)
+        if names:
+            # One template for every word list there is. Most words are in no list: a feature of each list that says so
+            # would be there for nearly all tokens, and would drown the others.
+            for name in self._given:
+                self._read(_STAR.sub(rf"\g<1>{name}]", line) + f"@{name}", number, self.finds)
+            return
+        parts = self._parts(line, number)
+        if line[0] == "B" and any(part.view == self._views.get(_LABEL, -2) for part in parts):
+            raise self._error(number, 1, "%y is for U templates; an edge knows the label before by itself")
+        if line[0] == "B" and all(part.view < 0 for part in parts):
+            self._plain_edges = True
+            return
+        self.templates.append(Template(line[0] == "B", parts, finds))
+
+    def _parts(self, line: str, number: int) -> list[Part]:
+        parts: list[Part] = []
+        literal, at = "", 0
+        for found in _PERCENT.finditer(line):
+            literal += line[at : found.start()]
+            at = found.end()
+            column = found.start() + 1
+            if found.group() == "%%":
+                literal += "%"
+            elif found.group(1) is None:
+                raise self._error(number, column, "% begins a macro such as %x[0,0]; for the character itself write %%")
+            else:
+                view, row = self._macro(found.group(1), found.group(2), number, column)
+                parts.append(Part(literal, self._views.setdefault(view, len(self._views)), row))
+                literal = ""
+        literal += line[at:]
+        if literal:
+            parts.append(Part(literal, -1, 0))
+        return parts
+
+    def _macro(self, name: str, inside: str, number: int, column: int) -> tuple[View, int]:
+        if name not in MACROS:
+            raise self._error(number, column, f"no macro %{name}; there are {', '.join('%' + m for m in MACROS)}")
+        arguments = [part.strip() for part in inside.split(",")]
+        wanted = ["back"] if name == "y" else ["row", "column", *_MORE.get(name, ())]
+        if len(arguments) != len(wanted):
+            raise self._error(number, column, f"%{name} is written %{name}[{','.join(wanted)}], not %{name}[{inside}]")
+        numbers = []
+        for what, text in zip(wanted, arguments, strict=True):
+            if what == "list":
+                numbers.append(self._list(text, number, column))
+                continue
+            low, high = _LIMITS[what]
+            if not re.fullmatch(r"[+-]?[0-9]{1,6}", text) or not low <= int(text) <= high:
+                raise self._error(number, column, f"{what} must be a whole number from {low} to {high}, not {text!r}")
+            numbers.append(int(text))
+        if name == "y":
+            return _LABEL, numbers[0]
+        return View(MACROS.index(name), numbers[1], numbers[2] if len(numbers) > 2 else 0), numbers[0]
+
+    def _list(self, name: str, number: int, column: int) -> int:
+        if name not in self._given:
+            there = (
+                f"; there are {', '.join(sorted(self._given))}" if self._given else "; give it with lists= or --list"
+            )
+            raise self._error(number, column, f"no word list named {name!r}{there}")
+        if name not in self._list_names:
+            self._list_names.append(name)
+        return self._list_names.index(name)
+
+    def _error(self, line: int, column: int, message: str) -> TemplateError:
+        return TemplateError(f"{self.name}:{line}:{column}: {message}")
+
+
+_LABEL = View(MACROS.index("y"), 0, 0)
+"""What %y shows: the label, which is not in the text."""
+
+_STAR = re.compile(r"(%in\[[^\],]*,[^\],]*,\s*)\*\s*\]")
+
+
+def _templates(source: str | os.PathLike[str]) -> tuple[str, str]:
+    """Name and text of templates."""
+    if isinstance(source, str) and "\n" in source:
+        return "templates", source
+    if isinstance(source, str) and source in PRESETS:
+        return source, PRESETS[source]
+    path = Path(source)
+    if not path.is_file():
+        hint = "end templates with a line break" if "%" in str(source) else f"presets: {', '.join(PRESETS)}"
+        raise TemplateError(f"no preset and no template file named {str(source)!r}; {hint}")
+    try:
+        return str(path), path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise TemplateError(f"{path}:{line}: not UTF-8") from None
+
+
+def _unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _entries(name: str, entries: object) -> list[str]:
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
+        raise TemplateError(f"a word list cannot be named {name!r}; use letters, digits, dots and hyphens")
+    if isinstance(entries, str | os.PathLike):
+        return word_list(entries)
+    if isinstance(entries, Sequence) and all(isinstance(entry, str) and _unicode(entry) for entry in entries):
+        return list(entries)
+    raise ValueError(
+        f"word list {name!r} must be a list of strings or the path of a file, not {type(entries).__name__}"
+    )

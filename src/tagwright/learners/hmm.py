@@ -1,0 +1,378 @@
+"""Hidden Markov models by counting, with suffixes for unknown words (after TnT: Brants 2000), and by Baum-Welch."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+from tqdm import tqdm
+
+from tagwright import _core
+from tagwright.decoding.decoders import Decoder, at_least_one
+from tagwright.decoding.keep import Keep, keep_arguments
+from tagwright.features.templates import Features
+from tagwright.learners.baum_welch import LEAST_BACKOFF, WORD, BaumWelch, Corpus, Emissions, Transitions, label_names
+from tagwright.learners.interrupts import stops
+from tagwright.learners.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
+from tagwright.learners.training import names_of
+from tagwright.models.file import Arrays
+from tagwright.models.model import Model
+
+__all__ = ["HMM"]
+
+_UNLIKELY = 1e-4  # of the likeliest: labels that a suffix speaks against so strongly are left out of its row
+
+Row = dict[int, float]
+
+
+class HMM(Learner):
+    """A bigram hidden Markov model, its probabilities counted from labelled sentences.
+
+    Transitions: p(j | i) = a * c(i, j) / c(i) + b * c(j) / n, where a + b = 1 come from deleted interpolation (each
+    bigram votes for the estimate that would have predicted it better had it been met once less; Brants 2000, eq. 4).
+    Start and end of a sentence count as labels in this. Since what stands behind b depends on j alone, it is put into
+    the node scores: the edges are 0 but for the pairs that were met, and decoding costs what it costs for a
+    perceptron.
+
+    Known words: p(w | j) = c(w, j) / c(j), for the labels they were met with. Unknown words: p(j | suffix), smoothed
+    from shorter suffixes to longer ones with the standard deviation of the labels' probabilities as weight, turned
+    round by Bayes' rule; from words met at most `rare` times, apart for each kind of capitals (Brants 2000, 2.3).
+
+    Scores are log probabilities, but for a constant for each unknown word.
+
+    `fit_unlabelled` goes on from there with sentences that have no labels, or does without labelled ones.
+
+    Args:
+        suffix: the longest suffix that is looked at, in characters.
+        rare: words met at most this often teach suffixes.
+        column: where in a token's row the word is.
+        decoder: finds the best labelling.
+        threads: for tagging and for `fit_unlabelled`.
+
+    Differs from TnT in that it has bigrams, not trigrams, and in leaving out of a suffix's row the labels that are
+    10,000 times less likely than its best.
+
+    """
+
+    def __init__(
+        self, suffix: int = 10, rare: int = 10, column: int = 0, decoder: str | Decoder = "auto", threads: int = 1
+    ) -> None:
+        """Keep the parameters; they are checked by `fit`."""
+        self.suffix = suffix
+        self.rare = rare
+        self.column = column
+        self.decoder = decoder
+        self.threads = threads
+
+    def fit(self, X: Sentences, y: Labels) -> HMM:
+        """Count."""
+        check(X, y)
+        self._check_options()
+        _core.Text.from_rows(X, self.column + 1)  # complains about tokens that are no text
+        labels = rank(y)
+        ids = numbers(y, labels)
+        lengths = np.array([len(sentence) for sentence in y])
+        features = self._templates()
+        frequency = np.bincount(ids, minlength=len(labels))
+        transitions = _transitions(ids, lengths[lengths > 0], frequency)
+        rows = _with_backoff(self._emissions(X, ids, frequency), transitions)
+        facts = self._facts(len(X), len(ids)) | {"backoff": transitions.facts()}
+        self.model_ = Model(labels, features, transitions.arrays() | _rows(rows), facts)
+        return self
+
+    def fit_unlabelled(
+        self,
+        X: Sentences,
+        labels: int | Sequence[str] | None = None,
+        iterations: int = 10,
+        tolerance: float = 1e-4,
+        keep: Keep | None = None,
+        seed: int = 0,
+        progress: bool | None = None,
+    ) -> HMM:
+        """Learn from sentences without labels, by the EM algorithm of Baum and Welch (Baum et al. 1970).
+
+        Every probability is estimated anew from expected counts: p(w | j), c(i, j) / c(i), c(j) / n, a and b. Which of
+        bigram and single label a transition comes from is hidden as the labels are. So log p(X) never falls. What is 0
+        stays 0: a word never gets a label that it cannot have, and pairs that were never met are left to b.
+
+        A fitted estimator, or one whose `model_` was loaded, goes on from its model. The counts that the model was
+        made of are not used again. Words that the model does not know start with the labels of their suffix. Words
+        that X does not have keep their probabilities, and suffixes theirs. This helps where there are few labelled
+        sentences; where there are many, it often makes a tagger worse (Merialdo 1994). Look at dev data.
+
+        An estimator that is not fitted starts at random, every word with every label. What a label stands for is then
+        for you to find out; the first is the most frequent. Suffixes are learnt from expected counts.
+
+        Args:
+            X: sentences; empty ones do not count.
+            labels: how many (they are called L0, L1, ...), or their names. Not for a fitted estimator.
+            iterations: the most there are.
+            tolerance: ends when log p(X) rose by less than this share of itself.
+            keep: None sums exactly. `KeepDivergence`, `KeepSize` or `KeepRatio` sum over the labels that the rule
+                keeps: quicker where there are many, but log p(X) is then that of what is kept, and may fall; and a
+                label that is kept on no token of a word is lost to that word.
+            seed: of the start at random.
+            progress: whether to show a bar; None: where standard error is a terminal.
+
+        After it: `model_`; `history_`, a dict an iteration with log_likelihood (of the model that the iteration began
+        with), kept (labels a token, on average) and seconds. Ctrl-C ends it with the model so far, and a warning.
+
+        Differs from the textbook in that b lies between 0.001 and 0.999 and c(j) / n is at least 1e-9. They are the
+        best of those that do, so this does not make log p(X) fall. And it differs from `fit` in that a and b are what
+        makes X itself likeliest, with nothing deleted or held out: b sinks, the more so where X is small.
+
+        """
+        old: Model | None = getattr(self, "model_", None)
+        names = self._names_for(old, labels)
+        rule = keep_arguments(keep)
+        at_least_one("iterations", iterations)
+        at_least_one("threads", self.threads)
+        check_not_negative("tolerance", tolerance)
+        check_seed(seed)
+        run = self._start(X, old, len(names), seed)
+        self.history_: list[dict[str, float]] = []
+        hidden = None if progress is None else not progress
+        try:
+            bar_of = tqdm(total=iterations, desc="HMM", unit="iteration", disable=hidden)
+            with bar_of as bar, stops() as check_stop:
+                for _ in range(iterations):
+                    check_stop()
+                    began = time.perf_counter()
+                    log_likelihood, kept = run.step(rule, self.threads)
+                    seconds = time.perf_counter() - began
+                    self.history_.append({"log_likelihood": log_likelihood, "kept": kept, "seconds": seconds})
+                    bar.update()
+                    bar.set_postfix_str(f"log-likelihood {log_likelihood:.1f}, kept {kept:.1f}")
+                    if _settled(self.history_, tolerance):
+                        break
+        except KeyboardInterrupt:
+            if not self.history_:
+                raise
+            said = f"interrupted after {len(self.history_)} iterations; the model is as it was then"
+            warnings.warn(said, stacklevel=2)
+        self.model_ = self._learnt(run, old, names)
+        return self
+
+    def _names_for(self, old: Model | None, labels: object) -> list[str]:
+        """Give the names of the labels; complain about models that are no start."""
+        if old is None:
+            if labels is None:
+                raise NotFittedError(
+                    "this HMM is not fitted yet; call fit(X, y) first, or say how many labels there are: labels=..."
+                )
+            self._check_options()
+            names = label_names(labels)
+            rank([names])  # complains about names that no file can hold
+            return names
+        if labels is not None:
+            raise ValueError("labels is for an HMM that is not fitted; this one has the labels of its model")
+        if old.facts.get("learner") != "hmm":
+            raise ValueError(f"the model is no HMM (learner: {old.facts.get('learner')!r})")
+        if "backoff" not in old.facts:
+            raise ValueError("the model was made by an older tagwright, which did not note b; fit it again")
+        if not _can_go_on(old):
+            raise ValueError("the model's facts are not those of an HMM; get or train it again")
+        return old.labels
+
+    def _start(self, X: Sentences, old: Model | None, L: int, seed: int) -> BaumWelch:
+        if old:
+            column = int(old.facts["options"]["column"])
+            corpus = Corpus.read(X, column)
+            emissions, backoff = Emissions.for_corpus(old, corpus, column)
+            return BaumWelch(corpus, Transitions.of(old, backoff), emissions)
+        corpus = Corpus.read(X, self.column)
+        rng = np.random.default_rng(seed)
+        ends = corpus.not_empty / (corpus.not_empty + corpus.tokens)
+        return BaumWelch(corpus, Transitions.at_random(L, ends, rng), Emissions.at_random(corpus, L, rng))
+
+    def _learnt(self, run: BaumWelch, old: Model | None, names: list[str]) -> Model:
+        """Make a model of where expectation-maximisation has come to."""
+        transitions, emissions, corpus = run.transitions, run.emissions, run.corpus
+        size = {"sentences": len(corpus.sentences), "tokens": corpus.tokens}
+        if old:
+            features, facts = old.features, dict(old.facts)
+            suffixes = _suffixes_of(old)
+        else:
+            features, facts = self._templates(), self._facts(**size)
+            expected = run.expected()
+            frequency = np.bincount(expected.label, expected.p, len(names))
+            number = np.argsort(np.argsort(-frequency, kind="stable"))  # the most frequent label comes first
+            transitions, emissions = transitions.renumbered(number), emissions.renumbered(number)
+            count = dict(zip(corpus.words, expected.renumbered(number).rows(), strict=True))
+            suffixes = self._suffixes(count, -np.sort(-frequency) / frequency.sum())
+        words = zip(emissions.words, emissions.rows(), strict=True)
+        rows = {WORD + word: {j: math.log(p) for j, p in row.items()} for word, row in words}
+        facts["backoff"] = transitions.facts()
+        facts["unlabelled"] = {**size, "iterations": len(self.history_)}
+        arrays = transitions.arrays() | _rows(_with_backoff(rows | suffixes, transitions))
+        return Model(names, features, arrays, facts)
+
+    def _check_options(self) -> None:
+        at_least_one("suffix", self.suffix)
+        at_least_one("rare", self.rare)
+        if isinstance(self.column, bool) or not isinstance(self.column, int) or self.column < 0:
+            raise ValueError(f"column must be a whole number of at least 0, not {self.column!r}")
+
+    def _templates(self) -> Features:
+        c = self.column
+        suffixes = [f"U{n}:%suffix[0,{c},{n}]/%capital[0,{c}]" for n in range(self.suffix, 0, -1)]
+        lines = [f"Uword:%x[0,{c}]", *suffixes, f"U0:/%capital[0,{c}]", "Uany:", "B"]
+        return Features("\n".join(lines) + "\n")
+
+    def _emissions(self, X: Sentences, ids: npt.NDArray[np.int32], frequency: npt.NDArray[np.int64]) -> dict[str, Row]:
+        """Give a row of log p(. | label) to every word and suffix, by the names that the templates give them."""
+        count: dict[str, Counter[int]] = defaultdict(Counter)
+        label = iter(ids.tolist())
+        for tokens in X:
+            for token in tokens:
+                count[token if isinstance(token, str) else token[self.column]][next(label)] += 1
+        log_frequency = np.log(frequency).tolist()
+        rows = {
+            f"{WORD}{word}": {j: math.log(n) - log_frequency[j] for j, n in met.items()} for word, met in count.items()
+        }
+        return rows | self._suffixes(count, frequency / frequency.sum())
+
+    def _suffixes(self, count: Mapping[str, Mapping[int, float]], prior: npt.NDArray[np.float64]) -> dict[str, Row]:
+        """Give a row to every suffix of the rare words; count: of the labels of each word, prior: of all labels."""
+        rare = [word for word, met in count.items() if round(sum(met.values())) <= self.rare] or list(count)
+        suffixes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(int))
+        shorter: dict[str, str] = {}
+        for word, names in zip(rare, self._suffix_names(rare), strict=True):
+            shorter |= itertools.pairwise(names)
+            for name in names:
+                for j, times in count[word].items():
+                    suffixes[name][j] += times
+        return _suffix_rows(suffixes, shorter, prior)
+
+    def _suffix_names(self, words: list[str]) -> list[list[str]]:
+        """Say what the templates make of words, but for the words themselves: suffixes, the longest first."""
+        templates = self._templates()
+        text = _core.Text.from_rows([[[""] * self.column + [word]] for word in words], templates.columns)
+        return [templates.core.expand(text, s)[0][0][1:] for s in range(len(words))]
+
+    def _facts(self, sentences: int, tokens: int) -> dict[str, Any]:
+        from tagwright import __version__
+
+        return {
+            "learner": "hmm",
+            "first_only": True,
+            "options": {
+                "suffix": int(self.suffix),
+                "rare": int(self.rare),
+                "column": int(self.column),
+                "decoder": str(self.decoder),
+            },
+            "sentences": sentences,
+            "tokens": tokens,
+            "version": __version__,
+        }
+
+
+def _suffix_rows(
+    suffixes: Mapping[str, Mapping[int, float]], shorter: Mapping[str, str], prior: npt.NDArray[np.float64]
+) -> dict[str, Row]:
+    """Give log p(suffix | label), but for a constant, from counts of labels; shorter: the next suffix to ask."""
+    weight = float(prior.std(ddof=1)) if len(prior) > 1 else 0.0
+    likely: dict[str, Row] = {}
+    for asked in suffixes:
+        chain = [asked]
+        while chain[-1] not in likely and chain[-1] in shorter:
+            chain.append(shorter[chain[-1]])
+        for name in reversed(chain):
+            if name in likely:
+                continue
+            met, n = suffixes[name], sum(suffixes[name].values())
+            before = likely[shorter[name]] if name in shorter else {}
+            scale = 1 + weight if before else 1.0
+            row = {j: weight * p / scale for j, p in before.items()}
+            for j, times in met.items():
+                row[j] = row.get(j, 0.0) + times / n / scale
+            least = _UNLIKELY * max(row.values())
+            likely[name] = {j: p for j, p in row.items() if p >= least}
+    return {name: {j: math.log(p / prior[j]) for j, p in row.items()} for name, row in likely.items()}
+
+
+def _transitions(
+    ids: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64], frequency: npt.NDArray[np.int64]
+) -> Transitions:
+    """Count them."""
+    L = len(frequency)
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    border = L  # start and end of a sentence, as a label
+    inner = np.ones(len(ids), bool)
+    inner[starts] = False
+    previous = np.concatenate([ids[:-1][inner[1:]], np.full(len(starts), border), ids[ends - 1]]).astype(np.int64)
+    current = np.concatenate([ids[1:][inner[1:]], ids[starts], np.full(len(ends), border)]).astype(np.int64)
+    pairs, count = np.unique(previous * (L + 1) + current, return_counts=True)
+    i, j = pairs // (L + 1), pairs % (L + 1)
+    unigram = np.append(frequency, len(lengths)).astype(np.float64)
+    total = unigram.sum()
+
+    # Deleted interpolation: 0 / 0 is taken as 0.
+    from_bigram = (count - 1) / np.maximum(unigram[i] - 1, 1)
+    from_unigram = (unigram[j] - 1) / max(total - 1, 1)
+    votes = float(count[from_bigram > from_unigram].sum())
+    b = min(max(1 - votes / count.sum(), LEAST_BACKOFF), 1 - LEAST_BACKOFF)
+    return Transitions(b, np.log(b * unigram / total), i, j, (1 - b) * count / unigram[i])
+
+
+def _with_backoff(rows: dict[str, Row], transitions: Transitions) -> dict[str, Row]:
+    """Give rows what stands behind b."""
+    backoff = transitions.backoff.tolist()
+    return {name: {j: score + backoff[j] for j, score in row.items()} for name, row in rows.items()}
+
+
+def _rows(rows: Mapping[str, Row]) -> Arrays:
+    """Give rows as a model keeps them."""
+    slots, ends, text = _core.index_arrays(list(rows))
+    label = [j for row in rows.values() for j in sorted(row)]
+    weight = [row[j] for row in rows.values() for j in sorted(row)]
+    return {
+        "names.slots": slots,
+        "names.ends": ends,
+        "names.bytes": text,
+        "rows.end": np.cumsum([len(row) for row in rows.values()], dtype=np.uint64),
+        "rows.label": np.array(label, np.uint16),
+        "rows.weight": np.array(weight, np.float32),
+    }
+
+
+def _suffixes_of(model: Model) -> dict[str, Row]:
+    """Give the rows of a model's suffixes, without what stands behind b."""
+    _, backoff = Emissions.of(model)
+    rows, begin = {}, 0
+    for name, end in zip(names_of(model, "names"), model.arrays["rows.end"].tolist(), strict=True):
+        if not name.startswith(WORD):
+            label, weight = (model.arrays[f"rows.{part}"][begin:end].tolist() for part in ("label", "weight"))
+            rows[name] = {j: score - backoff[j] for j, score in zip(label, weight, strict=True)}
+        begin = end
+    return rows
+
+
+def _can_go_on(model: Model) -> bool:
+    """Whether what is said about a model, perhaps by a stranger, can be true of an HMM."""
+    try:
+        share, border = (float(model.facts["backoff"][name]) for name in ("share", "border"))
+        column = model.facts["options"]["column"]
+    except (KeyError, TypeError, ValueError):
+        return False
+    there = {"start", "stop"} <= model.arrays.keys() and bool(model.facts.get("first_only"))
+    whole = isinstance(column, int) and not isinstance(column, bool) and column >= 0
+    return there and whole and 0 < share < 1 and -1e4 < border <= 0
+
+
+def _settled(history: list[dict[str, float]], tolerance: float) -> bool:
+    if len(history) < 2:
+        return False
+    before, now = (fact["log_likelihood"] for fact in history[-2:])
+    return now - before < tolerance * abs(now)

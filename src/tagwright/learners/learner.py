@@ -1,0 +1,130 @@
+"""What all learners share: scikit-learn's manners, and tagging with the model that was fitted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from tagwright.decoding.decoders import Decoder
+from tagwright.decoding.keep import Keep
+from tagwright.models.model import Model, Tagging
+
+__all__ = ["Learner"]
+
+MOST_LABELS = 65_535
+
+Sentences = Sequence[Sequence[Any]]
+Labels = Sequence[Sequence[str]]
+
+
+class Learner(BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn estimator over sentences: `fit` makes `model_`, everything else asks it.
+
+    X is a list of sentences, a sentence a list of tokens; a token is a string, a row of columns, or a dict or list of
+    ready-made features. y is a list of lists of label names. It is no ClassifierMixin, since scikit-learn's
+    classifiers do not take ragged y.
+    """
+
+    model_: Model
+    decoder: str | Decoder = "auto"
+    threads: int = 1
+
+    @property
+    def fitted(self) -> Model:
+        """The model; NotFittedError before `fit`."""
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, y) first")
+        return self.model_
+
+    def predict(self, X: Sentences) -> list[list[str]]:
+        """Give the best labels of each sentence."""
+        return self.fitted.tag_batch(X, self.decoder, self.threads)
+
+    def predict_kbest(self, X: Sentences, k: int = 5) -> list[list[Tagging]]:
+        """Give the k best labellings of each sentence, best first, with their scores.
+
+        Those of CRFs and HMMs come with their probabilities, and those of their labels.
+        """
+        model = self.fitted
+        return model.tag_kbest(X, k, "auto" if k > 1 else self.decoder, self.threads, model.probabilistic)
+
+    def predict_marginals(self, X: Sentences, keep: Keep | None = None) -> list[npt.NDArray[np.float32]]:
+        """Give the probability of every label of every token: an array (T, L) a sentence, its columns as `classes_`.
+
+        keep: a rule for sparse sums, as for `tw.marginals`. ValueError where scores are no log probabilities, as those
+        of a perceptron.
+        """
+        return self.fitted.marginals(X, keep, self.threads)
+
+    @property
+    def classes_(self) -> list[str]:
+        """Label names, in the order of the columns of `predict_marginals`."""
+        return self.fitted.labels
+
+    def score(self, X: Sentences, y: Labels) -> float:
+        """Give the share of tokens whose label is right."""
+        return accuracy(self.fitted, X, y, self.decoder, self.threads)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Say whether `fit` was called."""
+        return hasattr(self, "model_")
+
+
+def accuracy(model: Model, X: Sentences, y: Labels, decoder: str | Decoder = "auto", threads: int = 1) -> float:
+    """Give the share of tokens whose label is right."""
+    check(X, y)
+    predicted = model.tag_batch(X, decoder, threads)
+    right = sum(a == b for p, g in zip(predicted, y, strict=True) for a, b in zip(p, g, strict=True))
+    return right / max(1, sum(map(len, y)))
+
+
+def check(X: Sentences, y: Labels) -> None:
+    """Complain where sentences and labels do not fit together."""
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} sentences, but y has {len(y)}")
+    for s, (tokens, labels) in enumerate(zip(X, y, strict=True)):
+        if isinstance(labels, str):
+            raise ValueError(f"y[{s}] is a string; labels of a sentence are a list of strings, one a token")
+        if len(tokens) != len(labels):
+            raise ValueError(f"sentence {s} has {len(tokens)} tokens, but {len(labels)} labels")
+
+
+def check_seed(seed: object) -> None:
+    """Complain about what is no seed."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
+
+
+def check_not_negative(name: str, value: object) -> None:
+    """Complain about what is no number of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
+
+
+def rank(y: Labels, first: Sequence[str] = ()) -> list[str]:
+    """Give the label names by frequency, most frequent first; those of `first` that y does not have come last."""
+    count: Counter[str] = Counter(dict.fromkeys(first, 0))
+    for labels in y:
+        count.update(labels)
+    for name in count:
+        if not isinstance(name, str):
+            raise ValueError(f"labels must be strings, not {type(name).__name__} ({name!r})")
+        if not name.isprintable() or " " in name or not name:
+            raise ValueError(f"label {name!r} cannot be written to a column: it is empty or holds blanks")
+    if not count:
+        raise ValueError("there is no token to learn from")
+    if len(count) > MOST_LABELS:
+        raise ValueError(f"{len(count):,} labels; a model has at most {MOST_LABELS:,}")
+    return sorted(count, key=lambda name: (-count[name], name))
+
+
+def numbers(y: Labels, names: Sequence[str]) -> npt.NDArray[np.int32]:
+    """Labels of all tokens as numbers."""
+    number = {name: n for n, name in enumerate(names)}
+    return np.fromiter((number[label] for labels in y for label in labels), np.int32)

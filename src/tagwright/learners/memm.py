@@ -1,0 +1,269 @@
+"""Maximum entropy Markov models that look back at several labels (Wang, Zong and Xue 2013, section 2)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core
+from tagwright.decoding.decoders import Decoder, at_least_one, plan
+from tagwright.features.templates import LONGEST_HISTORY, Features
+from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.learner import Labels, Learner, Sentences
+from tagwright.learners.training import check_training, not_negative
+from tagwright.models.file import Arrays
+from tagwright.models.memm import MemmModel, span_rules
+from tagwright.models.model import Model
+
+__all__ = ["MEMM"]
+
+
+class MEMM(Learner):
+    """A maxent Markov model: p(labels | sentence) is the product of p(y_i | x, y_1 .. y_i-1) (equations 2 and 3).
+
+    Each factor is a maxent classifier that sees the words and the labels given to the tokens before. It is trained on
+    right labels: the objective is the sum over tokens of -log p(y_i | x, right labels before), plus l2 times the
+    squared weights. That is a CRF without edges whose tokens have features of the labels before them, and it is trained
+    as one, by SciPy's L-BFGS over sums in the core.
+
+    Args:
+        features: a preset's name, a template file, templates themselves (text or `Features`), or None for ready-made
+            features. Templates may look at earlier labels: ``%y[-1]``, ``%y[-2]``, also beside other macros. Where none
+            does, label n-grams of the history, and the label before with the word, are added. A plain ``B`` says
+            nothing here.
+        direction: "right" goes from the first token to the last, "left" from the last to the first: sentences and
+            labels are reversed, and the answer is reversed back. "Before" then means to the right, in templates too.
+        history: how many labels back it looks, from 1 to 4; templates of your own may look less far.
+        beam: partial labellings that decoding holds (Algorithm 1).
+        l2: weight of the squared penalty.
+        dictionary: words met at least so often in training can only have the labels they were met with. None: all
+            words may have all labels. The word is that of column 0.
+        spans: where all labels are those of spans (B-NP, I-NP, O; also IOBES, BILOU, BMES) and the corpus keeps to
+            their rules, answers do so too: no I-NP but behind B-NP or I-NP. False: never mind.
+        max_iterations: of L-BFGS; None: until it has converged.
+        tolerance: L-BFGS has converged when the last 10 iterations lowered the objective by less than this share.
+        min_count: features on fewer tokens than this are left out.
+        decoder: "auto" is the beam; with history=1 any other decoder, too.
+        lists: word lists for ``%in``: name -> entries or the path of a file.
+        patience: with dev data, which is measured every 10 iterations: stop when so many measurements in a row were no
+            better, and keep the best.
+        warm_start: True goes on from this estimator's own model, a Model or its path from that one.
+        checkpoint: a file that is written every 10 iterations. If it is there already, training goes on from its
+            weights. It can be loaded as a model.
+        threads: for training and tagging; neither weights nor answers depend on it.
+        progress: whether to show a bar; None: where standard error is a terminal.
+
+    After `fit`: `model_`; `history_`, a dict an iteration with objective, gradient (its norm), seconds and (where
+    measured) dev accuracy; and `objective_`, that of the model.
+
+    Differs from the paper, which trained with OpenNLP: L-BFGS with a squared penalty.
+
+    """
+
+    # What the training of a CRF has, and this has not.
+    solver = "lbfgs"
+    l1 = 0.0
+    keep = None
+    start_on = None
+    all_pairs = dense_edges = False
+    lanes = True
+
+    def __init__(
+        self,
+        features: str | os.PathLike[str] | Features | None = "pos",
+        direction: str = "right",
+        history: int = 2,
+        beam: int = 20,
+        l2: float = 0.5,
+        dictionary: int | None = None,
+        spans: bool = True,
+        max_iterations: int | None = None,
+        tolerance: float = 1e-4,
+        min_count: int = 1,
+        decoder: str | Decoder = "auto",
+        lists: Mapping[str, object] | None = None,
+        patience: int | None = None,
+        warm_start: bool | str | os.PathLike[str] | Model = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        threads: int = 1,
+        progress: bool | None = None,
+    ) -> None:
+        """Keep the parameters; they are checked by `fit`."""
+        self.features = features
+        self.direction = direction
+        self.history = history
+        self.beam = beam
+        self.l2 = l2
+        self.dictionary = dictionary
+        self.spans = spans
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.min_count = min_count
+        self.decoder = decoder
+        self.lists = lists
+        self.patience = patience
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.threads = threads
+        self.progress = progress
+
+    def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> MEMM:
+        """Train on sentences X with labels y; dev, a pair like them, is measured now and then.
+
+        Ctrl-C ends training with the weights so far, and a warning.
+        """
+        self._check(X, y, dev)
+        MemmTraining(self, X, y, dev).run()
+        return self
+
+    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+        check_training(self, X, y, dev)
+        for name in ("history", "beam", "min_count", "threads"):
+            at_least_one(name, getattr(self, name))
+        if self.history > LONGEST_HISTORY:
+            raise ValueError(f"history is {self.history}, but a model looks back at {LONGEST_HISTORY} labels at most")
+        for name in ("max_iterations", "dictionary"):
+            if getattr(self, name) is not None:
+                at_least_one(name, getattr(self, name))
+        not_negative(self, "l2", "tolerance")
+        if self.direction not in ("right", "left"):
+            raise ValueError(f"direction must be 'right' or 'left', not {self.direction!r}")
+        plan(self.decoder)
+
+
+class MemmTraining(CrfTraining):
+    """The training of a MEMM: that of a CRF without edges, whose features see the right labels before."""
+
+    kind = "memm"
+    makes = MemmModel
+
+    def __init__(self, learner: MEMM, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+        """Read the corpus; go on from an old model or a checkpoint where there is one."""
+        self.X, self.y = X, y
+        self.leftward = learner.direction == "left"
+        super().__init__(learner, X, y, dev)
+
+    def _features(self, X: Sentences, old: Model | None) -> Features | None:
+        if old is not None and not isinstance(old, MemmModel):
+            raise ValueError("warm_start: the model is no MEMM, whose weights a memm could go on from")
+        if old is not None and old.leftward != self.leftward:
+            raise ValueError("warm_start: the model goes in the other direction")
+        return super()._features(X, old)
+
+    def completed(self, features: Features) -> Features:
+        """Give templates that look at labels."""
+        return with_history(features, self.learner.history)
+
+    def make_trainer(self) -> _core.CrfTrainer:
+        """Give the corpus to the core, in the direction of the model."""
+        # Here, where the labels are known.
+        self.rules = bool(self.learner.spans) and self._keeps_to_rules()
+        self.words = self._dictionary()
+        text, templates, ids, L, names, edge_names = self.corpus_arguments()
+        if self.leftward:
+            text = text.reversed()
+            ids = reversed_labels(ids, [len(labels) for labels in self.y])
+        if self.features is None:
+            templates = Features.restored(self._label_templates(), {}).core
+        learner = self.learner
+        return _core.CrfTrainer.make(
+            text, templates, ids, L, names, edge_names,
+            learner.min_count, False, False, False, True, learner.threads, self.labels,
+        )  # fmt: skip
+
+    def _label_templates(self) -> str:
+        """Templates for ready-made features, which have no text to look at."""
+        return "".join(f"{line}\n" for line in history_templates(self.learner.history) if "%x" not in line)
+
+    def _keeps_to_rules(self) -> bool:
+        rules = span_rules(self.labels)
+        if rules is None:
+            return False
+        ends = np.cumsum([len(labels) for labels in self.y if len(labels)])
+        first = np.concatenate([[0], ends[:-1]])
+        inside = np.ones(len(self.ids), bool)
+        inside[first] = False
+        follows = rules.follows[self.ids[:-1], self.ids[1:]]
+        return bool(rules.start[self.ids[first]].all() and rules.stop[self.ids[ends - 1]].all()
+                    and follows[inside[1:]].all())  # fmt: skip
+
+    def _dictionary(self) -> Arrays:
+        """Give the labels that each frequent word was met with."""
+        least = self.learner.dictionary
+        if least is None:
+            return {}
+        if self.features is None or not self.features.columns:
+            raise ValueError("dictionary needs words, but the templates read no text; leave it out")
+        met: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        tokens = (token if isinstance(token, str) else token[0] for sentence in self.X for token in sentence)
+        for word, label in zip(tokens, self.ids.tolist(), strict=True):
+            met[word][label] += 1
+        words = [word for word, labels in met.items() if labels.total() >= least]
+        rows = [sorted(met[word]) for word in words]
+        arrays: Arrays = dict(
+            zip(("dictionary.slots", "dictionary.ends", "dictionary.bytes"), _core.index_arrays(words), strict=True)
+        )
+        arrays["dictionary.end"] = np.cumsum([len(row) for row in rows], dtype=np.uint64)
+        arrays["dictionary.label"] = np.array([label for row in rows for label in row], np.uint16)
+        return arrays
+
+    def more_arrays(self) -> Arrays:
+        """Give the tag dictionary."""
+        return self.words
+
+    def options(self) -> dict[str, Any]:
+        """What decides the weights and the answers, beside the corpus and how long it is trained."""
+        learner = self.learner
+        return {
+            "direction": learner.direction,
+            "history": int(learner.history),
+            "l2": float(learner.l2),
+            "tolerance": float(learner.tolerance),
+            "dictionary": None if learner.dictionary is None else int(learner.dictionary),
+            "min_count": int(learner.min_count),
+            "patience": None if learner.patience is None else int(learner.patience),
+        }
+
+    def facts(self, after: int) -> dict[str, Any]:
+        """What a model says about its training, and what it needs to tag."""
+        learner = self.learner
+        own = {"direction": learner.direction, "beam": int(learner.beam), "spans": self.rules}
+        if self.features is None:
+            own["templates"] = self._label_templates()
+        return {**super().facts(after), "memm": own}
+
+
+def history_templates(history: int) -> list[str]:
+    """Templates for the labels before: n-grams up to the history's length, and the nearest with the word."""
+    grams = ["/".join(f"%y[-{back}]" for back in range(n, 0, -1)) for n in range(1, history + 1)]
+    return [f"UY{n}:{gram}" for n, gram in enumerate(grams, 1)] + [
+        "UYW:%y[-1]/%x[0,0]",
+        *(["UYV:%y[-2]/%y[-1]/%x[0,0]"] if history > 1 else []),
+    ]
+
+
+def with_history(given: Features, history: int) -> Features:
+    """Give templates that look at labels: those given, if they do, or with more of them."""
+    if any(one.edge for one in given.templates):
+        raise ValueError("a MEMM has no edges for B templates with macros; write U..:%y[-1]/%x[0,0] instead")
+    if given.history > history:
+        raise ValueError(f"the templates look back at {given.history} labels, but history is {history}; raise it")
+    if given.history:
+        return given
+    lines = history_templates(history)
+    if not given.columns:
+        lines = [line for line in lines if "%x" not in line]
+    made = Features(given.text.rstrip("\n") + "\n" + "\n".join(lines) + "\n", given.lists)
+    made.name = given.name
+    return made
+
+
+def reversed_labels(labels: npt.NDArray[np.int32], lengths: list[int]) -> npt.NDArray[np.int32]:
+    """Labels of all tokens, those of each sentence from its last to its first."""
+    parts = [part[::-1] for part in np.split(labels, np.cumsum(lengths)[:-1])] if lengths else []
+    return np.concatenate(parts) if parts else labels

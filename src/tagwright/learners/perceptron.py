@@ -1,0 +1,281 @@
+"""The averaged perceptron (Collins 2002), trained with any decoder."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from tagwright import _core
+from tagwright.decoding.decoders import Decoder, at_least_one, plan
+from tagwright.features.templates import Features
+from tagwright.learners.interrupts import stops
+from tagwright.learners.learner import Labels, Learner, Sentences, accuracy
+from tagwright.learners.training import Training, check_training, is_best, not_negative, rows_of, stalled
+from tagwright.models.file import Arrays
+from tagwright.models.model import Model
+
+__all__ = ["Perceptron"]
+
+_A_WHILE = 0.1  # seconds between two looks at the keyboard and the progress bar
+_KINDS = ("nodes", "edges", "sets")
+_PARTS = ("row", "key", "weight", "sum")
+
+State = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.float64]]
+"""Weights as the trainer takes them: `_PARTS`, side by side."""
+
+
+class Perceptron(Learner):
+    """The averaged perceptron of Collins (2002): decode, and where that is wrong move weights towards the truth.
+
+    Args:
+        features: a preset's name, a template file, templates themselves (text or `Features`), or None for ready-made
+            features. Tokens that are dicts are always taken as ready-made features.
+        epochs: passes over the corpus.
+        seed: of the order in which sentences come, a new one each epoch.
+        decoder: finds the labelling that is compared with the truth, in training and afterwards. The exact ones all
+            lead to the same weights; a beam does not.
+        min_count: features on fewer tokens than this are left out.
+        pairs: "touched" gives a weight to every (feature, label) pair that an update touches, "observed" only to those
+            the corpus has: smaller models, a little less accurate.
+        margin: how much better the right labelling must be, for each token that another one has wrong; smaller wins
+            count as mistakes. 0 is Collins' perceptron. Whole numbers keep training independent of the decoder.
+        parts: the characters that separate the parts of a label, such as "|" in NN|B-NP; "" if each character is one.
+            Features then have weights for parts too, so that labels share what is learnt of their parts (Silfverberg
+            et al. 2014): more accurate with large label sets, and slower. None: labels are wholes.
+        min_weight: averaged weights of nodes smaller than this are left out of the model: smaller, a little less
+            accurate.
+        lists: word lists for ``%in``: name -> entries or the path of a file.
+        patience: with dev data, stop when so many epochs in a row brought no better accuracy, and keep the best.
+        warm_start: True goes on from this estimator's own model, a Model or its path from that one; its features and
+            labels are kept.
+        checkpoint: a file that is written after each epoch. If it is there already, training goes on from it and ends
+            with the weights it would have had. It can be loaded as a model.
+        dense_edges: True holds edges as a matrix only, for comparison; None: where most pairs of labels were met.
+        threads: for feature extraction and for tagging; the weights do not depend on it.
+        progress: whether to show a bar; None: where standard error is a terminal.
+
+    After `fit`: `model_`, and `history_`, a dict an epoch with error, seconds and (with dev data) dev accuracy.
+
+    Differs from the paper in that ties between labellings, which are common while weights are small whole numbers,
+    are broken by a fixed tiny preference a node, so that training does not depend on the decoder.
+
+    """
+
+    def __init__(
+        self,
+        features: str | os.PathLike[str] | Features | None = "pos",
+        epochs: int = 10,
+        seed: int = 0,
+        decoder: str | Decoder = "auto",
+        min_count: int = 1,
+        pairs: str = "touched",
+        margin: float = 0,
+        parts: str | None = None,
+        min_weight: float = 0,
+        lists: Mapping[str, object] | None = None,
+        patience: int | None = None,
+        warm_start: bool | str | os.PathLike[str] | Model = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        dense_edges: bool | None = None,
+        threads: int = 1,
+        progress: bool | None = None,
+    ) -> None:
+        """Keep the parameters; they are checked by `fit`."""
+        self.features = features
+        self.epochs = epochs
+        self.seed = seed
+        self.decoder = decoder
+        self.min_count = min_count
+        self.pairs = pairs
+        self.margin = margin
+        self.parts = parts
+        self.min_weight = min_weight
+        self.lists = lists
+        self.patience = patience
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.dense_edges = dense_edges
+        self.threads = threads
+        self.progress = progress
+
+    def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> Perceptron:
+        """Train on sentences X with labels y; dev, a pair like them, is measured after each epoch.
+
+        Ctrl-C ends training with the model of the last finished epoch, and a warning.
+        """
+        self._check(X, y, dev)
+        run = _Run(self, X, y)
+        self.history_ = run.history
+        try:
+            with stops() as run.check_stop:
+                while len(self.history_) < self.epochs and not stalled(self.history_, self.patience):
+                    self._epoch(run, dev)
+        except KeyboardInterrupt:
+            if not run.finished:
+                raise
+            epoch, kept = min(len(self.history_) + 1, self.epochs), run.finished_after
+            warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=2)
+        self.model_ = run.kept_model()
+        return self
+
+    def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None) -> None:
+        epoch = len(self.history_)
+        hidden = None if self.progress is None else not self.progress
+        name = f"epoch {epoch + 1}/{self.epochs}"
+        with tqdm(total=run.sentences, desc=name, unit="sent", disable=hidden, leave=True) as bar:
+            fact = run.epoch(epoch, bar)
+            average, model = run.trainer.average(), None
+            if dev is not None:
+                model = run.model(average, epoch + 1)
+                fact["dev"] = accuracy(model, *dev, "auto", self.threads)
+                bar.set_postfix_str(f"error {fact['error']:.2%}, dev {fact['dev']:.2%}")
+        run.check_stop()
+        self.history_.append(fact)
+        if self.patience is None or is_best(self.history_):
+            run.keep(model or average, epoch + 1)
+        if self.checkpoint is not None:
+            run.save(self.checkpoint)
+
+    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+        check_training(self, X, y, dev)
+        for name in ("epochs", "min_count", "threads"):
+            at_least_one(name, getattr(self, name))
+        if self.parts is not None and not isinstance(self.parts, str):
+            raise ValueError(f"parts must be None or a string of separators, not {self.parts!r}")
+        not_negative(self, "margin", "min_weight")
+        if self.pairs not in ("touched", "observed"):
+            raise ValueError(f"pairs must be 'touched' or 'observed', not {self.pairs!r}")
+        plan(self.decoder)
+
+
+class _Run(Training):
+    kind = "perceptron"
+
+    def __init__(self, learner: Perceptron, X: Sentences, y: Labels) -> None:
+        super().__init__(learner, X, y)
+        self.plan = plan(learner.decoder)
+        self.parts, part_count = label_parts(self.labels, learner.parts)
+        self.trainer = _core.PerceptronTrainer.make(
+            *self.corpus_arguments(),
+            learner.min_count,
+            self.features.edges if self.features else True,
+            learner.pairs == "touched",
+            float(learner.margin),
+            self.parts,
+            part_count,
+            None if learner.dense_edges is None else not learner.dense_edges,
+            learner.threads,
+        )
+        if self.old:
+            self._start_from(self.old)
+        if found := self.read(learner.epochs, "epochs", "epochs"):
+            arrays, going_on = found
+            state = [cast(State, tuple(arrays[f"state.{kind}.{part}"] for part in _PARTS)) for kind in _KINDS]
+            self.trainer.restore(going_on["seen"], *state)
+
+    def _start_from(self, old: Model) -> None:
+        """Take over the weights of a model, by the names of its features and labels."""
+        number = {name: n for n, name in enumerate(self.labels)}
+        its = old.arrays.get("parts", np.empty(0, np.uint16))
+        parts = old.facts.get("options", {}).get("parts")
+        if parts != self.learner.parts:
+            raise ValueError(f"warm_start: the model was trained with parts={parts!r}; give the same")
+        whole = [number[name] for name in old.labels]
+        renamed = np.zeros(len(whole) + (int(its.max()) + 1 if its.size else 0), np.uint64)
+        renamed[: len(whole)] = whole
+        # Longer labels that are new may have more parts; the old labels' are the first of them.
+        same = self.parts.reshape(-1, len(self.labels))[: len(its) // len(whole), whole].ravel()
+        renamed[len(whole) + its.astype(np.int64)] = len(self.labels) + same
+        arrays = old.arrays
+        nodes = _state(rows_of(old).astype(np.uint32), renamed[arrays["rows.label"]], arrays["rows.weight"])
+        edges = _state(
+            renamed[arrays["edges.previous"]].astype(np.uint32),
+            renamed[arrays["edges.current"]],
+            arrays["edges.score"],
+        )
+        sets = _state(np.empty(0, np.uint32), np.empty(0, np.uint64), np.empty(0, np.float32))
+        if "corrections.set" in arrays:
+            pairs = renamed[arrays["corrections.previous"]] << np.uint64(32) | renamed[arrays["corrections.current"]]
+            sets = _state(arrays["corrections.set"].astype(np.uint32), pairs, arrays["corrections.score"])
+        self.trainer.restore(0.0, nodes, edges, sets)
+
+    def epoch(self, epoch: int, bar: Any) -> dict[str, float]:
+        """Go over the corpus once, in this epoch's order."""
+        order = np.random.default_rng([self.learner.seed, epoch]).permutation(self.sentences).astype(np.int32)
+        began = time.perf_counter()
+        tokens = errors = 0
+        for part in _pieces(order):
+            self.check_stop()
+            seen, wrong, *_ = self.trainer.run(part, self.plan.core)
+            tokens, errors = tokens + seen, errors + wrong
+            bar.update(len(part))
+            bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
+        return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
+
+    def more_arrays(self) -> Arrays:
+        """Give the parts of labels."""
+        return {"parts": self.parts} if self.parts.size else {}
+
+    def facts(self, after: int) -> dict[str, Any]:
+        """What a model says about its training."""
+        return {**self.common_facts({"epochs": int(self.learner.epochs)}), "epochs_done": after}
+
+    def options(self) -> dict[str, Any]:
+        """What decides the weights, beside the corpus and the number of epochs; plain numbers, for JSON."""
+        learner = self.learner
+        return {
+            "seed": int(learner.seed),
+            "decoder": str(learner.decoder),
+            "min_count": int(learner.min_count),
+            "pairs": learner.pairs,
+            "margin": float(learner.margin),
+            "parts": learner.parts,
+            "min_weight": float(learner.min_weight),
+            "patience": None if learner.patience is None else int(learner.patience),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model so far and all that is needed to go on."""
+        state = self.trainer.state()
+        arrays = {
+            f"state.{kind}.{part}": array for kind in _KINDS for part, array in zip(_PARTS, state[kind], strict=True)
+        }
+        self.write(path, arrays, {"seen": self.trainer.seen})
+
+
+def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArray[np.uint16], int]:
+    """Give the number of each label's k-th part at [k * L + label], and how many parts there are."""
+    if separator is None:
+        return np.empty(0, np.uint16), 0
+    between = re.compile(f"[{re.escape(separator)}]") if separator else None
+    split = [between.split(label) if between else list(label) for label in labels]
+    each = max(map(len, split))
+    number: dict[tuple[int, str], int] = {}
+    named = ((k, pieces[k] if k < len(pieces) else "") for k in range(each) for pieces in split)
+    parts = [number.setdefault(name, len(number)) for name in named]
+    if len(labels) + len(number) > np.iinfo(np.uint16).max:
+        raise ValueError(f"{len(labels)} labels with {len(number)} parts are more than 65,535 together")
+    return np.array(parts, np.uint16), len(number)
+
+
+def _state(row: npt.NDArray[Any], key: npt.NDArray[Any], weight: npt.NDArray[Any]) -> State:
+    """Weights with nothing to average yet."""
+    return row, np.ascontiguousarray(key), np.ascontiguousarray(weight, np.float32), np.zeros(len(row))
+
+
+def _pieces(order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
+    """Cut an epoch into pieces that take about `_A_WHILE` each."""
+    at, size = 0, 16
+    while at < len(order):
+        began = time.perf_counter()
+        yield order[at : at + size]
+        at += size
+        size = max(1, min(4 * size, int(size * _A_WHILE / max(1e-6, time.perf_counter() - began))))

@@ -1,0 +1,254 @@
+"""What trainings share: what is trained on, the model that would be returned now, and checkpoints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core
+from tagwright.decoding.decoders import at_least_one
+from tagwright.features.templates import Features
+from tagwright.learners.interrupts import never
+from tagwright.learners.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
+from tagwright.models.file import Arrays
+from tagwright.models.model import Model, core_templates, core_text, load, opened
+
+__all__ = ["Training"]
+
+
+class Training:
+    """One training: the corpus in numbers, and the model that would be returned if it ended now.
+
+    The learner has the parameters features, lists, warm_start and checkpoint. A subclass makes a trainer in the core,
+    which has a digest of its corpus, and says what else decides the weights.
+    """
+
+    kind: str
+    """What the model says it was learnt by."""
+    makes: type[Model] = Model
+    """What comes out."""
+    trainer: Any
+
+    def __init__(self, learner: Any, X: Sentences, y: Labels) -> None:
+        """Read the corpus."""
+        self.learner = learner
+        self.old = old = self._old_model()
+        self.features = self._features(X, old)
+        self.labels = rank(y, old.labels if old else ())
+        self.ids = numbers(y, self.labels)
+        self.text = core_text(X, self.features)
+        self.sentences, self.tokens = self.text.sentences, self.text.tokens
+        self.history: list[dict[str, float]] = []
+        self.check_stop: Callable[[], None] = never
+        """Raises KeyboardInterrupt where Ctrl-C was pressed."""
+        self.finished: _core.TrainedWeights | Model | None = None
+        self.finished_after = 0
+        """Epochs or iterations that the model has seen."""
+
+    def corpus_arguments(
+        self,
+    ) -> tuple[_core.Text, _core.Templates, npt.NDArray[np.int32], int, list[str], list[str]]:
+        """Give what every trainer of the core takes first: text, templates, labels, and names known already."""
+        names = names_of(self.old, "names"), names_of(self.old, "edge_names")
+        return self.text, core_templates(self.features), self.ids, len(self.labels), *names
+
+    def _old_model(self) -> Model | None:
+        start = self.learner.warm_start
+        if isinstance(start, Model):
+            return start
+        if start is None or isinstance(start, bool | np.bool_):
+            return getattr(self.learner, "model_", None) if start else None
+        return load(start)
+
+    def _features(self, X: Sentences, old: Model | None) -> Features | None:
+        first = next((token for sentence in X for token in sentence), None)
+        if self.learner.features is None or isinstance(first, Mapping):
+            made = None
+        else:
+            given = self.learner.features
+            made = self.completed(given if isinstance(given, Features) else Features(given, self.learner.lists))
+        if made is not None and made.history and not self.makes.looks_back:
+            raise ValueError(
+                f"the templates look at earlier labels (%y[-{made.history}]), which a {self.kind} cannot; take MEMM"
+            )
+        for name in self.learner.lists or {}:
+            if made is None or name not in made.lists:
+                raise ValueError(f"no template reads the word list {name!r}; %in[0,0,{name}] would")
+        if old and old.facts.get("first_only"):
+            raise ValueError(f"warm_start: the model is an HMM, whose scores a {self.kind} cannot go on from")
+        if old and _form(old.features) != _form(made):
+            raise ValueError("warm_start: the model has other templates or word lists than are given")
+        return made
+
+    def completed(self, features: Features) -> Features:
+        """Give the templates with those that this training adds to them."""
+        return features
+
+    def options(self) -> dict[str, Any]:
+        """What decides the weights, beside the corpus and how long it is trained; plain numbers, for JSON."""
+        raise NotImplementedError
+
+    def facts(self, after: int) -> dict[str, Any]:
+        """What a model says about its training."""
+        raise NotImplementedError
+
+    def common_facts(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Give what all models say about their training."""
+        from tagwright import __version__
+
+        name = None if self.features is None else self.features.name
+        return {
+            "learner": self.kind,
+            "options": {"features": name, **options, **self.options()},
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "version": __version__,
+        }
+
+    def model(self, trained: _core.TrainedWeights, after: int) -> Model:
+        """Make a model of weights."""
+        word = self.features.word_prefix() if self.features else None
+        found = trained.arrays(float(getattr(self.learner, "min_weight", 0)), word or "")
+        arrays: Arrays = {}
+        for name in ("names", "edge_names"):
+            arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
+        arrays |= self.more_arrays()
+        arrays |= {"rows.end": found["row_end"], "rows.label": found["label"], "rows.weight": found["weight"]}
+        previous, current, score = found["edges"]
+        arrays |= _narrow("edges", {"previous": previous, "current": current, "score": score})
+        if len(found["corrections"][0]):
+            parts = dict(zip(("set", "previous", "current", "score"), found["corrections"], strict=True))
+            arrays |= _narrow("corrections", parts)
+        else:
+            for part in ("slots", "ends", "bytes"):
+                del arrays[f"edge_names.{part}"]
+        return self.makes(self.labels, self.features, arrays, self.facts(after))
+
+    def more_arrays(self) -> Arrays:
+        """Give arrays that only some models have."""
+        return {}
+
+    def keep(self, trained: _core.TrainedWeights | Model, after: int) -> None:
+        """Remember what would be returned if training ended now."""
+        self.finished, self.finished_after = trained, after
+
+    def kept_model(self) -> Model:
+        """Give the model that is returned."""
+        if self.finished is None:
+            raise ValueError("nothing was trained")
+        if not isinstance(self.finished, Model):
+            self.finished = self.model(self.finished, self.finished_after)
+        return self.finished
+
+    # --- checkpoints ---
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a training to be the same one; what depends on other things comes last."""
+        return {
+            "templates": _form(self.features),
+            "learner": self.kind,
+            **self.options(),
+            "warm_start": None if self.old is None else _weights_digest(self.old),
+            "labels": self.labels,
+            "corpus": self.trainer.corpus,
+        }
+
+    def write(self, path: str | os.PathLike[str], state: Arrays, more: dict[str, Any]) -> None:
+        """Write the model so far and all that is needed to go on; names of `state` begin with "state."."""
+        going_on = {
+            "identity": self.identity(),
+            "history": self.learner.history_,
+            "finished_after": self.finished_after,
+            **more,
+        }
+        self.kept_model().save_with(path, state, {"going_on": going_on})
+
+    def read(self, most: int, called: str, option: str) -> tuple[Arrays, dict[str, Any]] | None:
+        """Read the learner's checkpoint, where there is one; most: how many epochs or iterations may be done."""
+        path = self.learner.checkpoint
+        if path is None or not Path(path).exists():
+            return None
+        model, arrays, meta = opened(path)
+        if "going_on" not in meta:
+            raise ValueError(f"{os.fspath(path)}: a finished model, not a checkpoint; name another file")
+        going_on = meta["going_on"]
+        mine, its = self.identity(), dict(going_on["identity"])
+        for what in mine:
+            if mine[what] != its.get(what):
+                raise ValueError(f"{os.fspath(path)}: the checkpoint of another training (other {what}); remove it")
+        self.history = list(going_on["history"])
+        if len(self.history) > most:
+            done = f"{len(self.history)} {called} are done, but {option}={most}"
+            raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
+        facts = {**model.facts, "options": self.facts(0)["options"]}
+        self.finished = self.makes(model.labels, self.features, model.arrays, facts)
+        self.finished_after = going_on["finished_after"]
+        return arrays, going_on
+
+
+def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+    """Complain about data and parameters that all trainings have."""
+    check(X, y)
+    if dev is not None:
+        if not isinstance(dev, tuple | list) or len(dev) != 2:
+            raise ValueError("dev must be a pair: (X_dev, y_dev)")
+        check(*dev)
+    patience = getattr(learner, "patience", None)
+    if patience is not None:
+        at_least_one("patience", patience)
+        if dev is None:
+            raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
+    check_seed(getattr(learner, "seed", 0))
+
+
+def not_negative(learner: Learner, *names: str) -> None:
+    """Complain about parameters that must be numbers of at least 0."""
+    for name in names:
+        check_not_negative(name, getattr(learner, name))
+
+
+def stalled(history: list[dict[str, float]], patience: int | None) -> bool:
+    """Say whether the last `patience` measurements on dev data brought nothing better."""
+    accuracies = [fact["dev"] for fact in history if "dev" in fact]
+    return patience is not None and bool(accuracies) and len(accuracies) - 1 - int(np.argmax(accuracies)) >= patience
+
+
+def is_best(history: list[dict[str, float]]) -> bool:
+    """Say whether the last measurement on dev data is as good as any before."""
+    accuracies = [fact["dev"] for fact in history if "dev" in fact]
+    return accuracies[-1] >= max(accuracies)
+
+
+def names_of(model: Model | None, index: str) -> list[str]:
+    """Give the features of a model, in their order."""
+    if model is None or f"{index}.ends" not in model.arrays:
+        return []
+    ends = model.arrays[f"{index}.ends"].tolist()
+    text = model.arrays[f"{index}.bytes"].tobytes()
+    return [text[begin:end].decode() for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def rows_of(model: Model) -> npt.NDArray[np.int64]:
+    """Give the feature of each node weight of a model."""
+    ends = model.arrays["rows.end"].astype(np.int64)
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+
+
+def _weights_digest(model: Model) -> str:
+    names = ("rows.weight", "edges.score", "corrections.score")
+    return _core.digest([model.arrays[name] for name in names if name in model.arrays])
+
+
+def _form(features: Features | None) -> list[Any] | None:
+    return None if features is None else [features.text, features.lists]
+
+
+def _narrow(kind: str, parts: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """Edges as a file keeps them."""
+    dtypes = {"previous": np.uint16, "current": np.uint16, "score": np.float32, "set": np.int32}
+    return {f"{kind}.{part}": array.astype(dtypes[part]) for part, array in parts.items()}

@@ -1,0 +1,544 @@
+"""Features: templates against a plain-Python reading of them, ready-made ones against python-crfsuite."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.corpora import names_of, weights_of
+
+import tagwright as tw
+from tagwright import _core
+from tagwright.features.templates import MACROS, PRESETS, Features, TemplateError
+
+# The tables of the core are of this version.
+TABLES = "14.0.0"
+NOTHING = ("Cn", "Co")
+
+KINDS = {"Lu": "X", "Lt": "X", "Ll": "x", "Lo": "o", "Lm": "o", "Nd": "d"}
+
+
+# The reference: what the documentation says, a character at a time.
+
+
+def lower_of(text):
+    # The simple mapping: one character to one. U+0130 is the only one whose lower case is longer.
+    return "".join(c.lower() if len(c.lower()) == 1 else "i" for c in text)
+
+
+def shape_of(text):
+    signs = [KINDS.get(unicodedata.category(c), c) for c in text]
+    return "".join(c for n, c in enumerate(signs) if n == 0 or c != signs[n - 1])
+
+
+def kinds_of(text):
+    return [KINDS.get(unicodedata.category(c), unicodedata.category(c)[0]) for c in text]
+
+
+def digit_of(text):
+    kinds = kinds_of(text)
+    if "d" not in kinds:
+        return "none"
+    return "all" if all(k == "d" or c in ".,-/:" for k, c in zip(kinds, text, strict=True)) else "some"
+
+
+def capital_of(text):
+    kinds = kinds_of(text)
+    if "X" not in kinds:
+        return "none"
+    if "x" not in kinds and len(kinds) > 1:
+        return "all"
+    return "first" if kinds[0] == "X" and kinds.count("X") == 1 else "some"
+
+
+def punct_of(text):
+    marks = [k == "P" for k in kinds_of(text)]
+    return "all" if marks and all(marks) else "some" if any(marks) else "none"
+
+
+def marks_of(entries, cells):
+    entries = {" ".join(word for word in re.split("[ \t]+", lower_of(entry)) if word) for entry in entries} - {""}
+    lowered = [lower_of(cell) for cell in cells]
+    marks = []
+    while len(marks) < len(cells):
+        t = len(marks)
+        fits = [n for n in range(1, len(cells) - t + 1) if " ".join(lowered[t : t + n]) in entries]
+        marks += ["B", *["I"] * (max(fits) - 1)] if fits else ["O"]
+    return marks
+
+
+def shown(macro, more, cells, lists):
+    """What a macro shows of each token; None where that is nothing."""
+    if macro == "in":
+        return marks_of(lists[more], cells)
+    if macro == "prefix":
+        return [cell[: int(more)] if len(cell) >= int(more) else None for cell in cells]
+    if macro == "suffix":
+        return [cell[-int(more) :] if len(cell) >= int(more) else None for cell in cells]
+    one = {"x": str, "lower": lower_of, "shape": shape_of, "digit": digit_of, "capital": capital_of, "punct": punct_of}
+    return [one[macro](cell) for cell in cells]
+
+
+def expanded(text, sentence, lists):
+    """Features of each token: of its nodes, and of the edges into it."""
+    T = len(sentence)
+    out = [([], []) for _ in range(T)]
+    lines = []
+    for line in text.split("\n"):
+        starred = re.search(r"%in\[[^]]*\*\]", line)
+        if starred:
+            lines += [(line.replace("*]", f"{name}]") + f"@{name}", True) for name in sorted(lists)]
+        else:
+            lines.append((line, False))
+    for line, finds in lines:
+        if not line or line.startswith("#") or (line[0] == "B" and not re.search(r"%[a-z]", line.replace("%%", ""))):
+            continue
+        pieces = re.split(r"(%%|%[a-z]+\[[^]]*\])", line)
+        for t in range(T):
+            if line[0] == "B" and t == 0:
+                continue
+            made, found = [], False
+            for piece in pieces:
+                macro = re.fullmatch(r"%([a-z]+)\[([^]]*)\]", piece)
+                if macro is None:
+                    made.append("%" if piece == "%%" else piece)
+                    continue
+                row, column, *more = macro[2].split(",")
+                at = t + int(row)
+                if at < 0:
+                    made.append(f"_B-{-at}")
+                elif at >= T:
+                    made.append(f"_B+{at - T + 1}")
+                else:
+                    cells = [token[int(column)] for token in sentence]
+                    made.append(shown(macro[1], more[0] if more else None, cells, lists)[at])
+                    found = found or (macro[1] == "in" and made[-1] != "O")
+            if None not in made and (found or not finds):
+                out[t][line[0] == "B"].append("".join(made))
+    return out
+
+
+def expand(text, X, lists=None, s=0):
+    features = Features(text, lists)
+    return features.core.expand(_core.Text.from_rows(X, features.columns), s)
+
+
+# Random templates over random tokens
+
+CHARACTERS = st.one_of(
+    st.sampled_from("aAbBzZ09.,-/:' _%\u0301\u200d\u0130ßǅʰ中あ가٣½№😀👩\U0001d400\x00"),
+    st.characters(codec="utf-8", max_codepoint=0x2FFFF, exclude_categories=["Cn", "Cs"])
+    if unicodedata.unidata_version == TABLES
+    else st.characters(codec="ascii"),
+)
+CELLS = st.text(CHARACTERS, max_size=5)
+WORDS = st.sampled_from(["new", "New", "york", "YORK", "city", "x", "ǅ", "ǆ"])
+LISTS = {
+    "place": ["New York", "new york city", "YORK", " city \t x "],
+    "odd": ["ǆ", "x x x", "", " "],
+}
+ROWS = st.integers(-3, 3)
+LITERALS = st.text(st.characters(codec="utf-8", exclude_characters="%\n\r#"), max_size=4)
+
+
+@st.composite
+def macros(draw, columns):
+    name = draw(st.sampled_from(MACROS[:-1]))  # %y has tests of its own
+    more = {"prefix": st.integers(1, 4), "suffix": st.integers(1, 4), "in": st.sampled_from(sorted(LISTS))}
+    arguments = [draw(ROWS), draw(st.integers(0, columns - 1)), *([draw(more[name])] if name in more else [])]
+    return f"%{name}[{','.join(map(str, arguments))}]"
+
+
+@st.composite
+def template_lines(draw, columns):
+    pieces = st.one_of(macros(columns), LITERALS, st.just("%%"))
+    return draw(st.sampled_from("UB")) + "".join(draw(st.lists(pieces, max_size=5)))
+
+
+@st.composite
+def cases(draw):
+    columns = draw(st.integers(1, 3))
+    lines = draw(st.lists(template_lines(columns), min_size=1, max_size=5))
+    token = st.lists(st.one_of(CELLS, WORDS), min_size=columns, max_size=columns)
+    X = draw(st.lists(st.lists(token, max_size=6), min_size=1, max_size=2))
+    return "\n".join(lines) + "\n", X
+
+
+@settings(deadline=None, max_examples=300)
+@given(cases())
+@example(("U:%shape[0,0]\n", [[["\x00\x00a"]]]))
+@example(("U:%in[0,0,place]/%in[1,0,odd]\n", [[["New"], ["york"], ["City"], ["x"], ["x"], ["x"]]]))
+def test_templates_give_what_the_reference_gives(case):
+    text, X = case
+    for s, sentence in enumerate(X):
+        assert expand(text, X, LISTS, s) == expanded(text, sentence, LISTS)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.one_of(WORDS, CELLS), min_size=1, max_size=8),
+    st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=4),
+)
+def test_lists_mark_the_longest_entry_from_the_left(words, entries):
+    lists = {"l": [" ".join(entry) for entry in entries]}
+    X = [[[word] for word in words]]
+    assert expand("U%in[0,0,l]\n", X, lists) == expanded("U%in[0,0,l]\n", X[0], lists)
+
+
+@pytest.mark.skipif(unicodedata.unidata_version != TABLES, reason="this Python knows other characters")
+def test_every_character():
+    references = {"lower": lower_of, "shape": shape_of, "digit": digit_of, "capital": capital_of, "punct": punct_of}
+    text = "".join(f"U{macro}:%{macro}[0,0]\n" for macro in references)
+    # Of those that are nothing, or for private use, some are enough.
+    everything = [
+        c
+        for n, c in enumerate(map(chr, range(sys.maxunicode + 1)))
+        if n % 499 == 0 or unicodedata.category(c) not in NOTHING
+    ]
+    everything = [c for c in everything if unicodedata.category(c) != "Cs"]
+    assert len(everything) > 140_000
+    found = expand(text, [everything])
+    wrong = [
+        (c, nodes)
+        for c, (nodes, _) in zip(everything, found, strict=True)
+        if nodes != [f"U{macro}:{reference(c)}" for macro, reference in references.items()]
+    ]
+    assert not wrong[:20]
+
+
+@pytest.mark.parametrize(
+    ("macro", "word", "shows"),
+    [
+        ("x", "", ""),
+        ("lower", "ÄÖ İSTANBUL ΣΑΣ", "äö istanbul σασ"),
+        ("lower", "ǅAẞ", "ǆaß"),
+        ("shape", "McDonald's", "XxXx'x"),
+        ("shape", "U.S.", "X.X."),
+        ("shape", "1,234.5kg", "d,d.dx"),
+        ("shape", "中文ABCあ", "oXo"),
+        ("shape", "e\u0301e\u0301", "x\u0301x\u0301"),
+        ("shape", "--", "-"),
+        ("digit", "1,234.50", "all"),
+        ("digit", "-/:", "none"),
+        ("digit", "٣", "all"),
+        ("digit", "B52", "some"),
+        ("capital", "U", "first"),
+        ("capital", "USA", "all"),
+        ("capital", "U.S.", "all"),
+        ("capital", "U2", "all"),
+        ("capital", "Usa", "first"),
+        ("capital", "iPod", "some"),
+        ("capital", "McDonald", "some"),
+        ("capital", "中", "none"),
+        ("punct", "...", "all"),
+        ("punct", "«»", "all"),
+        ("punct", "don't", "some"),
+        ("punct", "$+", "none"),
+        ("punct", "", "none"),
+    ],
+)
+def test_macros_by_hand(macro, word, shows):
+    assert expand(f"U:%{macro}[0,0]\n", [[word]]) == [([f"U:{shows}"], [])]
+
+
+def test_affixes_are_counted_in_characters():
+    word = "😀é中e\u0301"
+    text = "".join(f"U{n}:%prefix[0,0,{n}]|%suffix[0,0,{n}]\n" for n in range(1, 8))
+    assert expand(text, [[word]]) == [
+        (["U1:😀|\u0301", "U2:😀é|e\u0301", "U3:😀é中|中e\u0301", "U4:😀é中e|é中e\u0301", f"U5:{word}|{word}"], [])
+    ]
+
+
+def test_beyond_the_ends_as_crfpp_writes_it():
+    text = "U:%x[-2,0]/%x[-1,0]/%x[0,0]/%x[1,0]/%x[+2,0]\n"
+    assert [nodes for nodes, _ in expand(text, [["a", "b"]])] == [
+        ["U:_B-2/_B-1/a/b/_B+1"],
+        ["U:_B-1/a/b/_B+1/_B+2"],
+    ]
+    # A suffix that is not there gives no feature; a token that is not there does.
+    assert expand("U:%suffix[1,0,3]\n", [["a", "ab"]]) == [([], []), (["U:_B+1"], [])]
+
+
+def test_a_columns_template():
+    text = "U02:%x[0,0]\nU10:%x[-1,1]/%x[0,1]\nB11:%x[0,1]\n"
+    X = [[["He", "PRP"], ["reckons", "VBZ", "more"]]]
+    assert Features(text).columns == 2
+    assert expand(text, X) == [
+        (["U02:He", "U10:_B-1/PRP"], []),
+        (["U02:reckons", "U10:PRP/VBZ"], ["B11:VBZ"]),
+    ]
+
+
+def test_word_lists():
+    lists = {"place": ["New York", "york city hall"], "first": ["NEW"]}
+    X = [["in", "new", "York", "city", "hall"], ["York", "City", "Hall"]]
+    marks = [[nodes[0] for nodes, _ in expand("U:%in[0,0,place]\n", X, lists, s)] for s in (0, 1)]
+    assert marks == [["U:O", "U:B", "U:I", "U:O", "U:O"], ["U:B", "U:I", "U:I"]]
+    starred = expand("U70:%in[-1,0,*]/%in[0,0,*]\n", X, lists)
+    assert starred[1][0] == ["U70:O/B@first", "U70:O/B@place"]
+    assert starred[2][0] == ["U70:B/O@first", "U70:B/I@place"]
+    assert [starred[t][0] for t in (0, 3, 4)] == [[], ["U70:I/O@place"], []]
+    assert Features("U:%x[0,0]\nU:%in[0,0,*]\n").templates == Features("U:%x[0,0]\n").templates
+
+
+def test_word_lists_from_a_file(tmp_path):
+    path = tmp_path / "places.txt"
+    path.write_text("New York\n\nParis\n", encoding="utf-8")
+    assert Features("U:%in[0,0,p]\n", {"p": path}).lists == {"p": ["New York", "Paris"]}
+
+
+def test_only_lists_that_are_named_are_kept():
+    assert Features("U:%in[0,0,b]\n", {"a": ["x"], "b": ["y"]}).lists == {"b": ["y"]}
+
+
+@pytest.mark.parametrize("name", ["100%", "a\\1", "a]b", "a,b", "*", "%x[0,0]"])
+def test_any_list_name_may_stand_for_the_star_or_is_refused_by_name(name):
+    made = None
+    with contextlib.suppress(TemplateError):
+        made = expand("U:%in[0,0,*]\n", [["a"]], {name: ["a"]})
+    if made is None:
+        with pytest.raises(TemplateError, match=re.escape(repr(name))):
+            Features("U:%in[0,0,*]\n", {name: ["a"]})
+    else:
+        assert made == [([f"U:B@{name}"], [])]
+
+
+# CRF++'s conventions
+
+
+def test_crfpp_template_file(tmp_path):
+    text = "# Unigram\nU00:%x[-1,0]\n\n   \nU01:100%%/%x[0,0]\n# Bigram\nB\nB01:%x[0,0]\nU02\n"
+    for name, content in [
+        ("lf", text.encode()),
+        ("crlf", text.replace("\n", "\r\n").encode()),
+        ("bom", b"\xef\xbb\xbf" + text.encode()),
+        ("no_end", text.rstrip("\n").encode()),
+    ]:
+        path = tmp_path / name
+        path.write_bytes(content)
+        features = Features(path)
+        assert features.edges
+        assert features.columns == 1
+        assert features.core.expand(_core.Text.from_rows([["a", "b"]], 1), 0) == [
+            (["U00:_B-1", "U01:100%/a", "U02"], []),
+            (["U00:a", "U01:100%/b", "U02"], ["B01:b"]),
+        ]
+        again = Features.restored(features.text, features.lists)
+        assert (again.templates, again.edges) == (features.templates, features.edges)
+
+
+def test_edges():
+    assert Features("B\n").edges
+    assert Features("B05\n").edges
+    assert not Features("B:%x[0,0]\n").edges
+    assert not Features("U:%x[0,0]\n").edges
+    assert Features("B\n").columns == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "says"),
+    [
+        ("U:%word[0,0]", 3, "no macro %word; there are %x, %lower"),
+        ("U:%x[0]", 3, r"%x is written %x[row,column], not %x[0]"),
+        ("U:a/%x[0,0,1]", 5, "%x is written %x[row,column]"),
+        ("U:%prefix[0,0]", 3, "%prefix is written %prefix[row,column,length]"),
+        ("U:%in[0,0]", 3, "%in is written %in[row,column,list]"),
+        ("U:%x[one,0]", 3, "row must be a whole number from -1000 to 1000, not 'one'"),
+        ("U:%x[0,-1]", 3, "column must be a whole number from 0 to 10000, not '-1'"),
+        ("U:%x[0,1.5]", 3, "column must be"),
+        ("U:%x[1001,0]", 3, "row must be"),
+        ("U:%suffix[0,0,0]", 3, "length must be a whole number from 1 to 1000, not '0'"),
+        ("U:%x[²,0]", 3, "row must be"),
+        ("U:%x[,0]", 3, "row must be"),
+        ("U:%x[0,0]%", 10, "write %%"),
+        ("U:%x[0,0", 3, "write %%"),
+        ("X:%x[0,0]", 1, "begins with U (for labels) or B (for edges), not 'X'"),
+        (" U:%x[0,0]", 1, "not ' '"),
+        ("U:%in[0,0,places]", 3, "no word list named 'places'; there are known"),
+    ],
+)
+def test_errors_name_file_line_and_column(tmp_path, line, column, says):
+    path = tmp_path / "templates.txt"
+    path.write_text(f"# comment\nU00:%x[0,0]\n{line}\nB\n", encoding="utf-8")
+    with pytest.raises(TemplateError) as error:
+        Features(path, {"known": ["x"]})
+    assert str(error.value).startswith(f"{path}:3:{column}: ")
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_are_no_templates(tmp_path):
+    path = tmp_path / "templates.txt"
+    for content in (b"", b"\n\n", b"# U:%x[0,0]\n"):
+        path.write_bytes(content)
+        with pytest.raises(TemplateError, match=re.escape(f"{path}: no template in it")):
+            Features(path)
+    path.write_bytes(b"U:%x[0,0]\nU\xff:%x[0,0]\n")
+    with pytest.raises(TemplateError, match=re.escape(f"{path}:2: not UTF-8")):
+        Features(path)
+    with pytest.raises(TemplateError, match="no preset and no template file named 'poss'; presets: pos"):
+        Features("poss")
+    with pytest.raises(TemplateError, match="no word list named 'a'; give it with lists="):
+        Features("U:%in[0,0,a]\n")
+    with pytest.raises(ValueError, match="word list 'a' must be a list of strings"):
+        Features("U:%in[0,0,a]\n", {"a": [1]})
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_presets(name):
+    features = Features(name, {"l": ["New York"]})
+    assert features.edges
+    X = [[[word, "TAG", "more"] for word in ("He", "saw", "New", "York", "1.5")]]
+    found = features.core.expand(_core.Text.from_rows(X, features.columns), 0)
+    assert found == expanded(PRESETS[name], X[0], {"l": ["New York"]})
+    # No two templates give the same name.
+    assert all(len(set(nodes)) == len(nodes) for nodes, _ in found)
+
+
+# Ready-made features
+
+NAMES = st.text("abcdefgh ñ中_", min_size=1, max_size=4)
+NUMBERS = st.one_of(st.floats(-8, 8, width=16).filter(lambda x: abs(x) > 0.01), st.integers(1, 5), st.just(True))
+VALUES = st.recursive(
+    st.one_of(NAMES, NUMBERS, st.lists(NAMES, max_size=3, unique=True), st.sets(NAMES, max_size=3)),
+    lambda inner: st.dictionaries(NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+TOKENS = st.dictionaries(NAMES, VALUES, max_size=4)
+
+
+def learned(token):
+    """The features of a token and their values, as one epoch of training shows them.
+
+    All weights are 0 at first, so every token gets the more frequent label, A. Only the token at hand has B: its
+    features move once, by their values.
+    """
+    bias = {"=": 1.0}
+    marked = [*token, "="] if isinstance(token, list) else token | bias
+    X, y = [[marked], [["other"]], [["other"]]], [["B"], ["A"], ["A"]]
+    nodes, _, _ = weights_of(tw.Perceptron(features=None, epochs=1).fit(X, y).model_)
+    scale = nodes["=", "B"]
+    return {name: weight / scale for (name, label), weight in nodes.items() if label == "B" and name != "="}
+
+
+@settings(deadline=None, max_examples=150)
+@given(TOKENS)
+def test_dicts_as_pycrfsuite_reads_them(token):
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    (expected,) = pycrfsuite.ItemSequence([token]).items()
+    assert learned(token) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("token", "features"),
+    [
+        ({"w": "x"}, {"w:x": 1.0}),
+        ({"f": 2.5, "g": -3}, {"f": 2.5, "g": -3.0}),
+        ({"yes": True, "no": False}, {"yes": 1.0}),
+        ({"a": {"b": {"c": "d"}, "e": 0.5}}, {"a:b:c:d": 1.0, "a:e": 0.5}),
+        (
+            {"l": ["x", "y"], "s": {"z"}, "t": ("u",), "f": frozenset(["v"])},
+            {"l:x": 1, "l:y": 1, "s:z": 1, "t:u": 1, "f:v": 1},
+        ),
+        ({"": ""}, {":": 1.0}),
+        ({}, {}),
+        (["w:x", "shape=\x00中"], {"w:x": 1.0, "shape=\x00中": 1.0}),
+    ],
+)
+def test_ready_made_features(token, features):
+    assert learned(token) == pytest.approx(features)
+
+
+def test_values_scale_weights_when_tagging():
+    model = (
+        tw.Perceptron(features=None, epochs=1).fit([[{"f": 2.0}], [{"o": 1}], [{"o": 1}]], [["B"], ["A"], ["A"]]).model_
+    )
+    one, half, none = (model.lattice([{"f": value}]).nodes[0] for value in (1.0, 0.5, False))
+    assert one[model.labels.index("B")] > 0
+    assert (half == one / 2).all()
+    assert (none == 0).all()
+
+
+def test_dicts_are_ready_made_whatever_features_says():
+    model = tw.Perceptron(epochs=1).fit([[{"w": "a"}, {"w": "b"}]], [["A", "B"]]).model_
+    assert model.features is None
+    assert set(names_of(model.arrays)) <= {"w:a", "w:b"}
+
+
+@pytest.mark.parametrize(
+    ("token", "says"),
+    [
+        ({"f": None}, "the value of feature f is neither text nor a number"),
+        ({"f": float("nan")}, "the value of feature f is beyond 1e30"),
+        ({"f": float("inf")}, "the value of feature f is beyond 1e30"),
+        ({"f": {"g": None}}, "the value of feature f:g is neither text nor a number"),
+        ({"f": [1]}, "a feature's item must be a string, not int"),
+        ({"f": {1, "a"}}, "a feature's item must be a string, not int"),
+        ({1: "f"}, "a feature's name must be a string, not int"),
+        ({"f": "\ud800"}, "not valid Unicode"),
+        ({"\ud800": "f"}, "not valid Unicode"),
+        (["\ud800"], "not valid Unicode"),
+        ([1], "a feature must be a string, not int"),
+        ("word", "must be a list, not str"),
+        (5, "must be a list, not int"),
+    ],
+)
+def test_bad_ready_made_tokens(token, says):
+    with pytest.raises(ValueError, match=says) as error:
+        tw.Perceptron(features=None).fit([[["a"]], [["a"], token]], [["A"], ["A", "B"]])
+    assert str(error.value).startswith("sentence 1, token 1")
+
+
+def test_a_dict_that_holds_itself_is_an_error_and_no_crash():
+    code = "from tagwright import _core; d = {}; d['d'] = d; _core.Text.from_ready([[d]])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.rstrip().split("\n")[-1].startswith(("ValueError", "RecursionError"))
+
+
+# Bad tokens for templates
+
+
+@pytest.mark.parametrize(
+    ("token", "says"),
+    [
+        (["a"], r"has 1 column, but the templates read 2"),
+        ("a", r"has 1 column, but the templates read 2"),
+        ([], r"has 0 columns, but the templates read 2"),
+        (["a", None], "a column must be a string, not NoneType"),
+        (["a", "\ud800"], "not valid Unicode"),
+        (5, "must be a list, not int"),
+        ({"a": "b"}, "is a dict of ready-made features"),
+    ],
+)
+def test_bad_rows(token, says):
+    learner = tw.Perceptron(features="U:%x[0,0]/%x[0,1]\n", epochs=1)
+    X, y = [[["a", "b"]], [["a", "b"], ["c", "d"]]], [["A"], ["A", "B"]]
+    model = learner.fit(X, y).model_
+    X[1][1] = token
+    for call in (lambda: learner.fit(X, y), lambda: model.tag_batch(X)):
+        with pytest.raises(ValueError, match=says) as error:
+            call()
+        assert str(error.value).startswith("sentence 1, token 1")
+
+
+def test_bad_sentences():
+    with pytest.raises(ValueError, match="sentence 1 must be a list, not str"):
+        _core.Text.from_rows([["a"], "b"], 1)
+    with pytest.raises(ValueError, match="X must be a list, not int"):
+        _core.Text.from_rows(5, 1)
+
+
+def test_templates_that_look_at_labels():
+    made = tw.Features("U0:%x[0,1]\nU1:%y[-1]/%x[-1,0]\nU2:%y[-3]\nB\n")
+    assert (made.history, made.columns, made.edges) == (3, 2, True)
+    assert (tw.Features("U0:%x[0,0]\n").history, tw.Features("U:%y[-2]\n").columns) == (0, 0)
+    # Those that depend on labels are not among a token's own.
+    text = _core.Text.from_rows([[["a", "b"]]], 2)
+    assert made.core.expand(text, 0) == [(["U0:b"], [])]
+    assert made.core.history == 3
+    assert made.word_prefix() is None

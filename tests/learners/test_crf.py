@@ -1,0 +1,1292 @@
+"""The CRF: sums against enumeration, gradients against differences, optima against python-crfsuite's."""
+
+import dataclasses
+import itertools
+import json
+import math
+import pickle
+import re
+import signal
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from support.brute_force import Case
+from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, weights_of
+from support.sums import choose, enumerated, exact, log_sum
+
+import tagwright as tw
+from tagwright import _core
+from tagwright.decoding.keep import keep_arguments
+from tagwright.learners.crf_training import CrfTraining
+from tagwright.models import file as container
+
+X10, Y10 = ten_sentences()
+FEW = many_labels(sentences=20, labels=12)
+WORD = "U0:%x[0,0]\nB\n"
+RICH = "U0:%x[0,0]\nU1:%x[-1,0]\nUV\nB\n"
+DEPENDENT = "U0:%x[0,0]\nUV\nB\nB07:%x[0,0]\n"
+FINE = {"tolerance": 1e-10}
+
+
+# A CRF in plain Python and NumPy. Weights have names: (feature, label), (previous, current), (set, previous, current).
+
+
+def node_features(tokens, text):
+    """The features of each token, with their values; text None: they are ready-made."""
+    if text is None:
+        return [list(token.items()) if isinstance(token, dict) else [(name, 1) for name in token] for token in tokens]
+    templates = {
+        "U0:%x[0,0]": lambda t: f"U0:{tokens[t]}",
+        "U1:%x[-1,0]": lambda t: f"U1:{tokens[t - 1] if t else '_B-1'}",
+        "UV": lambda t: "UV",
+    }
+    used = [templates[line] for line in text.split("\n") if line.startswith("U")]
+    return [[(made(t), 1) for made in used] for t in range(len(tokens))]
+
+
+def set_features(tokens, text):
+    """The sets of each step."""
+    there = text is not None and "B07:%x[0,0]" in text
+    return [[f"B07:{word}"] if there else [] for word in tokens[1:]]
+
+
+def names_met(X, y, text, all_pairs=False):
+    """The weights that there must be."""
+    met, features, labels = set(), set(), set(itertools.chain(*y))
+    for tokens, path in zip(X, y, strict=True):
+        for found, label in zip(node_features(tokens, text), path, strict=True):
+            features.update(name for name, _ in found)
+            met.update((name, label) for name, _ in found)
+        for sets, pair in zip(set_features(tokens, text), itertools.pairwise(path), strict=True):
+            if text is None or "B" in text.split("\n"):
+                met.add(pair)
+            met.update((name, *pair) for name in sets)
+    if all_pairs:
+        met.update(itertools.product(features, labels))
+        met.update(itertools.product(labels, labels))
+    return met
+
+
+def case_of(tokens, text, labels, weights):
+    """The lattice of a sentence under weights by name."""
+    L = len(labels)
+    nodes = [
+        [sum(value * weights.get((name, y), 0.0) for name, value in found) for y in labels]
+        for found in node_features(tokens, text)
+    ]
+    edges = np.array([[weights.get(pair, 0.0) for pair in itertools.product([i], labels)] for i in labels])
+    steps = np.repeat(edges[None], max(0, len(tokens) - 1), axis=0)
+    by_set = {}
+    for name, weight in weights.items():
+        if len(name) == 3:
+            by_set.setdefault(name[0], []).append((labels.index(name[1]), labels.index(name[2]), weight))
+    for step, sets in zip(steps, set_features(tokens, text), strict=True):
+        for i, j, weight in itertools.chain(*(by_set.get(name, []) for name in sets)):
+            step[i, j] += weight
+    return Case(np.reshape(np.array(nodes, float), (len(tokens), L)), None, None, steps, np.zeros(L), np.zeros(L))
+
+
+def restricted(case, rule, right):
+    """The sums over labels that a rule keeps, as tests/sums.py says, and the right ones; how many a column keeps."""
+    T, L = case.nodes.shape
+    alpha, beta, on = case.nodes.copy(), np.zeros(L), np.arange(L)
+
+    def kept_of(beliefs, t):
+        best, close = choose(beliefs, rule, 1e-9)
+        assert not close or len(np.unique(beliefs)) < L  # equal beliefs: the lower label goes first
+        return np.union1d(best, [right[t]])
+
+    for t in range(T):
+        if t:
+            alpha[t] += log_sum(alpha[t - 1][on][:, None] + case.steps[t - 1][on], axis=0)
+        on = kept_of(alpha[t], t)
+    kept = np.zeros((T, L), bool)
+    for t in range(T - 1, -1, -1):
+        on = kept_of(alpha[t] + beta, t)
+        kept[t, on] = True
+        if t:
+            beta = log_sum(case.steps[t - 1][:, on] + (case.nodes[t] + beta)[on])
+    made = enumerated(case._replace(nodes=np.where(kept, case.nodes, -np.inf)))
+    return made._replace(kept=kept.sum(axis=1))
+
+
+def truth(X, y, text, labels, weights, sums=lambda case, right: enumerated(case)):
+    """What a corpus sums to: log Z, the scores of the right labels, expected and observed counts, labels kept."""
+    log_z, scored, kept, expected, observed = 0.0, 0.0, 0, Counter(), Counter()
+    pairs = [name for name in weights if len(name) == 2 and name[0] in labels]
+    by_set = {}
+    for name in weights:
+        if len(name) == 3:
+            by_set.setdefault(name[0], []).append(name)
+    for tokens, path in zip(X, y, strict=True):
+        right = [labels.index(label) for label in path]
+        case = case_of(tokens, text, labels, weights)
+        found = sums(case, right)
+        log_z, kept = log_z + found.log_z, kept + int(found.kept.sum())
+        for t, features in enumerate(node_features(tokens, text)):
+            scored += case.nodes[t, right[t]]
+            for (name, value), n in itertools.product(features, range(len(labels))):
+                if (name, labels[n]) in weights:
+                    expected[name, labels[n]] += value * found.nodes[t, n]
+                    observed[name, labels[n]] += value * (n == right[t])
+        for t, sets in enumerate(set_features(tokens, text)):
+            scored += case.steps[t, right[t], right[t + 1]]
+            for name in itertools.chain(pairs, *(by_set.get(one, []) for one in sets)):
+                i, j = (labels.index(label) for label in name[-2:])
+                expected[name] += found.edges[t, i, j]
+                observed[name] += (i, j) == (right[t], right[t + 1])
+    return log_z, scored, expected, observed, kept
+
+
+def objective_of(X, y, text, weights, l2=1.0, l1=0.0):
+    """What training minimises, at weights by name."""
+    labels = sorted(set(itertools.chain(*y)))
+    log_z = scored = 0.0
+    for tokens, path in zip(X, y, strict=True):
+        case = case_of(tokens, text, labels, weights)
+        log_z += exact(case).log_z
+        numbers = [labels.index(label) for label in path]
+        scored += sum(case.nodes[t, n] for t, n in enumerate(numbers))
+        scored += sum(case.steps[t, i, j] for t, (i, j) in enumerate(itertools.pairwise(numbers)))
+    all_weights = np.array([*weights.values(), 0.0])
+    return log_z - scored + l1 * abs(all_weights).sum() + l2 * (all_weights**2).sum()
+
+
+# The same from the package
+
+
+def all_weights_of(model):
+    nodes, edges, sets = weights_of(model)
+    return nodes | edges | sets
+
+
+class Core:
+    """The sums that a learner trains with, and the place of each weight by its name."""
+
+    def __init__(self, X, y, **options):
+        run = CrfTraining(tw.CRF(**options), X, y, None)
+        self.trainer, self.labels, self.size = run.trainer, run.labels, run.trainer.size
+        numbered = run.trainer.trained(np.arange(1.0, self.size + 1))
+        self.place = {name: int(n) - 1 for name, n in all_weights_of(run.model(numbered, 0)).items()}
+        assert sorted(self.place.values()) == list(range(self.size))
+        self.everyone = np.arange(run.sentences, dtype=np.int32)
+
+    def expect(self, weights, keep=None, threads=1, sentences=None):
+        """log Z, labels kept, expected counts."""
+        some = self.everyone if sentences is None else np.array(sentences, np.int32)
+        counts = np.full(self.size, np.nan)
+        log_z, tokens, kept = self.trainer.expect(weights, keep_arguments(keep), some, threads, counts)
+        assert kept >= tokens
+        return log_z, kept, counts
+
+    def observe(self):
+        counts = np.full(self.size, np.nan)
+        self.trainer.observe(self.everyone, counts)
+        return counts
+
+    def named(self, values):
+        return {name: float(values[at]) for name, at in self.place.items()}
+
+    def drawn(self, seed, scale=1.0):
+        return np.random.default_rng(seed).normal(scale=scale, size=self.size)
+
+
+def ready_made(X, repeat=False):
+    """Tokens as lists of features; one is there twice, and one token has none."""
+    return [
+        [[] if (s, t) == (2, 0) else ["bias", f"w={w}", *([f"w={w}"] if repeat else [])] for t, w in enumerate(words)]
+        for s, words in enumerate(X)
+    ]
+
+
+def with_values(X):
+    """Tokens as dicts of features with values that float32 has, some of them negative."""
+    rng = np.random.default_rng(7)
+    return [[{"bias": 1.0, f"w={w}": 0.5, "x": float(rng.integers(-12, 13)) / 8} for w in words] for words in X]
+
+
+SMALL = drawn(3, sentences=16, words=4, labels=3, longest=5)
+FORMS = {
+    "default": (SMALL[0], {"features": RICH}),
+    "dense": (SMALL[0], {"features": RICH, "dense_edges": True}),
+    "one at a time": (SMALL[0], {"features": RICH, "lanes": False}),
+    "dense, one at a time": (SMALL[0], {"features": RICH, "lanes": False, "dense_edges": True}),
+    "all pairs": (SMALL[0], {"features": RICH, "all_pairs": True}),
+    "all pairs, dense": (SMALL[0], {"features": RICH, "all_pairs": True, "dense_edges": True}),
+    "sets": (SMALL[0], {"features": DEPENDENT}),
+    "sets, dense": (SMALL[0], {"features": DEPENDENT, "dense_edges": True}),
+    "sets, all pairs": (SMALL[0], {"features": DEPENDENT, "all_pairs": True}),
+    "sets without B": (SMALL[0], {"features": "U0:%x[0,0]\nB07:%x[0,0]\n"}),
+    "no edges": (SMALL[0], {"features": "U0:%x[0,0]\nUV\n"}),
+    "edges only": (SMALL[0], {"features": "B\n"}),
+    "ready-made": (ready_made(SMALL[0]), {"features": None}),
+    "ready-made, twice": (ready_made(SMALL[0], repeat=True), {"features": None, "all_pairs": True}),
+    "values": (with_values(SMALL[0]), {"features": None}),
+    "values, all pairs": (with_values(SMALL[0]), {"features": None, "all_pairs": True, "lanes": False}),
+}
+RULES = [
+    tw.KeepDivergence(0.05),
+    tw.KeepDivergence(0.7),
+    tw.KeepDivergence(0.4, at_least=2),
+    tw.KeepSize(1),
+    tw.KeepSize(2),
+    tw.KeepRatio(0.3),
+]
+
+
+def rule_of(keep):
+    """As tests/sums.py takes it."""
+    return (type(keep).__name__, *dataclasses.astuple(keep))
+
+
+@pytest.fixture(params=FORMS)
+def form(request):
+    X, options = FORMS[request.param]
+    return Core(X, SMALL[1], **options), X, options
+
+
+# Sums and gradients
+
+
+def test_the_weights_are_those_the_corpus_has(form):
+    core, X, options = form
+    assert set(core.place) == names_met(X, SMALL[1], options["features"], options.get("all_pairs", False))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 4.0])
+def test_sums_are_those_of_all_labellings(form, scale):
+    core, X, options = form
+    weights = core.drawn(1, scale)
+    log_z, scored, expected, observed, kept = truth(X, SMALL[1], options["features"], core.labels, core.named(weights))
+    found = core.expect(weights)
+    assert found[0] == pytest.approx(log_z, rel=1e-12)
+    assert found[1] == kept
+    assert core.named(found[2]) == pytest.approx({name: expected[name] for name in core.place}, abs=1e-10)
+    assert core.named(core.observe()) == {name: observed[name] for name in core.place}
+    assert float(core.observe() @ weights) == pytest.approx(scored, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("keep", RULES, ids=str)
+def test_sparse_sums_are_those_of_kept_labels(form, keep):
+    core, X, options = form
+    weights = core.drawn(2, 1.5)
+    log_z, _, expected, _, kept = truth(
+        X, SMALL[1], options["features"], core.labels, core.named(weights),
+        lambda case, right: restricted(case, rule_of(keep), right),
+    )  # fmt: skip
+    found = core.expect(weights, keep)
+    assert found[0] == pytest.approx(log_z, rel=1e-12)
+    assert found[1] == kept < len(core.labels) * sum(map(len, X))
+    assert core.named(found[2]) == pytest.approx({name: expected[name] for name in core.place}, abs=1e-10)
+
+
+@pytest.mark.parametrize("keep", [None, *RULES[::2]], ids=str)
+def test_gradient_is_that_of_differences(form, keep):
+    core, _, _ = form
+    weights, observed = core.drawn(3), core.observe()
+
+    def loss(w):
+        return core.expect(w, keep)[0] - float(observed @ w)
+
+    gradient = core.expect(weights, keep)[2] - observed
+    step = 1e-5
+    differences = [(loss(weights + step * one) - loss(weights - step * one)) / (2 * step) for one in np.eye(core.size)]
+    assert gradient == pytest.approx(np.array(differences), abs=1e-7)
+    assert abs(gradient).max() > 0.1
+
+
+def test_sums_over_some_sentences(form):
+    core, _, _ = form
+    weights = core.drawn(4)
+    parts = [core.expect(weights, sentences=[s]) for s in core.everyone]
+    for some in ([0, 3, 4], [8, 1], [5], [15, 2, 2], []):
+        log_z, kept, counts = core.expect(weights, sentences=some)
+        assert log_z == pytest.approx(sum(parts[s][0] for s in some), rel=1e-13)
+        assert kept == sum(parts[s][1] for s in some)
+        assert counts == pytest.approx(sum((parts[s][2] for s in some), np.zeros(core.size)), abs=1e-12)
+
+
+# Forms that must agree
+
+
+def all_lengths():
+    """60 labels, in sentences of all lengths: none, one token, and up to 11."""
+    X, y = many_labels(sentences=14)
+    alone = [([f"w{n // 3}"], [f"L{n}"]) for n in range(0, 60)]
+    return [[], *X, [], *(words for words, _ in alone)], [[], *y, [], *(labels for _, labels in alone)]
+
+
+MANY = all_lengths()
+EXACT = {
+    "default": ({}, None),
+    "dense": ({"dense_edges": True}, None),
+    "one at a time": ({"lanes": False}, None),
+    "dense, one at a time": ({"lanes": False, "dense_edges": True}, None),
+    "kept": ({}, tw.KeepSize(60)),
+    "kept, dense": ({"dense_edges": True}, tw.KeepSize(60)),
+}
+
+
+def large_weights(core, kind):
+    """Weights by kind; edges come behind nodes."""
+    rng = np.random.default_rng(5)
+    nodes = core.trainer.nodes
+    weights = rng.normal(size=core.size)
+    if kind == "30":
+        weights *= 30
+    elif kind == "-40":
+        # A word's first label has all belief but e^-60 of it. The edges cost less, but nothing but the digits behind
+        # e^-40 is left where all edges together are taken as 1 each, less what these have less.
+        weights /= 100
+        weights[nodes:] -= 40
+        words = {}
+        for name, at in core.place.items():
+            if name[0].startswith("U0:"):
+                words.setdefault(name[0], at)
+        weights[list(words.values())] += 60
+    elif kind in ("290", "320"):
+        # As far apart as sums with factors go, and a little further.
+        weights[:nodes] *= 200
+        half = int(kind) / 2
+        weights[nodes:] = np.append(rng.uniform(-half, half, core.size - nodes - 2), [-half, half])
+    elif kind == "1000":
+        weights *= 1000
+    return weights
+
+
+@pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
+@pytest.mark.parametrize("kind", ["1", "30", "-40", "290", "320", "1000"])
+def test_exact_forms_agree(kind, features):
+    X, y = MANY
+    first = None
+    for options, keep in EXACT.values():
+        core = Core(X, y, features=features, **options)
+        assert len(core.labels) == 60
+        weights = large_weights(core, kind)
+        log_z, kept, counts = core.expect(weights, keep)
+        if first is None:
+            first = truth(X, y, features, core.labels, core.named(weights), lambda case, right: exact(case))
+        assert np.isfinite(counts).all()
+        assert math.isfinite(log_z)
+        assert log_z == pytest.approx(first[0], rel=1e-12)
+        expected = np.empty(core.size)
+        for name, at in core.place.items():
+            expected[at] = first[2][name]
+        assert counts == pytest.approx(expected, rel=1e-9, abs=1e-8 if kind == "1000" else 1e-9)
+        assert keep or kept == 60 * sum(map(len, X))
+        for threads in (2, 3, 5) if not options else ():
+            again = core.expect(weights, keep, threads)
+            assert again[:2] == (log_z, kept)
+            assert again[2].tobytes() == counts.tobytes()
+
+
+@pytest.mark.parametrize("keep", RULES[:3], ids=str)
+def test_threads_do_not_change_sparse_sums(keep):
+    for features in (RICH, DEPENDENT):
+        core = Core(*MANY, features=features)
+        weights = core.drawn(6, 2.0)
+        alone = core.expect(weights, keep)
+        for threads in (2, 3, 5):
+            many = core.expect(weights, keep, threads)
+            assert many[:2] == alone[:2]
+            assert many[2].tobytes() == alone[2].tobytes()
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
+def test_features_on_many_labels_with_values(scale):
+    # Rows of all sizes, held whole or not; counts of values are rounded too.
+    X, y = MANY
+    X = [[{"bias": 1.0, w: 0.75, "x": len(w) - 2.5} for w in words] for words in X]
+    core = Core(X, y, features=None)
+    weights = core.drawn(7, scale)
+    log_z, _, expected, observed, _ = truth(
+        X, y, None, core.labels, core.named(weights), lambda case, right: exact(case)
+    )
+    for keep in (None, tw.KeepSize(60)):
+        found = core.expect(weights, keep)
+        assert found[0] == pytest.approx(log_z, rel=1e-12)
+        assert core.named(found[2]) == pytest.approx({name: expected[name] for name in core.place}, rel=1e-9, abs=1e-8)
+    assert core.named(core.observe()) == pytest.approx({name: observed[name] for name in core.place})
+
+
+def test_training_does_not_depend_on_threads():
+    few = {"max_iterations": 5}
+    for options in (
+        few,
+        few | {"keep": tw.KeepDivergence(0.01)},
+        few | {"l1": 0.5},
+        {"solver": "adagrad", "epochs": 2},
+    ):
+        models = [tw.CRF(features=RICH, threads=threads, **options).fit(*MANY).model_ for threads in (1, 2, 3, 5)]
+        for other in models[1:]:
+            assert same_arrays(models[0].arrays, other.arrays)
+
+
+# Optima
+
+
+def as_ready_made(X):
+    """Lists of strings that CRFsuite takes just so."""
+    return [
+        [["bias", f"w={w}", f"before={words[t - 1] if t else '|'}", f"last={w[-1]}"] for t, w in enumerate(words)]
+        for words in X
+    ]
+
+
+def crfsuite(X, y, path, c1, c2, all_pairs=False):
+    """The weights that python-crfsuite finds, by name (6 digits behind the point)."""
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
+    trainer.set_params(
+        {
+            "c1": c1, "c2": c2, "max_iterations": 1000, "epsilon": 1e-9, "delta": 1e-13,
+            "feature.possible_states": all_pairs, "feature.possible_transitions": all_pairs,
+        }
+    )  # fmt: skip
+    for tokens, labels in zip(X, y, strict=True):
+        trainer.append(tokens, labels)
+    trainer.train(str(path))
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(path))
+    info = tagger.info()
+    found = dict(info.state_features) | dict(info.transitions)
+    tagger.close()
+    return found
+
+
+BOTH = {
+    "ten sentences": (as_ready_made(X10), Y10),
+    "drawn": (as_ready_made(drawn(1)[0]), drawn(1)[1]),
+    "many labels": (as_ready_made(many_labels(sentences=20)[0]), many_labels(sentences=20)[1]),
+}
+
+
+@pytest.mark.parametrize("all_pairs", [False, True], ids=["observed", "all pairs"])
+@pytest.mark.parametrize("c2", [0.05, 1.0])
+@pytest.mark.parametrize("corpus", BOTH)
+def test_optimum_is_that_of_crfsuite(tmp_path, corpus, c2, all_pairs):
+    X, y = BOTH[corpus]
+    theirs = crfsuite(X, y, tmp_path / "model", 0.0, c2, all_pairs)
+    learner = tw.CRF(features=None, l2=c2, all_pairs=all_pairs, **FINE).fit(X, y)
+    ours = all_weights_of(learner.model_)
+    assert ours.keys() >= theirs.keys()
+    assert ours == pytest.approx({name: theirs.get(name, 0.0) for name in ours}, abs=1e-3)
+    best = objective_of(X, y, None, theirs, c2)
+    assert objective_of(X, y, None, ours, c2) == pytest.approx(best, rel=1e-4)
+    assert learner.objective_ == pytest.approx(best, rel=1e-4)
+    assert learner.objective_ == pytest.approx(objective_of(X, y, None, ours, c2), rel=1e-6)
+
+
+@pytest.mark.parametrize(("c1", "c2"), [(0.1, 0.1), (0.5, 0.01), (1.0, 0.0), (2.0, 1.0)])
+@pytest.mark.parametrize("corpus", ["ten sentences", "drawn"])
+def test_optimum_with_l1_is_that_of_crfsuite(tmp_path, corpus, c1, c2):
+    X, y = BOTH[corpus]
+    theirs = crfsuite(X, y, tmp_path / "model", c1, c2)
+    learner = tw.CRF(features=None, l1=c1, l2=c2, **FINE).fit(X, y)
+    ours = all_weights_of(learner.model_)
+    best = objective_of(X, y, None, theirs, c2, c1)
+    assert learner.objective_ == pytest.approx(best, rel=1e-4)
+    assert objective_of(X, y, None, ours, c2, c1) == pytest.approx(learner.objective_, rel=1e-6)
+    if c2:
+        # Where the optimum is one point, the same weights are 0, but for some on the verge of it.
+        large = [{name for name, w in weights.items() if abs(w) > 1e-3} for weights in (ours, theirs)]
+        assert len(large[0] ^ large[1]) <= 0.02 * len(large[0])
+        union = ours.keys() | theirs.keys()
+        assert {n: ours.get(n, 0.0) for n in union} == pytest.approx({n: theirs.get(n, 0.0) for n in union}, abs=1e-2)
+
+
+def test_l1_leaves_weights_out():
+    X, y = FEW
+    sizes, all_names = [], names_met(X, y, DEPENDENT)
+    for l1 in (0.0, 0.1, 0.5, 1.0, 2.0):
+        model = tw.CRF(features=DEPENDENT, l1=l1, l2=0.1).fit(X, y).model_
+        weights = all_weights_of(model)
+        assert all(weights.values())
+        assert weights.keys() <= all_names
+        sizes.append(len(weights))
+        if l1:
+            assert set(names_of(model.arrays, "edge_names")) == {name[0] for name in weights if len(name) == 3}
+        assert [len(path) for path in model.tag_batch(X)] == [len(path) for path in y]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == len(all_names)
+    assert len(set(sizes)) == len(sizes)
+
+
+def test_so_much_l1_that_nothing_is_left():
+    # With all weights 0 every labelling is as good as any other.
+    learner = tw.CRF(features=DEPENDENT, l1=1000.0).fit(X10, Y10)
+    assert all_weights_of(learner.model_) == {}
+    tokens = sum(map(len, X10))
+    assert learner.objective_ == pytest.approx(tokens * math.log(len(learner.model_.labels)), rel=1e-12)
+    assert [len(path) for path in learner.predict(X10)] == [len(path) for path in Y10]
+
+
+@pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
+def test_more_l2_smaller_weights(features):
+    norms, losses = [], []
+    for l2 in (0.01, 0.1, 1.0, 10.0):
+        learner = tw.CRF(features=features, l2=l2, **FINE).fit(X10, Y10)
+        weights = all_weights_of(learner.model_)
+        norms.append(sum(w * w for w in weights.values()))
+        losses.append(learner.objective_ - l2 * norms[-1])
+        assert learner.objective_ == pytest.approx(objective_of(X10, Y10, features, weights, l2), rel=1e-6)
+    assert norms == sorted(norms, reverse=True)
+    assert losses == sorted(losses)
+
+
+@pytest.mark.parametrize("options", [{}, {"l1": 0.3}, {"all_pairs": True}, {"features": DEPENDENT}], ids=str)
+def test_the_objective_falls_to_where_the_gradient_ends(options):
+    learner = tw.CRF(**{"features": RICH, "l2": 0.1, **FINE, **options}).fit(*FEW)
+    found = [fact["objective"] for fact in learner.history_]
+    assert all(later <= earlier for earlier, later in itertools.pairwise(found))
+    assert learner.objective_ == found[-1] < 0.5 * found[0]
+    if "l1" not in options:
+        assert learner.history_[-1]["gradient"] < 1e-3 * learner.history_[0]["gradient"]
+    assert all(fact["seconds"] >= 0 and fact["kept"] == 12 for fact in learner.history_)
+
+
+@pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
+@pytest.mark.parametrize("l1", [0.0, 0.3])
+def test_every_start_leads_to_the_same_end(features, l1):
+    X, y = drawn(5, sentences=20)
+    options = {"features": features, "l2": 0.3, "l1": l1, **FINE}
+    cold = tw.CRF(**options).fit(X, y)
+    for other in (tw.Perceptron(features=features, epochs=3), tw.CRF(features=features, l2=1e-3, max_iterations=40)):
+        start = other.fit(X, y).model_
+        warm = tw.CRF(warm_start=start, **options).fit(X, y)
+        assert warm.history_[0]["objective"] != cold.history_[0]["objective"]
+        assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)
+        ours, its = all_weights_of(warm.model_), all_weights_of(cold.model_)
+        assert {n: ours.get(n, 0.0) for n in ours.keys() | its} == pytest.approx(
+            {n: its.get(n, 0.0) for n in ours.keys() | its}, abs=2e-3
+        )
+
+
+def test_tolerance():
+    X, y = many_labels()
+    lengths = []
+    for tolerance in (0.1, 1e-3, 1e-6):
+        history = tw.CRF(features=RICH, l2=0.1, tolerance=tolerance).fit(X, y).history_
+        found = [fact["objective"] for fact in history]
+        lengths.append(len(found))
+        falls = [(a - b) / b for a, b in zip(found, found[10:], strict=False)]
+        # The last 10 iterations, and no 10 before, brought less than this.
+        assert [fall < tolerance for fall in falls] == [False] * (len(falls) - 1) + [True]
+    assert lengths == sorted(lengths)
+    assert lengths[0] < lengths[-1]
+
+
+def test_max_iterations():
+    X, y = many_labels()
+    whole = tw.CRF(features=RICH, max_iterations=12).fit(X, y)
+    assert len(whole.history_) == whole.model_.facts["iterations_done"] == 12
+    for most in (1, 5):
+        learner = tw.CRF(features=RICH, max_iterations=most).fit(X, y)
+        objectives = [fact["objective"] for fact in learner.history_]
+        assert objectives == [fact["objective"] for fact in whole.history_[:most]]
+        assert objectives[-1] == pytest.approx(objective_of(X, y, RICH, all_weights_of(learner.model_)), rel=1e-6)
+
+
+def test_start_on_some_sentences():
+    X, y = many_labels(sentences=40, labels=20)
+    options = {"features": RICH, "l2": 0.3}
+    cold = tw.CRF(**options, **FINE).fit(X, y)
+    for share in (0.01, 0.3, 1):
+        learner = tw.CRF(start_on=share, **options, **FINE).fit(X, y)
+        assert learner.objective_ == pytest.approx(cold.objective_, rel=1e-6)
+        # The history is that of the whole corpus, which begins further down.
+        assert share < 0.1 or learner.history_[0]["objective"] < cold.history_[0]["objective"]
+    first = [tw.CRF(start_on=0.3, max_iterations=1, seed=seed, **options).fit(X, y) for seed in (0, 0, 1)]
+    assert same_arrays(first[0].model_.arrays, first[1].model_.arrays)
+    assert not same_arrays(first[0].model_.arrays, first[2].model_.arrays)
+    assert [len(learner.history_) for learner in first] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("options", [{}, {"l1": 1.0}, {"keep": "auto"}, {"solver": "adagrad"}], ids=str)
+@pytest.mark.parametrize(
+    ("features", "X", "y"),
+    [
+        (WORD, [["a"]], [["A"]]),
+        (WORD, [["a", "b", "a"], []], [["A", "A", "A"], []]),
+        ("B\n", [["a"], ["b"]], [["A"], ["B"]]),
+    ],
+    ids=["one token", "one label", "no weight"],
+)
+def test_nothing_to_learn(features, X, y, options):
+    learner = tw.CRF(features=features, **options).fit(X, y)
+    ambiguous = sum(map(len, X)) if len(learner.model_.labels) > 1 else 0
+    assert learner.objective_ == pytest.approx(ambiguous * math.log(2), abs=1e-6)
+    assert len(learner.history_) >= 1
+    assert len(learner.predict(X)[0]) == len(X[0])
+
+
+# Sparse training
+
+
+def sure_labels():
+    """12 labels; all words have one, but for "like", which has the label before it or the one below."""
+    rng = np.random.default_rng(11)
+    X, y = [], []
+    for _ in range(40):
+        labels = [int(n) for n in rng.integers(0, 12, rng.integers(4, 9))]
+        words = [f"w{n}" for n in labels]
+        for t in range(1, len(labels)):
+            if rng.random() < 0.3:
+                labels[t] = labels[t - 1] // 2 * 2
+                words[t] = "like"
+        X.append(words)
+        y.append([f"L{n}" for n in labels])
+    return X, y
+
+
+SURE = sure_labels()
+
+
+@pytest.mark.parametrize(
+    ("keep", "features"),
+    [
+        (tw.KeepDivergence(0.001), WORD),
+        (tw.KeepDivergence(0.001), DEPENDENT),
+        (tw.KeepRatio(1e-3), WORD),
+        (tw.KeepSize(8), WORD),
+    ],
+    ids=str,
+)
+def test_sparse_training_is_as_accurate(keep, features):
+    options = {"features": features, "l2": 0.01}
+    learner = tw.CRF(keep=keep, **options).fit(*SURE)
+    whole = tw.CRF(**options).fit(*SURE)
+    assert whole.score(*SURE) > 0.97
+    assert learner.score(*SURE) >= whole.score(*SURE) - 0.005
+    assert learner.history_[-1]["kept"] < 11
+    assert all(1 <= fact["kept"] <= 12 for fact in learner.history_)
+    assert all(fact["kept"] == 12 for fact in whole.history_)
+    # What is kept sums to less than everything does.
+    ours = all_weights_of(learner.model_)
+    assert learner.objective_ <= objective_of(*SURE, features, ours, 0.01) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("features", "l2", "l1"),
+    [(WORD, 0.01, 0.0), (WORD, 1.0, 0.0), (WORD, 0.01, 0.2), (DEPENDENT, 0.01, 0.0)],
+    ids=str,
+)
+def test_keep_auto_ends_where_exact_training_does(features, l2, l1):
+    options = {"features": features, "l2": l2, "l1": l1}
+    learner = tw.CRF(keep="auto", **options).fit(*SURE)
+    whole = tw.CRF(tolerance=1e-7, **options).fit(*SURE)
+    true = objective_of(*SURE, features, all_weights_of(learner.model_), l2, l1)
+    assert whole.objective_ * (1 - 1e-5) <= true <= whole.objective_ * 1.005
+
+
+def test_keep_auto_is_sparse_where_that_pays():
+    # So many edges, and so sure a corpus, that a beam is much faster.
+    L, rng = 120, np.random.default_rng(1)
+    y = [[f"L{n}" for n in rng.integers(0, L, 5)] for _ in range(60)] + [[f"L{n}" for n in range(L)]]
+    X = [[label.replace("L", "w") for label in path] for path in y]
+    options = {"features": WORD, "all_pairs": True, "l2": 1e-4}
+    learner, whole = (tw.CRF(keep=keep, **options).fit(X, y) for keep in ("auto", None))
+    assert min(fact["kept"] for fact in learner.history_) < L / 2
+    # The objective at the end, summed exactly.
+    core, weights = Core(X, y, **options), all_weights_of(learner.model_)
+    w = np.zeros(core.size)
+    w[[core.place[name] for name in weights]] = list(weights.values())
+    true = core.expect(w)[0] - float(core.observe() @ w) + 1e-4 * float(w @ w)
+    assert true == pytest.approx(whole.objective_, rel=0.005)
+
+
+@pytest.mark.parametrize("corpus", ["later", "first"])
+def test_a_line_search_that_fails_is_told(corpus):
+    # Far from the end, or even before the first step, where the model would know nothing at all.
+    X, y, keep = (*FEW, tw.KeepSize(1)) if corpus == "later" else (*drawn(1), tw.KeepSize(2))
+    with pytest.warns(UserWarning, match="a line search failed: what is kept is too little"):
+        learner = tw.CRF(features=RICH, l2=0.01, keep=keep).fit(X, y)
+    assert learner.history_[-1]["gradient"] > 0.1 * learner.history_[0]["gradient"]
+    assert (len(all_weights_of(learner.model_)) > 0) == (corpus == "later")
+
+
+# dev data, warm starts, checkpoints
+
+
+def split():
+    X, y = drawn(3, sentences=60, words=30, labels=5)
+    return (X[:40], y[:40]), (X[40:], y[40:])
+
+
+def test_dev_is_measured_every_ten_iterations():
+    train, dev = split()
+    learner = tw.CRF(features=RICH, l2=1e-3, max_iterations=35, tolerance=0).fit(*train, dev=dev)
+    measured = {n: fact["dev"] for n, fact in enumerate(learner.history_, 1) if "dev" in fact}
+    assert list(measured) == [10, 20, 30, 35]
+    for n, found in measured.items():
+        assert tw.CRF(features=RICH, l2=1e-3, max_iterations=n, tolerance=0).fit(*train).score(*dev) == found
+    whole = tw.CRF(features=RICH, l2=1e-3, max_iterations=35, tolerance=0).fit(*train)
+    assert same_arrays(learner.model_.arrays, whole.model_.arrays)
+
+
+@pytest.mark.parametrize(
+    ("solver", "each"), [({"tolerance": 0}, 10), ({"solver": "adagrad", "epochs": 60}, 1)], ids=["lbfgs", "adagrad"]
+)
+def test_patience_keeps_the_best(solver, each):
+    train, dev = split()
+    options = {"features": RICH, "l2": 1e-4, **solver}
+    learner = tw.CRF(patience=2, **options).fit(*train, dev=dev)
+    measured = [fact["dev"] for fact in learner.history_ if "dev" in fact]
+    best = max(measured)
+    assert len(learner.history_) == each * len(measured)
+    assert len(measured) - 1 - measured.index(best) == 2
+    assert learner.score(*dev) == best
+    done = each * max(n for n, found in enumerate(measured, 1) if found == best)
+    called = "epochs" if each == 1 else "max_iterations"
+    assert learner.model_.facts["epochs_done" if each == 1 else "iterations_done"] == done
+    assert same_arrays(learner.model_.arrays, tw.CRF(**options | {called: done}).fit(*train).model_.arrays)
+
+
+class Interrupting(list):
+    """Sentences that are looked at once too often: then it is as if Ctrl-C were pressed."""
+
+    left = 0
+
+    def __len__(self):
+        self.left -= 1
+        if self.left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return super().__len__()
+
+
+INTERRUPTED = {
+    "lbfgs": ({"l2": 1e-3, "tolerance": 0}, "max_iterations", 10),
+    "adagrad": ({"solver": "adagrad"}, "epochs", 1),
+}
+
+
+def looks_taken(options, called, times):
+    dev = Interrupting(X10)
+    tw.CRF(features=RICH, **options, **{called: times}).fit(X10, Y10, dev=(dev, Y10))
+    return -dev.left
+
+
+@pytest.mark.parametrize("solver", INTERRUPTED)
+def test_an_interrupted_training_keeps_what_it_has(solver):
+    options, called, each = INTERRUPTED[solver]
+    dev = Interrupting(X10)
+    dev.left = looks_taken(options, called, each) + 1  # in the second measurement
+    learner = tw.CRF(features=RICH, **options | {called: 5 * each})
+    with pytest.warns(UserWarning, match=r"interrupted after \d+ (iterations|epochs); the model is as it was then"):
+        learner.fit(X10, Y10, dev=(dev, Y10))
+    done = len(learner.history_)
+    assert each <= done <= 2 * each
+    assert learner.model_.facts["epochs_done" if each == 1 else "iterations_done"] == done
+    then = tw.CRF(features=RICH, **options | {called: done}).fit(X10, Y10)
+    assert same_arrays(learner.model_.arrays, then.model_.arrays)
+
+
+def test_an_interruption_at_the_very_beginning_is_passed_on():
+    dev = Interrupting(X10)
+    dev.left = looks_taken({"solver": "adagrad"}, "epochs", 1) - 1
+    with pytest.raises(KeyboardInterrupt):
+        tw.CRF(features=RICH, solver="adagrad").fit(X10, Y10, dev=(dev, Y10))
+
+
+@pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
+def test_warm_start_goes_on_where_it_was(tmp_path, features):
+    X, y = FEW
+    options = {"features": features, "l2": 0.1, "max_iterations": 12}
+    begun = tw.CRF(warm_start=True, **options).fit(X, y)
+    old, model = begun.objective_, begun.model_
+    model.save(tmp_path / "model")
+    begun.fit(X, y)
+    from_model = tw.CRF(warm_start=model, **options).fit(X, y)
+    from_path = tw.CRF(warm_start=tmp_path / "model", **options).fit(X, y)
+    for learner in (begun, from_model, from_path):
+        assert learner.history_[0]["objective"] <= old
+        assert same_arrays(learner.model_.arrays, begun.model_.arrays)
+    assert begun.objective_ < old
+    cold = tw.CRF(**options).fit(X, y)
+    assert cold.history_[0]["objective"] > old
+
+
+@pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
+def test_warm_start_with_new_labels_and_features(features):
+    old = tw.CRF(features=features, l2=0.1).fit(X10, Y10)
+    X = [*X10[:7], ["Kim", "sees", "the", "sea"], ["sees", "Kim"]]
+    y = [*Y10[:7], ["NNP", "SEE", "DT", "NN"], ["SEE", "NNP"]]
+    options = {"features": features, "l2": 0.1, "warm_start": old.model_}
+    run = CrfTraining(tw.CRF(**options), X, y, None)
+    assert set(run.labels) == set(itertools.chain(*Y10)) | {"SEE"}
+    begun = all_weights_of(run.model(run.trainer.trained(run.weights), 0))
+    before, met = all_weights_of(old.model_), names_met(X, y, features)
+    assert begun == {name: w for name, w in before.items() if name in met}
+    assert 0 < len(begun) < len(before)
+    learner = tw.CRF(**options, **FINE).fit(X, y)
+    start = objective_with(X, y, features, begun, 0.1, run.labels)
+    assert learner.history_[0]["objective"] <= start
+    assert learner.predict(X[-2:]) == y[-2:]
+    assert all_weights_of(learner.model_).keys() == met
+
+
+def objective_with(X, y, text, weights, l2, labels):
+    """`objective_of` where the corpus does not have all labels."""
+    log_z, scored, *_ = truth(X, y, text, labels, weights, lambda case, right: exact(case))
+    return log_z - scored + l2 * sum(w * w for w in weights.values())
+
+
+def test_warm_start_from_a_perceptron():
+    perceptron = tw.Perceptron(features=DEPENDENT, epochs=5).fit(X10, Y10).model_
+    run = CrfTraining(tw.CRF(features=DEPENDENT, warm_start=perceptron), X10, Y10, None)
+    begun = all_weights_of(run.model(run.trainer.trained(run.weights), 0))
+    met = names_met(X10, Y10, DEPENDENT)
+    assert begun == {name: w for name, w in all_weights_of(perceptron).items() if name in met}
+    warm = tw.CRF(features=DEPENDENT, warm_start=perceptron, **FINE).fit(X10, Y10)
+    assert warm.objective_ == pytest.approx(tw.CRF(features=DEPENDENT, **FINE).fit(X10, Y10).objective_, rel=1e-6)
+    adagrad = tw.CRF(features=DEPENDENT, warm_start=perceptron, solver="adagrad", epochs=1, l2=0).fit(X10, Y10)
+    cold = tw.CRF(features=DEPENDENT, solver="adagrad", epochs=1, l2=0).fit(X10, Y10)
+    assert adagrad.objective_ < cold.objective_
+
+
+def test_warm_start_is_refused_where_it_means_nothing(tmp_path):
+    hmm = tw.HMM().fit(X10, Y10).model_
+    with pytest.raises(ValueError, match="warm_start: the model is an HMM, whose scores a crf cannot go on from"):
+        tw.CRF(features=hmm.features.text, warm_start=hmm).fit(X10, Y10)
+    parts = tw.Perceptron(features=WORD, epochs=1, parts="").fit(X10, Y10).model_
+    with pytest.raises(ValueError, match="the model has weights for parts of labels, which a CRF does not have"):
+        tw.CRF(features=WORD, warm_start=parts).fit(X10, Y10)
+    other = tw.CRF(features=WORD, max_iterations=1).fit(X10, Y10).model_
+    with pytest.raises(ValueError, match="the model has other templates"):
+        tw.CRF(features=RICH, warm_start=other).fit(X10, Y10)
+    with pytest.raises(FileNotFoundError):
+        tw.CRF(warm_start=tmp_path / "none").fit(X10, Y10)
+
+
+@pytest.mark.parametrize("options", [{}, {"l1": 0.2}, {"features": DEPENDENT}, {"keep": "auto"}], ids=str)
+def test_lbfgs_goes_on_from_a_checkpoint(tmp_path, options):
+    X, y = FEW
+    path = tmp_path / "checkpoint"
+    options = {"features": RICH, "l2": 0.1, "tolerance": 1e-7, **options}
+    begun = tw.CRF(max_iterations=20, checkpoint=path, **options).fit(X, y)
+    assert tw.load(path).tag_kbest(X, 2) == begun.model_.tag_kbest(X, 2)
+    resumed = tw.CRF(checkpoint=path, **options).fit(X, y)
+    whole = tw.CRF(**options).fit(X, y)
+    assert resumed.history_[:20] == begun.history_
+    if options.get("keep") is None:
+        assert resumed.history_[20]["objective"] <= begun.objective_ * (1 + 1e-12)
+    assert resumed.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    assert resumed.model_.facts["iterations_done"] == len(resumed.history_) > 20
+    # What is done is not done again.
+    same = tw.CRF(max_iterations=len(begun.history_), features=RICH, l2=0.1, checkpoint=tmp_path / "other")
+    same.fit(X, y)
+    again = clone(same).fit(X, y)
+    assert again.history_ == same.history_
+    assert same_arrays(again.model_.arrays, same.model_.arrays)
+
+
+@pytest.mark.parametrize("options", [{}, {"keep": tw.KeepDivergence(0.1)}, {"features": DEPENDENT}], ids=str)
+def test_adagrad_goes_on_as_if_nothing_had_been(tmp_path, options):
+    X, y = FEW
+    path = tmp_path / "checkpoint"
+    options = {"features": RICH, "solver": "adagrad", "l2": 0.1, **options}
+    whole = tw.CRF(epochs=6, **options).fit(X, y)
+    for epochs in (2, 3, 6):
+        resumed = tw.CRF(epochs=epochs, checkpoint=path, **options).fit(X, y)
+        assert tw.load(path).tag_kbest(X, 2) == resumed.model_.tag_kbest(X, 2)
+    assert same_arrays(resumed.model_.arrays, whole.model_.arrays)
+    assert resumed.model_.facts == whole.model_.facts
+    assert [fact["objective"] for fact in resumed.history_] == [fact["objective"] for fact in whole.history_]
+
+
+def test_patience_counts_over_a_checkpoint(tmp_path):
+    train, dev = split()
+    options = {"features": RICH, "l2": 1e-4, "solver": "adagrad", "patience": 2}
+    whole = tw.CRF(epochs=60, **options).fit(*train, dev=dev)
+    for epochs in (1, 2, 4, 7, 60):
+        steps = tw.CRF(epochs=epochs, checkpoint=tmp_path / "checkpoint", **options).fit(*train, dev=dev)
+    assert [fact["dev"] for fact in steps.history_] == [fact["dev"] for fact in whole.history_]
+    assert same_arrays(steps.model_.arrays, whole.model_.arrays)
+    assert steps.model_.facts == whole.model_.facts
+
+
+OTHERS = {
+    "corpus": (X10[1:], Y10[1:], {}),
+    "order": (X10[::-1], Y10[::-1], {}),
+    "labels": (X10, [["X"] * len(path) for path in Y10], {}),
+    "l2": (None, None, {"l2": 2}),
+    "l1": (None, None, {"l1": 1}),
+    "keep": (None, None, {"keep": tw.KeepSize(3)}),
+    "auto": (None, None, {"keep": "auto"}),
+    "solver": (None, None, {"solver": "adagrad", "max_iterations": None}),
+    "tolerance": (None, None, {"tolerance": 1e-3}),
+    "start_on": (None, None, {"start_on": 0.5}),
+    "all_pairs": (None, None, {"all_pairs": True}),
+    "min_count": (None, None, {"min_count": 2}),
+    "seed": (None, None, {"seed": 1}),
+    "templates": (None, None, {"features": RICH}),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_the_checkpoint_of_another_training_is_refused(tmp_path, what):
+    path = tmp_path / "checkpoint"
+    tw.CRF(features=WORD, max_iterations=10, checkpoint=path).fit(X10, Y10)
+    before = path.read_bytes()
+    X, y, options = OTHERS[what]
+    learner = tw.CRF(**{"features": WORD, "max_iterations": 20, "checkpoint": path} | options)
+    with pytest.raises(ValueError, match=r"the checkpoint of another training \(other \w+\); remove it"):
+        learner.fit(X or X10, y or Y10)
+    assert path.read_bytes() == before
+
+
+def test_files_that_no_training_goes_on_from(tmp_path):
+    path = tmp_path / "checkpoint"
+    tw.CRF(features=RICH, max_iterations=10, l2=0.01, checkpoint=path).fit(X10, Y10)
+    with pytest.raises(ValueError, match=r"10 iterations are done, but .*=5; remove it or ask for more"):
+        tw.CRF(features=RICH, max_iterations=5, l2=0.01, checkpoint=path).fit(X10, Y10)
+    tw.Perceptron(features=WORD, epochs=1, checkpoint=tmp_path / "perceptron").fit(X10, Y10)
+    with pytest.raises(ValueError, match=r"the checkpoint of another training \(other learner\)"):
+        tw.CRF(features=WORD, checkpoint=tmp_path / "perceptron").fit(X10, Y10)
+    tw.load(path).save(tmp_path / "model")
+    with pytest.raises(ValueError, match="a finished model, not a checkpoint"):
+        tw.CRF(features=RICH, checkpoint=tmp_path / "model").fit(X10, Y10)
+
+
+def test_what_a_training_may_change_and_go_on(tmp_path):
+    # Neither of these changes what is computed, but for rounding.
+    path = tmp_path / "checkpoint"
+    tw.CRF(features=RICH, max_iterations=10, l2=0.01, checkpoint=path).fit(X10, Y10)
+    for options in ({"threads": 2}, {"dense_edges": True}, {"lanes": False}, {"progress": False}):
+        learner = tw.CRF(features=RICH, max_iterations=10, l2=0.01, checkpoint=path, **options).fit(X10, Y10)
+        assert len(learner.history_) == 10
+
+
+# AdaGrad
+
+
+@pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
+@pytest.mark.parametrize("corpus", ["ten", "few"])
+@pytest.mark.parametrize("batch", [1, 8])
+def test_adagrad_comes_near_the_optimum(corpus, features, batch):
+    X, y = (X10, Y10) if corpus == "ten" else FEW
+    learner = tw.CRF(features=features, solver="adagrad", epochs=60, l2=0.3, batch=batch).fit(X, y)
+    best = tw.CRF(features=features, l2=0.3, **FINE).fit(X, y).objective_
+    found = objective_of(X, y, features, all_weights_of(learner.model_), 0.3)
+    assert best * (1 - 1e-6) <= found <= best * 1.03
+    assert len(learner.history_) == 60
+    assert all(fact["seconds"] >= 0 for fact in learner.history_)
+
+
+def test_adagrad_by_hand():
+    # One sentence a batch, so that a step is the whole gradient's: w -= rate * g / sqrt(sum of g^2).
+    X, y = X10[:1], Y10[:1]
+    core = Core(X, y, features=RICH)
+    weights, squares, observed = np.zeros(core.size), np.zeros(core.size), core.observe()
+    for _ in range(4):
+        gradient = core.expect(weights)[2] - observed + 2 * 0.3 * weights
+        squares += gradient**2
+        weights -= 0.5 * np.divide(gradient, np.sqrt(squares), out=np.zeros(core.size), where=squares > 0)
+    learner = tw.CRF(features=RICH, solver="adagrad", epochs=4, l2=0.3, rate=0.5).fit(X, y)
+    ours = all_weights_of(learner.model_)
+    assert {name: ours.get(name, 0.0) for name in core.place} == pytest.approx(core.named(weights), rel=1e-5, abs=1e-6)
+
+
+def test_adagrad_is_the_same_for_the_same_seed():
+    X, y = many_labels()
+    models = [tw.CRF(features=RICH, solver="adagrad", epochs=2, seed=seed).fit(X, y).model_ for seed in (0, 0, 1)]
+    assert same_arrays(models[0].arrays, models[1].arrays)
+    assert not same_arrays(models[0].arrays, models[2].arrays)
+
+
+def test_adagrad_sums_over_what_is_kept():
+    options = {"features": WORD, "solver": "adagrad", "epochs": 10, "rate": 1.0, "l2": 0.01}
+    whole = tw.CRF(**options).fit(*SURE)
+    learner = tw.CRF(keep=tw.KeepDivergence(0.02), **options).fit(*SURE)
+    assert learner.history_[-1]["kept"] < 8
+    assert all(fact["kept"] == 12 for fact in whole.history_)
+    assert learner.score(*SURE) >= whole.score(*SURE) - 0.01
+    assert not same_arrays(learner.model_.arrays, whole.model_.arrays)
+
+
+# scikit-learn
+
+
+def test_scikit_learn():
+    X, y = X10 * 3, Y10 * 3
+    learner = tw.CRF(features=RICH, l2=0.1, keep=tw.KeepDivergence(0.01), seed=3)
+    assert clone(learner).get_params() == learner.get_params()
+    assert tw.CRF(**learner.get_params()).get_params() == learner.get_params()
+    assert set(learner.get_params()) >= {"l1", "l2", "keep", "solver", "max_iterations", "start_on", "warm_start"}
+    assert cross_val_score(tw.CRF(features=RICH, l2=0.1), X, y, cv=3).min() > 0.9
+    search = GridSearchCV(tw.CRF(features=RICH), {"l2": [100.0, 0.1]}, cv=2).fit(X, y)
+    assert search.best_params_ == {"l2": 0.1}
+    assert search.predict(X10[:1]) == [Y10[0]]
+
+
+def test_not_fitted():
+    learner = tw.CRF()
+    for call in (lambda: learner.predict(X10), lambda: learner.predict_kbest(X10), lambda: learner.score(X10, Y10)):
+        with pytest.raises(NotFittedError, match=r"this CRF is not fitted yet; call fit"):
+            call()
+
+
+def test_a_fitted_estimator_can_be_sent():
+    learner = tw.CRF(features=DEPENDENT, l2=0.1).fit(X10, Y10)
+    copy = pickle.loads(pickle.dumps(learner))
+    assert copy.get_params() == learner.get_params()
+    assert same_arrays(copy.model_.arrays, learner.model_.arrays)
+    assert copy.predict_kbest(X10, 3) == learner.predict_kbest(X10, 3)
+    assert (copy.history_, copy.objective_) == (learner.history_, learner.objective_)
+
+
+def test_a_fit_that_fails_leaves_the_old_model():
+    learner = tw.CRF(features=WORD).fit(X10, Y10)
+    model = learner.model_
+    with pytest.raises(ValueError, match="sentence 0 has"):
+        learner.fit([["a"]], [[]])
+    assert learner.model_ is model
+
+
+def test_fitting_twice_is_fitting_once():
+    learner = tw.CRF(features=RICH).fit(*SURE)
+    once = tw.CRF(features=RICH).fit(X10, Y10)
+    assert same_arrays(learner.fit(X10, Y10).model_.arrays, once.model_.arrays)
+    assert len(learner.history_) == len(once.history_)
+
+
+# Complaints
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        *(
+            ({name: value}, rf"^{name} must be a number of at least 0, not {re.escape(repr(value))}")
+            for name in ("l1", "l2", "tolerance", "rate")
+            for value in (-1, -0.5, math.nan, math.inf, "x", None, True)
+        ),
+        *(
+            ({name: value}, rf"^{name} must be a whole number")
+            for name in ("epochs", "batch", "min_count", "threads", "max_iterations")
+            for value in (0, -1, 2.5, "3", True)
+        ),
+        *(({"seed": value}, "^seed must be a whole number of at least 0") for value in (-1, 1.5, "1", None, True)),
+        *(
+            ({"start_on": value}, "^start_on must be a share above 0 and at most 1, not")
+            for value in (0, 2, -0.1, 1.0001, math.nan, "x")
+        ),
+        ({"solver": "sgd"}, "solver must be 'lbfgs' or 'adagrad', not 'sgd'"),
+        ({"solver": None}, "solver must be 'lbfgs' or 'adagrad', not None"),
+        *(
+            ({"keep": value}, r"keep must be None, 'auto', KeepDivergence\(...\), KeepSize\(...\) or KeepRatio\(...\)")
+            for value in ("sparse", "divergence:0.1", 5, tw.KeepSize, True)
+        ),
+        ({"solver": "adagrad", "l1": 0.1}, "l1 is for solver='lbfgs'"),
+        ({"solver": "adagrad", "keep": "auto"}, "keep='auto' is for solver='lbfgs'"),
+        ({"patience": 1}, "patience needs dev data"),
+        ({"decoder": "viterbo"}, "did you mean viterbi"),
+        ({"features": "poss"}, "no preset and no template file"),
+        ({"lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
+    ],
+    ids=str,
+)
+def test_bad_options(options, says):
+    with pytest.raises(ValueError, match=says):
+        tw.CRF(**options).fit(X10, Y10)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, True, "3"])
+def test_patience_is_a_number(value):
+    with pytest.raises(ValueError, match=r"^patience must be a whole number"):
+        tw.CRF(patience=value).fit(X10, Y10, dev=(X10, Y10))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "says"),
+    [
+        ([["a"]], [["A"], ["B"]], "X has 1 sentences, but y has 2"),
+        ([["a"], ["a", "b"]], [["A"], ["A"]], "sentence 1 has 2 tokens, but 1 labels"),
+        ([["a"]], ["A"], r"y\[0\] is a string"),
+        ([], [], "there is no token to learn from"),
+        ([[], []], [[], []], "there is no token to learn from"),
+        ([["a"]], [["A B"]], "label 'A B' cannot be written"),
+        ([["a"]], [[5]], r"labels must be strings, not int \(5\)"),
+        ([["a", 5]], [["A", "A"]], "^sentence 0, token 1"),
+    ],
+)
+@pytest.mark.parametrize("solver", ["lbfgs", "adagrad"])
+def test_data_that_does_not_fit(X, y, says, solver):
+    with pytest.raises(ValueError, match=says):
+        tw.CRF(features=WORD, solver=solver).fit(X, y)
+    with pytest.raises(ValueError, match=r"dev must be a pair: \(X_dev, y_dev\)"):
+        tw.CRF(features=WORD, solver=solver).fit(X10, Y10, dev=X10)
+
+
+# The model
+
+
+@pytest.mark.parametrize(
+    ("options", "X"),
+    [
+        ({"features": "pos"}, X10),
+        ({"features": DEPENDENT, "l1": 0.2}, X10),
+        ({"features": None, "all_pairs": True}, as_ready_made(X10)),
+        ({"features": RICH, "solver": "adagrad", "keep": tw.KeepRatio(0.01), "rate": 0.5}, X10),
+    ],
+    ids=["pos", "sets", "ready-made", "adagrad"],
+)
+def test_save_and_load_are_identical(tmp_path, options, X):
+    learner = tw.CRF(l2=0.1, **options).fit(X, Y10)
+    assert learner.score(X, Y10) == 1
+    learner.model_.save(tmp_path / "model")
+    loaded = tw.load(tmp_path / "model")
+    assert same_arrays(loaded.arrays, learner.model_.arrays)
+    assert loaded.tag_kbest(X, 3) == learner.model_.tag_kbest(X, 3)
+    assert loaded.labels == learner.model_.labels
+    assert loaded.facts == learner.model_.facts == json.loads(json.dumps(loaded.facts))
+    assert loaded.facts["learner"] == "crf"
+    assert (loaded.facts["sentences"], loaded.facts["tokens"]) == (10, sum(map(len, X10)))
+    assert loaded.facts["options"]["l2"] == 0.1
+    assert loaded.facts["options"]["keep"] == (str(options["keep"]) if "keep" in options else None)
+    assert repr(loaded).startswith("Model(crf, ")
+
+
+def test_the_model_scores_as_it_was_trained():
+    for features in (RICH, DEPENDENT):
+        model = tw.CRF(features=features, l2=0.1).fit(X10, Y10).model_
+        for sentence in X10:
+            case = case_of(sentence, features, model.labels, all_weights_of(model))
+            nodes, edges, switched_on = model.lattice(sentence)
+            assert nodes == pytest.approx(case.nodes, rel=1e-5, abs=1e-5)
+            found = tw.marginals(nodes, edges, switched_on=switched_on, with_edges=True)
+            true = exact(case)
+            assert found.log_z == pytest.approx(true.log_z, rel=1e-5)
+            assert found.nodes == pytest.approx(true.nodes, abs=1e-5)
+            assert found.edges == pytest.approx(true.edges, abs=1e-5)
+
+
+def test_min_count():
+    X, y = drawn(5, sentences=12, words=20)
+    count = Counter(itertools.chain(*X))
+    for least in (1, 2, 3):
+        arrays = tw.CRF(features=DEPENDENT, min_count=least).fit(X, y).model_.arrays
+        assert min(count[name[3:]] for name in names_of(arrays) if name != "UV") == least
+        assert min(count[name[4:]] for name in names_of(arrays, "edge_names")) >= least
+
+
+def flipping(seed, sentences):
+    """The word says whether the label stays or changes: no node and no single edge knows anything."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(sentences):
+        label = int(rng.integers(2))
+        words, labels = [f"first{label}"], [f"L{label}"]
+        for change in rng.integers(0, 2, rng.integers(3, 8)).tolist():
+            label ^= change
+            words.append("change" if change else "stay")
+            labels.append(f"L{label}")
+        X.append(words)
+        y.append(labels)
+    return X, y
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "adagrad"}, {"keep": tw.KeepDivergence(0.001)}], ids=str)
+def test_only_token_dependent_edges_can_tell(options):
+    train, test = flipping(0, 60), flipping(1, 40)
+    learner = tw.CRF(features="U0:%x[0,0]\nB\nB07:%x[0,0]\n", l2=0.1, **options).fit(*train)
+    assert learner.score(*test) == 1
+    assert tw.CRF(features=WORD, l2=0.1, **options).fit(*train).score(*test) < 0.9
+    assert set(names_of(learner.model_.arrays, "edge_names")) == {"B07:change", "B07:stay"}
+
+
+# What a review found
+
+
+def closed_trainer():
+    text = _core.Text.from_ready([[["0", "<s>"], ["0", "</s>"]]] * 3)
+    end, label, none = np.array([2, 4, 6], np.uint64), np.array([0, 1] * 3, np.uint16), np.array([], np.int32)
+    return _core.CrfTrainer.closed(text, 2, ["0", "<s>", "</s>"], end, label, none, none)
+
+
+def test_a_trainer_without_labels_has_nothing_to_observe():
+    trainer = closed_trainer()
+    everyone, counts = np.arange(3, dtype=np.int32), np.zeros(trainer.size)
+    with pytest.raises(ValueError, match="labels are not known"):
+        trainer.observe(everyone, counts)
+    with pytest.raises(ValueError, match="labels are not known"):
+        trainer.adagrad(counts, counts.copy(), keep_arguments(None), everyone, 1, 0.1, 0.0)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("weight", [-35.0, -50.0, -200.0, -280.0])
+def test_corrections_far_below_leave_the_other_counts_alone(weight, dense):
+    run = CrfTraining(tw.CRF(DEPENDENT, dense_edges=dense), [["a", "b", "a"]], [["X", "X", "X"]], None)
+    trainer, nodes = run.trainer, run.trainer.nodes
+    weights, counts = np.zeros(trainer.size), np.zeros(trainer.size)
+    weights[nodes + trainer.edges :] = weight
+    log_z, *_ = trainer.expect(weights, keep_arguments(None), run.everyone, 1, counts)
+    assert log_z == pytest.approx(2 * weight)
+    assert counts[nodes] == pytest.approx(2)  # the one pair of labels
+    assert counts[nodes + trainer.edges :] == pytest.approx([1, 1])
+
+
+def test_one_feature_of_large_values_does_not_make_others_coarse():
+    rng = np.random.default_rng(0)
+    X = [[{"time": 1.7e9, f"w{n}": 1} for n in rng.integers(0, 3, 5)] for _ in range(200)]
+    y = [[str(n) for n in rng.integers(0, 3, 5)] for _ in X]
+    run = CrfTraining(tw.CRF(features=None), X, y, None)
+    trainer = run.trainer
+    counts = np.zeros(trainer.size)
+    trainer.expect(np.zeros(trainer.size), keep_arguments(None), run.everyone, 1, counts)
+    assert counts[trainer.nodes :] == pytest.approx(np.full(9, 800 / 9), rel=1e-9)
+    many = np.zeros(trainer.size)
+    trainer.expect(np.zeros(trainer.size), keep_arguments(None), run.everyone, 3, many)
+    assert (many == counts).all()
+
+
+def test_weights_that_are_no_numbers_are_refused():
+    run = CrfTraining(tw.CRF(WORD), X10, Y10, None)
+    trainer = run.trainer
+    for bad in (np.nan, np.inf, -np.inf):
+        for at in (0, trainer.nodes):
+            weights = np.zeros(trainer.size)
+            weights[at] = bad
+            with pytest.raises(ValueError, match="not finite"):
+                trainer.expect(weights, keep_arguments(None), run.everyone, 1, np.zeros(trainer.size))
+
+
+def test_arrays_that_are_filled_are_not_copies():
+    run = CrfTraining(tw.CRF(WORD), X10, Y10, None)
+    weights = np.zeros(run.trainer.size)
+    with pytest.raises(TypeError):
+        run.trainer.expect(weights, keep_arguments(None), run.everyone, 1, weights.astype(np.float32))
+    with pytest.raises(TypeError):
+        run.trainer.observe(run.everyone, weights.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("state.weights"),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"].astype(np.float32)}),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"] * np.nan}),
+        lambda arrays: arrays.update({"state.squares": arrays["state.squares"] - 1}),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"][1:]}),
+    ],
+)
+def test_state_of_a_checkpoint_that_someone_changed(tmp_path, change):
+    path = tmp_path / "c"
+    learner = tw.CRF(WORD, solver="adagrad", epochs=2, checkpoint=path)
+    learner.fit(X10, Y10)
+    arrays, meta = container.read(path)
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    change(arrays)
+    container.write(path, arrays, meta)
+    with pytest.raises(ValueError, match="to go on from; remove it"):
+        clone(learner).set_params(epochs=3).fit(X10, Y10)
+
+
+@pytest.mark.parametrize("option", [{"start_on": 0.5}, {"max_iterations": 3}])
+def test_options_of_the_other_solver(option):
+    with pytest.raises(ValueError, match="is for solver='lbfgs'"):
+        tw.CRF(WORD, solver="adagrad", **option).fit(X10, Y10)

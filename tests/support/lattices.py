@@ -1,0 +1,92 @@
+"""Random lattices of every form that tagwright takes, small enough to enumerate."""
+
+import numpy as np
+
+import tagwright as tw
+from support.brute_force import Case
+
+FORMS = ["dense", "sparse", "exceptions", "steps", "corrections", "sparse corrections"]
+SCORES = ["ties", "real", "float32", "mixed"]
+PATTERNS = ["none", "scattered", "bio", "banded", "diagonal", "hard"]
+MOST_PATHS = 3000
+
+
+def draw_scores(rng, kind, shape):
+    if kind == "ties":
+        return rng.integers(-2, 3, size=shape).astype(rng.choice(["f4", "f8"]))
+    scores = rng.normal(scale=rng.choice([0.1, 1.0, 30.0]), size=shape)
+    if kind == "mixed":  # a few scores so large that they swallow the others' digits
+        scores *= np.where(rng.random(shape) < 0.1, 10.0 ** rng.integers(3, 15, size=shape), 1.0)
+    return scores.astype("f4") if kind == "float32" else scores
+
+
+def forbid(rng, pattern, edges, nodes):
+    """Put -inf where a pattern wants it."""
+    L = edges.shape[-1]
+    i, j = np.indices((L, L))
+    if pattern == "scattered":
+        edges[rng.random(edges.shape) < 0.2] = -np.inf
+        nodes[rng.random(nodes.shape) < 0.15] = -np.inf
+    elif pattern == "bio":  # 0: O, odd: B-x, even: I-x, which may only follow its own B-x or itself
+        inside = (j > 0) & (j % 2 == 0)
+        edges[..., inside & (i != j) & (i != j - 1)] = -np.inf
+    elif pattern == "banded":
+        edges[..., abs(i - j) > 1] = -np.inf
+    elif pattern == "diagonal":
+        edges[..., i != j] = -np.inf
+    elif pattern == "hard":
+        edges[rng.random(edges.shape) < 0.6] = -np.inf
+        nodes[rng.random(nodes.shape) < 0.5] = -np.inf
+
+
+def draw_shape(rng, most_labels=9):
+    L = int(rng.integers(1, most_labels + 1))
+    longest = 6
+    while longest > 1 and L**longest > MOST_PATHS:
+        longest -= 1
+    return int(rng.integers(0, longest + 1)), L
+
+
+def draw_case(rng, form, kind, pattern, T, L):
+    nodes = draw_scores(rng, kind, (T, L))
+    matrix = draw_scores(rng, kind, (L, L))
+    steps = np.zeros((max(T - 1, 0), L, L))
+    start, stop, switched_on = np.zeros(L), np.zeros(L), None
+    options = {}
+    if rng.random() < 0.4:
+        options["start"] = start = draw_scores(rng, kind, L).astype(float)
+        options["stop"] = stop = draw_scores(rng, kind, L).astype(float)
+        if pattern in ("bio", "hard"):
+            start[2::2] = -np.inf
+        if pattern == "hard":
+            stop[rng.random(L) < 0.3] = -np.inf
+    if rng.random() < 0.5:
+        options["order"] = rng.permutation(L)
+    if form == "steps":
+        given = draw_scores(rng, kind, steps.shape)
+        forbid(rng, pattern, given, nodes)
+        steps[:] = given
+        return Case(nodes, tw.Edges(given, **options), None, steps, start, stop)
+    if "sparse" in form or form == "exceptions":
+        default = rng.choice([0.0, 1.0, -1.0, -np.inf])
+        matrix[rng.random((L, L)) < rng.choice([0.5, 0.8, 1.0])] = default
+    forbid(rng, pattern, matrix, nodes)
+    steps[:] = matrix
+    if "corrections" in form:
+        sets = int(rng.integers(0, 4))
+        table = [(s, e) for s in range(sets) for e in rng.permutation(L * L)[: rng.integers(0, L * L // 2 + 2)]]
+        s, e = np.array(table, dtype=int).reshape(-1, 2).T
+        deltas = draw_scores(rng, kind, len(e)).astype(float)
+        deltas[rng.random(len(e)) < 0.1] = -np.inf
+        options["corrections"] = (s, e // L, e % L, deltas)
+        have = int(s.max(initial=-1)) + 1
+        switched_on = [[int(q) for q in rng.permutation(have)[: rng.integers(0, have + 1)]] for _ in steps]
+        for t, on in enumerate(switched_on):
+            for q in on:
+                np.add.at(steps[t], (e[s == q] // L, e[s == q] % L), deltas[s == q])
+    if form == "exceptions":
+        i, j = np.nonzero(matrix != default)
+        edges = tw.Edges.from_exceptions(L, default, i, j, matrix[i, j], **options)
+    else:
+        edges = tw.Edges(matrix, sparse=rng.choice([None, True]) if "sparse" in form else False, **options)
+    return Case(nodes, edges, switched_on, steps, start, stop)
