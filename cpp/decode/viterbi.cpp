@@ -181,7 +181,7 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   size_t budget = 2 * T + 16;
 
   // Labels whose value is within twice the error of the best; false where the budget runs out.
-  const auto keep = [&](size_t t) {
+  const auto leave_in_question = [&](size_t t) {
     const double best = reached[kernels().argmax_d(reached, L)];
     if (best == kForbidden) return true;
     const size_t n = kernels().at_least_d(reached, L, best - 2 * run.error[t], within);
@@ -195,14 +195,14 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   };
 
   for (size_t y = 0; y < L; ++y) reached[y] = static_cast<double>(run.alpha(T - 1)[y]) + lattice.edges.stop(y);
-  if (!keep(T - 1)) return std::nullopt;
+  if (!leave_in_question(T - 1)) return std::nullopt;
   if (question[T - 1].empty()) return Answer{{}, run.work};
   for (size_t t = T - 1; t > 0; --t) {
     for (const int32_t y : question[t]) {
       lattice.column(t - 1, static_cast<size_t>(y), column);
       for (size_t i = 0; i < L; ++i) reached[i] = static_cast<double>(run.alpha(t - 1)[i]) + column[i];
       run.work.edges += L;
-      if (!keep(t - 1) || question[t - 1].empty()) return std::nullopt;
+      if (!leave_in_question(t - 1) || question[t - 1].empty()) return std::nullopt;
     }
   }
 

@@ -68,22 +68,22 @@ std::unique_ptr<Edges> Edges::dense(size_t L, Scores matrix) {
   if (matrix.f) {
     auto copy = padded(matrix.f, L, edges->stride_);
     edges->matrix_.f = copy.get();
-    edges->keep_ = std::move(copy);
+    edges->owner_ = std::move(copy);
   } else {
     auto copy = padded(matrix.d, L, edges->stride_);
     edges->matrix_.d = copy.get();
-    edges->keep_ = std::move(copy);
+    edges->owner_ = std::move(copy);
   }
   edges->magnitude_ = edges->check_scores();
   return edges;
 }
 
-std::unique_ptr<Edges> Edges::stepwise(size_t L, size_t steps, Scores matrices, std::shared_ptr<void> keep) {
+std::unique_ptr<Edges> Edges::stepwise(size_t L, size_t steps, Scores matrices, std::shared_ptr<void> owner) {
   std::unique_ptr<Edges> edges(new Edges(L));
   edges->stepwise_ = true;
   edges->steps_ = steps;
   edges->matrix_ = matrices;
-  edges->keep_ = std::move(keep);
+  edges->owner_ = std::move(owner);
   return edges;
 }
 

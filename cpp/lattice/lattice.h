@@ -86,8 +86,8 @@ class Edges {
  public:
   // One matrix for every step, [i * L + j]; copied.
   static std::unique_ptr<Edges> dense(size_t L, Scores matrix);
-  // One matrix a step, [t][i][j], for sentences of steps + 1 tokens. The numbers are borrowed: `keep` holds them.
-  static std::unique_ptr<Edges> stepwise(size_t L, size_t steps, Scores matrices, std::shared_ptr<void> keep);
+  // One matrix a step, [t][i][j], for sentences of steps + 1 tokens. The numbers are borrowed: `owner` holds them.
+  static std::unique_ptr<Edges> stepwise(size_t L, size_t steps, Scores matrices, std::shared_ptr<void> owner);
   // One value everywhere but at the given edges.
   static std::unique_ptr<Edges> sparse(size_t L, double fallback, std::span<const int32_t> previous,
                                        std::span<const int32_t> current, std::span<const double> score);
@@ -165,7 +165,7 @@ class Edges {
   size_t L_ = 0, stride_ = 0, steps_ = 0;
   bool stepwise_ = false;
   Scores matrix_;
-  std::shared_ptr<void> keep_;
+  std::shared_ptr<void> owner_;  // of the matrix
   bool sparse_ = false;
   double fallback_ = 0;
   Exceptions rows_, columns_, better_, worse_;

@@ -32,7 +32,7 @@ struct MemmRules {
   IndexView words;
   std::span<const uint64_t> end;    // [word]
   std::span<const uint16_t> label;  // sorted within a word
-  std::shared_ptr<void> keep;
+  std::shared_ptr<void> owner;      // of the arrays
 
   // Throws std::invalid_argument unless all is of the right size.
   void check(size_t L, size_t word_bytes) const;

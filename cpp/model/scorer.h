@@ -12,7 +12,7 @@
 
 namespace tagwright {
 
-// The arrays of a model, wherever they are; `keep` holds them.
+// The arrays of a model, wherever they are; `owner` holds them.
 struct Weights {
   size_t L = 0;
   Parts parts;
@@ -23,7 +23,7 @@ struct Weights {
   // HMM: a token's scores are the row of the first of its features that is there; labels not in it are forbidden.
   // Otherwise they are the sum of the rows of all of them.
   bool first_only = false;
-  std::shared_ptr<void> keep;
+  std::shared_ptr<void> owner;
 };
 
 // Throws std::invalid_argument unless the arrays fit together: no look-up then leaves them.

@@ -47,7 +47,7 @@ inline void need(bool condition, const char* message) {
 }
 
 // Holds an array's memory while the core borrows it; given back under the GIL whoever lets go of it.
-inline std::shared_ptr<void> keeper(AnyArray array) {
+inline std::shared_ptr<void> owner_of(AnyArray array) {
   return {new AnyArray(std::move(array)), [](void* held) {
             nb::gil_scoped_acquire gil;
             delete static_cast<AnyArray*>(held);
@@ -124,6 +124,8 @@ inline void need_columns(const Text& text, const Templates& templates) {
   need(text.ready || text.columns >= templates.columns(), "the text has fewer columns than the templates read");
 }
 
+void bind_edges(nb::module_& m);
+void bind_decode(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_sums(nb::module_& m);
 void bind_training(nb::module_& m);

@@ -53,10 +53,10 @@ std::unique_ptr<MemmModel> make_memm(std::shared_ptr<Scorer> scorer, const std::
   rules = {copied(start), copied(stop), copied(follows), index.view(), span_of(end), span_of(label), {}};
   rules.check(names.size(), index.bytes.shape(0));
   using Held = std::tuple<IndexArrays, Vector<uint64_t>, Vector<uint16_t>>;
-  rules.keep = {new Held(index, end, label), [](void* held) {
-                  nb::gil_scoped_acquire gil;
-                  delete static_cast<Held*>(held);
-                }};
+  rules.owner = {new Held(index, end, label), [](void* held) {
+                   nb::gil_scoped_acquire gil;
+                   delete static_cast<Held*>(held);
+                 }};
   return made;
 }
 

@@ -24,13 +24,13 @@ std::unique_ptr<Scorer> make_scorer(const Templates& templates, size_t L, nb::ha
                   .label = span_of(label),
                   .weight = span_of(weight),
                   .first_only = first_only,
-                  .keep = {}};
+                  .owner = {}};
   using Held =
       std::tuple<IndexArrays, IndexArrays, Vector<uint64_t>, Vector<uint16_t>, Vector<float>, Vector<uint16_t>>;
-  weights.keep = {new Held(node, edge, row_end, label, weight, parts), [](void* held) {
-                    nb::gil_scoped_acquire gil;
-                    delete static_cast<Held*>(held);
-                  }};
+  weights.owner = {new Held(node, edge, row_end, label, weight, parts), [](void* held) {
+                     nb::gil_scoped_acquire gil;
+                     delete static_cast<Held*>(held);
+                   }};
   nb::gil_scoped_release release;
   check_weights(weights, node.bytes.shape(0), edge.bytes.shape(0));
   return std::make_unique<Scorer>(templates, std::move(weights));

@@ -284,7 +284,7 @@ double Coarse::raise(size_t t, double score, int32_t id, const Column& c, double
 }
 
 template <class ReachedWith>
-void Coarse::keep(Column& c, double least, ReachedWith&& reached_with) {
+void Coarse::drop_below(Column& c, double least, ReachedWith&& reached_with) {
   needed_.resize(c.size);
   double* other = c.bound[1 - direction_];
   size_t kept = 0, labels = 0;
@@ -306,7 +306,7 @@ void Coarse::keep(Column& c, double least, ReachedWith&& reached_with) {
 }
 
 void Coarse::start(Column& c, double least) {
-  keep(c, least, [](int32_t) { return 0.0; });
+  drop_below(c, least, [](int32_t) { return 0.0; });
   std::fill(c.bound[direction_], c.bound[direction_] + c.size, 0.0);
 }
 
@@ -332,7 +332,7 @@ void Coarse::step(size_t s, double floor, Work& work) {
 
   // First by the largest edge into each node, which needs no look at the edges themselves.
   const double* into = (direction_ == 0 ? bounds.in : bounds.out).data();
-  keep(c, floor, [&](int32_t id) { return reached[u] + std::max(into[id], best_corrected); });
+  drop_below(c, floor, [&](int32_t id) { return reached[u] + std::max(into[id], best_corrected); });
   // Then by the edges, the best nodes first, since they spare the others.
   double* bound = c.bound[direction_];
   double least = kNoBound;

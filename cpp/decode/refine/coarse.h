@@ -112,7 +112,7 @@ class Coarse {
   // Keeps the nodes of a column that may still reach `least`, given what each can be reached with in the direction
   // of this pass; works out what is needed of the others to stay. No branches: which nodes go is anybody's guess.
   template <class ReachedWith>
-  void keep(Column& c, double least, ReachedWith&& reached_with);
+  void drop_below(Column& c, double least, ReachedWith&& reached_with);
 
   // The first column of a pass.
   void start(Column& c, double least);

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
-from tagwright.decoding.decoders import CLASSES, TABLE, Decoder, at_least_one, plan
+from tagwright import _core, checks
+from tagwright.decoding.decoders import CLASSES, TABLE, Decoder, plan
 from tagwright.decoding.edges import AS_IT_IS, Edges, FloatArray, ints, scores_of
 
 __all__ = ["Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"]
@@ -167,8 +167,8 @@ def _decode(
     if not isinstance(decoder, str) and type(decoder) not in CLASSES.values():
         raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
     row, core = plan(decoder)
-    at_least_one("k", k)
-    at_least_one("threads", threads)
+    checks.at_least_one("k", k)
+    checks.at_least_one("threads", threads)
     if k > 1 and not row.kbest:
         able = ", ".join(other.name for other in TABLE if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")

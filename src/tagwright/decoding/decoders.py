@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tagwright import _core
+from tagwright import _core, checks
 from tagwright.decoding.keep import Keep, keep_arguments, parse_keep
 
 __all__ = [
@@ -82,7 +82,7 @@ class Beam(Decoder):
 
     def __post_init__(self) -> None:
         """Check the options."""
-        at_least_one("Beam(width=...)", self.width)
+        checks.at_least_one("Beam(width=...)", self.width)
         keep_arguments(self.keep)
         if self.keep is not None and self.width != Beam.width:
             raise ValueError("Beam: give a width or a rule, not both")
@@ -158,7 +158,7 @@ class IterativeViterbiAStar(Decoder):
 
     def __post_init__(self) -> None:
         """Check the options."""
-        at_least_one("IterativeViterbiAStar(extra=...)", self.extra)
+        checks.at_least_one("IterativeViterbiAStar(extra=...)", self.extra)
 
 
 @dataclass(frozen=True)
@@ -183,13 +183,6 @@ CLASSES: dict[str, type[Decoder]] = {
         Tree,
     )
 }
-
-
-def at_least_one(what: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{what} must be a whole number of at least 1, not {value!r}")
-    if value >= 2**31:
-        raise ValueError(f"{what} is {value}, more than there will ever be; use a number below 2**31")
 
 
 def parse_decoder(text: str) -> Decoder:

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
-from tagwright.decoding.decoders import at_least_one
+from tagwright import _core, checks
 
 __all__ = ["Edges"]
 
@@ -81,7 +80,7 @@ class Edges:
         corrections: tuple[object, object, object, object] | None = None,
     ) -> Edges:
         """Edges that are `default` but for the given (previous, current, score) triples; never holds L*L numbers."""
-        at_least_one("L", L)
+        checks.at_least_one("L", L)
         previous, current, values = ints("previous", previous), ints("current", current), reals("scores", scores)
         if not len(previous) == len(current) == len(values):
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
+from tagwright import _core, checks
 from tagwright.decoding.decode import SwitchedOn, prepare
-from tagwright.decoding.decoders import at_least_one
 from tagwright.decoding.keep import Keep, keep_arguments
 
 __all__ = ["Marginals", "marginals", "marginals_batch"]
@@ -85,7 +84,7 @@ def _marginals(
     one: bool,
 ) -> list[Marginals]:
     rule = keep_arguments(keep)
-    at_least_one("threads", threads)
+    checks.at_least_one("threads", threads)
     arrays, prepared, on = prepare(nodes, edges, switched_on, one)
     found = _core.marginals(arrays, prepared, on, rule, bool(with_edges), int(threads))
     return [Marginals(per_node, log_z, kept, per_edge) for per_node, per_edge, log_z, kept in found]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagwright.decoding.decoders import at_least_one
+from tagwright import checks
 from tagwright.table import table
 
 __all__ = ["Evaluation", "Scores", "Spans", "evaluate"]
@@ -91,7 +91,7 @@ class Evaluation:
 
     def table(self, most: int = 20) -> str:
         """Lay everything out for people, in percent; at most `most` types and labels, and ten confusions."""
-        at_least_one("table(most=...)", most)
+        checks.at_least_one("table(most=...)", most)
         blocks = [table(["measure", "of", "%"], self._summary())]
         if self.spans:
             where = "" if self.spans.part == "whole label" else f", {self.spans.part}"

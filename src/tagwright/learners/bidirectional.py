@@ -7,7 +7,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from tagwright.decoding.decoders import Decoder, at_least_one, plan
+from tagwright import checks
+from tagwright.decoding.decoders import Decoder, plan
 from tagwright.learners.learner import Labels, Learner, Sentences, check
 from tagwright.learners.memm import MEMM
 from tagwright.models.bidirectional import BidirectionalModel, check_options
@@ -69,7 +70,7 @@ class Bidirectional(Learner):
         to come.
         """
         check_options(self.rounds, self.step, self.schedule)
-        at_least_one("threads", self.threads)
+        checks.at_least_one("threads", self.threads)
         plan(self.decoder)
         sides = [
             _side("left", MEMM() if self.left is None else self.left),

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tagwright.decoding.decoders import Decoder, at_least_one, plan
+from tagwright import checks
+from tagwright.decoding.decoders import Decoder, plan
 from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
 from tagwright.learners.crf_training import CrfTraining
 from tagwright.learners.learner import Labels, Learner, Sentences
-from tagwright.learners.training import check_training, not_negative
+from tagwright.learners.training import check_training
 from tagwright.models.model import Model
 
 __all__ = ["CRF"]
@@ -133,10 +134,11 @@ class CRF(Learner):
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
         check_training(self, X, y, dev)
         for name in ("epochs", "batch", "min_count", "threads"):
-            at_least_one(name, getattr(self, name))
+            checks.at_least_one(name, getattr(self, name))
         if self.max_iterations is not None:
-            at_least_one("max_iterations", self.max_iterations)
-        not_negative(self, "l1", "l2", "tolerance", "rate")
+            checks.at_least_one("max_iterations", self.max_iterations)
+        for name in ("l1", "l2", "tolerance", "rate"):
+            checks.not_negative(name, getattr(self, name))
         if self.solver not in ("lbfgs", "adagrad"):
             raise ValueError(f"solver must be 'lbfgs' or 'adagrad', not {self.solver!r}")
         if self.solver == "adagrad":

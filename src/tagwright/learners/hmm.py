@@ -15,13 +15,13 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 from tqdm import tqdm
 
-from tagwright import _core
-from tagwright.decoding.decoders import Decoder, at_least_one
+from tagwright import _core, checks
+from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.features.templates import Features
 from tagwright.learners.baum_welch import LEAST_BACKOFF, WORD, BaumWelch, Corpus, Emissions, Transitions, label_names
 from tagwright.learners.interrupts import stops
-from tagwright.learners.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
+from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers, rank
 from tagwright.learners.training import names_of
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
@@ -134,10 +134,10 @@ class HMM(Learner):
         old: Model | None = getattr(self, "model_", None)
         names = self._names_for(old, labels)
         rule = keep_arguments(keep)
-        at_least_one("iterations", iterations)
-        at_least_one("threads", self.threads)
-        check_not_negative("tolerance", tolerance)
-        check_seed(seed)
+        checks.at_least_one("iterations", iterations)
+        checks.at_least_one("threads", self.threads)
+        checks.not_negative("tolerance", tolerance)
+        checks.seed(seed)
         run = self._start(X, old, len(names), seed)
         self.history_: list[dict[str, float]] = []
         hidden = None if progress is None else not progress
@@ -217,8 +217,8 @@ class HMM(Learner):
         return Model(names, features, arrays, facts)
 
     def _check_options(self) -> None:
-        at_least_one("suffix", self.suffix)
-        at_least_one("rare", self.rare)
+        checks.at_least_one("suffix", self.suffix)
+        checks.at_least_one("rare", self.rare)
         if isinstance(self.column, bool) or not isinstance(self.column, int) or self.column < 0:
             raise ValueError(f"column must be a whole number of at least 0, not {self.column!r}")
 

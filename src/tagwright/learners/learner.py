@@ -95,18 +95,6 @@ def check(X: Sentences, y: Labels) -> None:
             raise ValueError(f"sentence {s} has {len(tokens)} tokens, but {len(labels)} labels")
 
 
-def check_seed(seed: object) -> None:
-    """Complain about what is no seed."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
-
-
-def check_not_negative(name: str, value: object) -> None:
-    """Complain about what is no number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
-
-
 def rank(y: Labels, first: Sequence[str] = ()) -> list[str]:
     """Give the label names by frequency, most frequent first; those of `first` that y does not have come last."""
     count: Counter[str] = Counter(dict.fromkeys(first, 0))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
-from tagwright.decoding.decoders import Decoder, at_least_one, plan
+from tagwright import _core, checks
+from tagwright.decoding.decoders import Decoder, plan
 from tagwright.features.templates import LONGEST_HISTORY, Features
 from tagwright.learners.crf_training import CrfTraining
 from tagwright.learners.learner import Labels, Learner, Sentences
-from tagwright.learners.training import check_training, not_negative
+from tagwright.learners.training import check_training
 from tagwright.models.file import Arrays
 from tagwright.models.memm import MemmModel, span_rules
 from tagwright.models.model import Model
@@ -124,13 +124,14 @@ class MEMM(Learner):
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
         check_training(self, X, y, dev)
         for name in ("history", "beam", "min_count", "threads"):
-            at_least_one(name, getattr(self, name))
+            checks.at_least_one(name, getattr(self, name))
         if self.history > LONGEST_HISTORY:
             raise ValueError(f"history is {self.history}, but a model looks back at {LONGEST_HISTORY} labels at most")
         for name in ("max_iterations", "dictionary"):
             if getattr(self, name) is not None:
-                at_least_one(name, getattr(self, name))
-        not_negative(self, "l2", "tolerance")
+                checks.at_least_one(name, getattr(self, name))
+        for name in ("l2", "tolerance"):
+            checks.not_negative(name, getattr(self, name))
         if self.direction not in ("right", "left"):
             raise ValueError(f"direction must be 'right' or 'left', not {self.direction!r}")
         plan(self.decoder)

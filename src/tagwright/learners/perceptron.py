@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from tagwright import _core
-from tagwright.decoding.decoders import Decoder, at_least_one, plan
+from tagwright import _core, checks
+from tagwright.decoding.decoders import Decoder, plan
 from tagwright.features.templates import Features
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, accuracy
-from tagwright.learners.training import Training, check_training, is_best, not_negative, rows_of, stalled
+from tagwright.learners.training import Training, check_training, is_best, rows_of, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
@@ -147,10 +147,11 @@ class Perceptron(Learner):
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
         check_training(self, X, y, dev)
         for name in ("epochs", "min_count", "threads"):
-            at_least_one(name, getattr(self, name))
+            checks.at_least_one(name, getattr(self, name))
         if self.parts is not None and not isinstance(self.parts, str):
             raise ValueError(f"parts must be None or a string of separators, not {self.parts!r}")
-        not_negative(self, "margin", "min_weight")
+        for name in ("margin", "min_weight"):
+            checks.not_negative(name, getattr(self, name))
         if self.pairs not in ("touched", "observed"):
             raise ValueError(f"pairs must be 'touched' or 'observed', not {self.pairs!r}")
         plan(self.decoder)

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
-from tagwright.decoding.decoders import at_least_one
+from tagwright import _core, checks
 from tagwright.features.templates import Features
 from tagwright.learners.interrupts import never
-from tagwright.learners.learner import Labels, Learner, Sentences, check, check_not_negative, check_seed, numbers, rank
+from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers, rank
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model, core_templates, core_text, load, opened
 
@@ -200,16 +199,10 @@ def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentenc
         check(*dev)
     patience = getattr(learner, "patience", None)
     if patience is not None:
-        at_least_one("patience", patience)
+        checks.at_least_one("patience", patience)
         if dev is None:
             raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
-    check_seed(getattr(learner, "seed", 0))
-
-
-def not_negative(learner: Learner, *names: str) -> None:
-    """Complain about parameters that must be numbers of at least 0."""
-    for name in names:
-        check_not_negative(name, getattr(learner, name))
+    checks.seed(getattr(learner, "seed", 0))
 
 
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:

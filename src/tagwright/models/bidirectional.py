@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
-from tagwright.decoding.decoders import Decoder, at_least_one
+from tagwright import _core, checks
+from tagwright.decoding.decoders import Decoder
 from tagwright.models.file import Arrays
 from tagwright.models.model import Lattice, Model, Tagging, restored
 
@@ -94,7 +94,7 @@ def dual_decomposition(
 
 def check_options(rounds: int, step: float, schedule: str) -> None:
     """Complain about options that make no sense."""
-    at_least_one("rounds", rounds)
+    checks.at_least_one("rounds", rounds)
     if isinstance(step, bool) or not isinstance(step, int | float | np.number) or not 0 < step < math.inf:
         raise ValueError(f"step must be a number above 0, not {step!r}")
     if schedule not in SCHEDULES:
@@ -186,7 +186,7 @@ class BidirectionalModel(Model):
         step = own["step"] if step is None else step
         schedule = own["schedule"] if schedule is None else schedule
         check_options(rounds, step, schedule)
-        at_least_one("threads", threads)
+        checks.at_least_one("threads", threads)
         texts = self.left.text(X), self.right.text(X)
         flat, facts = _core.agree_batch(
             self.left.priced(decoder), texts[0], self.right.priced(decoder), texts[1],

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
+from tagwright import _core, checks
 from tagwright.decoding.decode import decode
-from tagwright.decoding.decoders import Beam, Decoder, at_least_one, parse_decoder
+from tagwright.decoding.decoders import Beam, Decoder, parse_decoder
 from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
 from tagwright.models.model import Lattice, Model, Tagging, core_templates, cut
@@ -58,7 +58,7 @@ class MemmModel(Model):
         if own["direction"] not in ("right", "left"):
             raise ValueError(f"direction must be 'right' or 'left', not {own['direction']!r}")
         self.beam = own["beam"]
-        at_least_one("beam", self.beam)
+        checks.at_least_one("beam", self.beam)
         self.leftward = own["direction"] == "left"
         super().__init__(labels, features, arrays, facts)
         if len(arrays["edges.score"]):
@@ -119,8 +119,8 @@ class MemmModel(Model):
 
         They are where nothing that the beam dropped could have become better: its score only falls as it goes on.
         """
-        at_least_one("k", k)
-        at_least_one("threads", threads)
+        checks.at_least_one("k", k)
+        checks.at_least_one("threads", threads)
         _, exact = self._found(X, k, self.beam, threads)
         return exact
 

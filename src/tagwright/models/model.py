@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
-from tagwright.decoding.decoders import Decoder, at_least_one, plan
+from tagwright import _core, checks
+from tagwright.decoding.decoders import Decoder, plan
 from tagwright.decoding.edges import Edges
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.features.templates import Features
@@ -187,8 +187,8 @@ class Model:
         """
         if proba:
             self.need_probabilities()
-        at_least_one("k", k)
-        at_least_one("threads", threads)
+        checks.at_least_one("k", k)
+        checks.at_least_one("threads", threads)
         return self._kbest(X, k, decoder, threads, proba)
 
     def _kbest(
@@ -216,7 +216,7 @@ class Model:
         keep: a rule for sparse sums, as for `tw.marginals`; None for exact ones.
         """
         self.need_probabilities()
-        at_least_one("threads", threads)
+        checks.at_least_one("threads", threads)
         return cast(
             list[npt.NDArray[np.float32]],
             self._scorer.marginals(self.text(X), self.edges._core, keep_arguments(keep), threads),
