@@ -232,7 +232,7 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     if history and "error" in history[-1]:
         rows.append(["training error", f"{history[-1]['error']:.2%}"])
     if history and "objective" in history[-1]:
-        called = "epochs" if learner.solver == "adagrad" else "iterations"
+        called = "epochs" if "epochs_done" in made.facts else "iterations"
         rows.append([called, f"{made.facts[f'{called}_done']:,}"])
         rows.append(["objective", f"{learner.objective_:,.1f}"])
     if dev:
