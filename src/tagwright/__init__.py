@@ -25,7 +25,8 @@ from tagwright.decoding.marginals import Marginals, marginals, marginals_batch
 
 if TYPE_CHECKING:
     from tagwright.data.reading import DataError, read
-    from tagwright.evaluation.evaluate import Evaluation, evaluate
+    from tagwright.evaluation.evaluate import evaluate
+    from tagwright.evaluation.result import Evaluation
     from tagwright.features.templates import Features, TemplateError
     from tagwright.learners.bidirectional import Bidirectional
     from tagwright.learners.crf import CRF
@@ -96,7 +97,8 @@ _LATER = {
     "tagwright.models.file": ("ModelError",),
     "tagwright.learners.crf": ("CRF",),
     "tagwright.data.reading": ("DataError", "read"),
-    "tagwright.evaluation.evaluate": ("Evaluation", "evaluate"),
+    "tagwright.evaluation.evaluate": ("evaluate",),
+    "tagwright.evaluation.result": ("Evaluation",),
     "tagwright.features.templates": ("Features", "TemplateError"),
     "tagwright.learners.hmm": ("HMM",),
     "tagwright.learners.memm": ("MEMM",),
