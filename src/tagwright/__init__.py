@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from tagwright.learners.hmm import HMM
     from tagwright.learners.memm import MEMM
     from tagwright.learners.perceptron import Perceptron
-    from tagwright.models.bidirectional import Agreement, BidirectionalModel, dual_decomposition
+    from tagwright.models.agreement import Agreement, dual_decomposition
+    from tagwright.models.bidirectional import BidirectionalModel
     from tagwright.models.file import ModelError
     from tagwright.models.model import Lattice, Model, Tagging, load
 
@@ -92,7 +93,8 @@ __all__ = [
 
 # Imported when they are first asked for: decoding starts fast, and tagging does not wait for scikit-learn.
 _LATER = {
-    "tagwright.models.bidirectional": ("Agreement", "BidirectionalModel", "dual_decomposition"),
+    "tagwright.models.agreement": ("Agreement", "dual_decomposition"),
+    "tagwright.models.bidirectional": ("BidirectionalModel",),
     "tagwright.learners.bidirectional": ("Bidirectional",),
     "tagwright.models.file": ("ModelError",),
     "tagwright.learners.crf": ("CRF",),
