@@ -1,4 +1,4 @@
-"""Checks of arguments: each raises a ValueError that names the argument, what it must be and what it is."""
+"""Checks of arguments: each raises ValueError that names the argument, what it must be and what it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-__all__ = ["above_zero", "at_least", "at_least_one", "not_negative", "one_of", "seed"]
+__all__ = ["above_zero", "at_least_one", "at_least_zero", "not_negative", "one_of"]
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
@@ -19,17 +19,12 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def at_least(name: str, value: object, least: int) -> None:
-    """Check a whole number from `least` to 2**31 - 1."""
-    if not _is_whole(value) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-    if value >= 2**31:
-        raise ValueError(f"{name} is {value}, more than there will ever be; use a number below 2**31")
-
-
 def at_least_one(name: str, value: object) -> None:
     """Check a count: a whole number from 1 to 2**31 - 1."""
-    at_least(name, value, 1)
+    if not _is_whole(value) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+    if value >= 2**31:
+        raise ValueError(f"{name} is {value}, more than there will ever be; use a number below 2**31")
 
 
 def not_negative(name: str, value: object) -> None:
@@ -44,10 +39,10 @@ def above_zero(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a number above 0, not {value!r}")
 
 
-def seed(value: object) -> None:
-    """Check the seed of a random number generator."""
+def at_least_zero(name: str, value: object) -> None:
+    """Check a whole number that is not negative."""
     if not _is_whole(value) or value < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, not {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least 0, not {value!r}")
 
 
 def one_of(name: str, value: object, choices: Collection[str]) -> None:

@@ -137,7 +137,7 @@ class HMM(Learner):
         checks.at_least_one("iterations", iterations)
         checks.at_least_one("threads", self.threads)
         checks.not_negative("tolerance", tolerance)
-        checks.seed(seed)
+        checks.at_least_zero("seed", seed)
         run = self._start(X, old, len(names), seed)
         self.history_: list[dict[str, float]] = []
         hidden = None if progress is None else not progress

@@ -202,7 +202,7 @@ def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentenc
         checks.at_least_one("patience", patience)
         if dev is None:
             raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
-    checks.seed(getattr(learner, "seed", 0))
+    checks.at_least_zero("seed", getattr(learner, "seed", 0))
 
 
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:

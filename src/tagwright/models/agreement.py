@@ -74,8 +74,8 @@ def dual_decomposition(
 
     """
     check_options(rounds, step, schedule)
-    checks.at_least("T", T, 0)
-    checks.at_least("L", L, 1)
+    checks.at_least_zero("T", T)
+    checks.at_least_one("L", L)
     first, second, done, agreed, disputed = _core.agree(left, right, int(T), int(L), rounds, float(step), schedule)
     labels: list[int] = first.tolist()
     total = None if score is None else float(score(labels))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.decoding.decode import decode
-from tagwright.decoding.decoders import Beam, Decoder, parse_decoder, plan
+from tagwright.decoding.decoders import Beam, Decoder, parse_decoder
 from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
 from tagwright.models.file import Arrays
@@ -101,9 +101,10 @@ class MemmModel(Model):
     def _kbest(
         self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
     ) -> list[list[Tagging]]:
-        if plan(decoder).row.name not in ("auto", "beam"):
-            return [self._by_lattice(sentence, k, decoder) for sentence in X]
-        found, _ = self._found(X, k, self._width(decoder), threads)
+        chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
+        if chosen.name not in ("auto", "beam"):
+            return [self._by_lattice(sentence, k, chosen) for sentence in X]
+        found, _ = self._found(X, k, self._width(chosen), threads)
         return found
 
     def proven(self, X: Sequence[Sequence[object]], k: int = 1, threads: int = 1) -> list[bool]:
@@ -125,15 +126,14 @@ class MemmModel(Model):
         found = list(cut(names, scores, text.lengths().tolist(), [row[0] for row in work]))
         return found, [exact for *_, exact, _ in work]
 
-    def _width(self, decoder: str | Decoder) -> int:
-        chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
-        if not isinstance(chosen, Beam):
-            return int(self.beam)
-        if chosen.keep is not None:
-            raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
-        return int(chosen.width)
+    def _width(self, decoder: Decoder) -> int:
+        if isinstance(decoder, Beam):
+            if decoder.keep is not None:
+                raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
+            return int(decoder.width)
+        return int(self.beam)
 
-    def _by_lattice(self, sentence: Sequence[object], k: int, decoder: str | Decoder) -> list[Tagging]:
+    def _by_lattice(self, sentence: Sequence[object], k: int, decoder: Decoder) -> list[Tagging]:
         nodes, edges, _ = self.lattice(sentence)
         if not len(nodes):
             return [Tagging([], 0.0)]
