@@ -18,20 +18,16 @@ PREFIXES = "OBIESLUM"
 
 
 class Scheme(NamedTuple):
-    """The rules of one way to write spans as labels, each a string of prefixes.
+    """The rules of one way to write spans as labels; each is a string of prefixes.
 
-    A label may follow another if a span may stop with the one and start with the other, or if both are of the same type
-    and within a span the one may be followed and the other may follow.
+    The first label of a sentence is one of `start`, the last one of `stop`. A label of `start` may follow any label of
+    `stop`; a label of `following` may follow one of `followed` that has the same type.
     """
 
     start: str
-    """What a sentence, or a token behind a span, may start with."""
     stop: str
-    """What a sentence, or a token before a span, may stop with."""
     followed: str
-    """Within a span: what another label of the span may follow."""
     following: str
-    """Within a span: what may follow another label of the span."""
 
     @property
     def prefixes(self) -> set[str]:
@@ -57,34 +53,34 @@ def scheme_of(prefixes: Collection[str]) -> str | None:
 
 def split_label(label: str) -> tuple[str, str] | None:
     """Return the prefix and the type of a label ("" where it has none); None where it begins with no prefix."""
-    prefix, _, kind = label.partition("-")
-    return (prefix, kind) if len(prefix) == 1 and prefix in PREFIXES else None
+    prefix, _, type_name = label.partition("-")
+    return (prefix, type_name) if len(prefix) == 1 and prefix in PREFIXES else None
 
 
 class SpanLabels(NamedTuple):
     """What each label of a label set may do, by the rules of its scheme; arrays are indexed [label]."""
 
-    kind: Ints
+    types: Ints
     """The number of its type."""
     start: Bools
-    """Whether it may be the first of a sentence."""
+    """Whether it may be the first of a sentence, or follow any label of `stop`."""
     stop: Bools
     """Whether it may be the last of a sentence."""
     followed: Bools
-    """Whether another label of the same span may follow."""
+    """Whether a label of `following` with the same type may follow."""
     following: Bools
-    """Whether it may follow another label of the same span."""
+    """Whether it may follow a label of `followed` with the same type."""
 
     @classmethod
     def of(cls, parts: Sequence[tuple[str, str]], scheme: Scheme) -> SpanLabels:
         """Return what labels may do, given the prefix and the type of each."""
-        number = {kind: n for n, kind in enumerate(dict.fromkeys(kind for _, kind in parts))}
-        kinds = np.array([number[kind] for _, kind in parts], np.int64)
-        return cls(kinds, *(np.array([prefix in rule for prefix, _ in parts], bool) for rule in scheme))
+        number = {name: n for n, name in enumerate(dict.fromkeys(name for _, name in parts))}
+        types = np.array([number[name] for _, name in parts], np.int64)
+        return cls(types, *(np.array([prefix in rule for prefix, _ in parts], bool) for rule in scheme))
 
     def may_follow(self, previous: Ints, current: Ints) -> Bools:
         """Return whether `current` may follow `previous`: labels, or arrays of them that are broadcast together."""
-        found: Bools = self.kind[previous] == self.kind[current]
+        found: Bools = self.types[previous] == self.types[current]
         found &= self.followed[previous] & self.following[current]
         found |= self.stop[previous] & self.start[current]
         return found
@@ -112,20 +108,20 @@ _CLOSES = np.array([[p in "ES" or (p in "BI" and t in "BSO") for t in PREFIXES] 
 _OPENS = np.array([[t in "BS" or (t in "IE" and p in "OES") for t in PREFIXES] for p in PREFIXES])
 
 
-def find_spans(prefix: Ints, kind: Ints) -> tuple[Bools, Ints]:
+def find_spans(prefixes: Ints, types: Ints) -> tuple[Bools, Ints]:
     """Return for each token but the last whether a span ends with it, and where the last span up to it began.
 
     Any labelling can be read, whether it keeps to the rules of a scheme or not: spans are those that seqeval's default
     mode finds.
 
     Args:
-        prefix: for each token the place of its prefix in `PREFIXES`. The last token must be an O.
-        kind: for each token the number of its type.
+        prefixes: for each token the place of its prefix in `PREFIXES`. The last token must be an O.
+        types: for each token the number of its type.
 
     """
-    changes = kind[:-1] != kind[1:]
-    closes = _CLOSES[prefix[:-1], prefix[1:]] | (changes & (prefix[:-1] != 0))
-    opens = _OPENS[prefix[:-1], prefix[1:]] | (changes & (prefix[1:] != 0))
-    first = np.zeros(len(prefix), dtype=np.int64)
+    changes = types[:-1] != types[1:]
+    closes = _CLOSES[prefixes[:-1], prefixes[1:]] | (changes & (prefixes[:-1] != 0))
+    opens = _OPENS[prefixes[:-1], prefixes[1:]] | (changes & (prefixes[1:] != 0))
+    first = np.zeros(len(prefixes), dtype=np.int64)
     first[1:][opens] = np.flatnonzero(opens) + 1
     return closes, np.maximum.accumulate(first)[:-1]

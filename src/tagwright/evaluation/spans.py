@@ -67,20 +67,20 @@ def _span_part(part: str) -> tuple[str, str] | None:
 
 def _scores(parts: Sequence[tuple[str, str]], truth: Ints, guess: Ints, lengths: Ints) -> tuple[Scores, list[Scores]]:
     """Return the scores of all spans and of each type, given the prefix and type of each label."""
-    kinds = list(dict.fromkeys(["_", *(kind for _, kind in parts)]))
-    number = {kind: k for k, kind in enumerate(kinds)}
+    names = list(dict.fromkeys(["_", *(name for _, name in parts)]))
+    number = {name: n for n, name in enumerate(names)}
     prefix_of = np.array([PREFIXES.index(prefix) for prefix, _ in parts], np.int64)
-    kind_of = np.array([number[kind] for _, kind in parts], np.int64)
+    type_of = np.array([number[name] for _, name in parts], np.int64)
 
     # Each sentence is followed by one more O, so that no span leaves it.
     places = np.arange(len(truth)) + np.repeat(np.arange(len(lengths)), lengths)
     found = []
     for labels in (truth, guess):
-        prefix, kind = np.zeros((2, len(truth) + len(lengths)), dtype=np.int64)
-        prefix[places], kind[places] = prefix_of[labels], kind_of[labels]
-        found.append((*find_spans(prefix, kind), kind[:-1]))
-    (gold_last, gold_first, gold_kind), (last, first, kind) = found
+        prefixes, types = np.zeros((2, len(truth) + len(lengths)), dtype=np.int64)
+        prefixes[places], types[places] = prefix_of[labels], type_of[labels]
+        found.append((*find_spans(prefixes, types), types[:-1]))
+    (gold_last, gold_first, gold_type), (last, first, own_type) = found
 
-    right = gold_last & last & (gold_first == first) & (gold_kind == kind)
+    right = gold_last & last & (gold_first == first) & (gold_type == own_type)
     micro = scores_of("all", int(right.sum()), int(gold_last.sum()), int(last.sum()))
-    return micro, all_scores(kinds, kind[right], gold_kind[gold_last], kind[last])
+    return micro, all_scores(names, own_type[right], gold_type[gold_last], own_type[last])

@@ -60,14 +60,13 @@ class BidirectionalModel(Model):
     @classmethod
     def restored(cls, meta: dict[str, Any], arrays: Arrays) -> Self:
         """Return the model that a file's metadata and arrays describe."""
-        left, right = (
-            model_from(
-                meta[side],
-                {name.removeprefix(side + "."): own for name, own in arrays.items() if name.startswith(side + ".")},
-            )
-            for side in ("left", "right")
-        )
-        return cls(left, right, dict(meta["facts"]))
+        parts = []
+        for side in ("left", "right"):
+            own = {
+                name.removeprefix(f"{side}."): array for name, array in arrays.items() if name.startswith(f"{side}.")
+            }
+            parts.append(model_from(meta[side], own))
+        return cls(parts[0], parts[1], dict(meta["facts"]))
 
     def meta(self) -> dict[str, Any]:
         """Return what a file keeps of both models beside their arrays."""
