@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +78,7 @@ class SpanLabels(NamedTuple):
         types = np.array([number[name] for _, name in parts], np.int64)
         return cls(types, *(np.array([prefix in rule for prefix, _ in parts], bool) for rule in scheme))
 
-    def may_follow(self, previous: Ints, current: Ints) -> Bools:
+    def may_follow(self, previous: npt.NDArray[np.integer[Any]], current: npt.NDArray[np.integer[Any]]) -> Bools:
         """Return whether `current` may follow `previous`: labels, or arrays of them that are broadcast together."""
         found: Bools = self.types[previous] == self.types[current]
         found &= self.followed[previous] & self.following[current]
