@@ -25,7 +25,7 @@ from tagwright.data import reading as data
 from tagwright.decoding.decoders import parse_decoder
 from tagwright.decoding.keep import parse_keep
 from tagwright.features.templates import LONGEST_HISTORY
-from tagwright.models.bidirectional import SCHEDULES
+from tagwright.models.agreement import SCHEDULES
 from tagwright.models.file import replacing
 from tagwright.models.model import Model, load
 from tagwright.table import table
