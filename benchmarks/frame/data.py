@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import os
 import time
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tagwright as tw
-from benchmarks.frame import OUT, Bench, Corpus, MissingDataError
+from benchmarks.frame.bench import OUT, Bench, Corpus, MissingDataError
 from tagwright import _core
 from tagwright.cli.demo import model_like as demo_scores
 
@@ -127,6 +128,24 @@ def expanded(features: tw.Features, X: list[Any]) -> list[list[list[str]]]:
     """The features of every token, as strings."""
     text = _core.Text.from_rows(X, features.columns)
     return [[nodes for nodes, _ in features.core.expand(text, s)] for s in range(len(X))]
+
+
+def share(predicted: list[list[str]], gold: list[list[str]]) -> float:
+    """Return how many tokens have the right label, in percent."""
+    return 100 * tw.evaluate(gold, predicted).token_accuracy
+
+
+def covering(X: list[Any], y: list[list[str]], count: int) -> Corpus:
+    """So many sentences that have all labels: the first one that has a label, and then the first of the others."""
+    met: set[str] = set()
+    needed = []
+    for s, labels in enumerate(y):
+        if not met.issuperset(labels):
+            needed.append(s)
+            met.update(labels)
+    chosen = set(needed)
+    chosen.update(itertools.islice((s for s in range(len(y)) if s not in chosen), max(0, count - len(chosen))))
+    return [X[s] for s in sorted(chosen)], [y[s] for s in sorted(chosen)]
 
 
 def fit(learner: Any, train: Corpus) -> float:

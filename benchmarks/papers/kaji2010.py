@@ -12,21 +12,21 @@ from functools import partial
 from typing import Any
 
 import tagwright as tw
-from benchmarks import data
-from benchmarks.data import PRESETS
-from benchmarks.frame import Bench
-from benchmarks.huang2012 import WHY
-from benchmarks.speeds import Way, figure, measured
+from benchmarks.frame import data, private
+from benchmarks.frame.bench import Bench
+from benchmarks.frame.data import PRESETS
+from benchmarks.frame.speeds import Choice, digits, measured
+from benchmarks.papers.huang2012 import WHY
 
 LEARNERS = ("perceptron", "hmm")
 TASKS = {"pos_ewt": 0, "chunk_conll2000": 1, "supertag_erg": 2}  # and the paper's columns
 ROWS = {
-    "Viterbi": [Way("viterbi")],
-    "CarpeDiem": [Way("carpediem")],
-    "SD": [Way("staggered:all")],
-    "SD+C-EXP": [Way("staggered")],
-    "tree (ours)": [Way("tree", "sparse")],
-    "auto (ours)": [Way("auto", "sparse")],
+    "Viterbi": [Choice("viterbi")],
+    "CarpeDiem": [Choice("carpediem")],
+    "SD": [Choice("staggered:all")],
+    "SD+C-EXP": [Choice("staggered")],
+    "tree (ours)": [Choice("tree", "sparse")],
+    "auto (ours)": [Choice("auto", "sparse")],
 }
 PAPER = {  # Table 1, sentences a second
     "Viterbi": (4000, 77, 1.1),
@@ -82,13 +82,13 @@ def decoding(bench: Bench) -> None:
 def _decoding(bench: Bench, learner: str, corpus: str) -> dict[str, Any]:
     own = data.lattices(bench, corpus, learner)
     width, exact, beam = calibrated(own)
-    speed = measured(bench, own, ROWS | {"beam": [Way(f"beam:{width}")]})
+    speed = measured(bench, own, ROWS | {"beam": [Choice(f"beam:{width}")]})
     return {"width": width, "exact": exact, "beam": beam, "speed": speed}
 
 
 def cell(value: float, learner: str, paper: tuple[float, ...] | None, corpus: str, form: str = "") -> str:
     """Our figure; and the paper's, which is of perceptrons, in brackets."""
-    own = form.format(value) if form else figure(value)
+    own = form.format(value) if form else digits(value)
     return f"{own} ({paper[TASKS[corpus]]:g})" if paper and learner == "perceptron" else own
 
 
@@ -111,10 +111,10 @@ def claims(bench: Bench, learner: str, corpus: str, speed: dict[str, float]) -> 
         bench.claim(f"SD+C-EXP / Viterbi, {where}", f"{ratio:.3g}", f"paper: {theirs:.3g}", ratio >= theirs, WHY)
     best = max(staggered, speed["auto (ours)"])
     why = "auto proves that there is no better labelling; a beam does not"
-    said = f"beam: {figure(beam)}/s"
+    said = f"beam: {digits(beam)}/s"
     bench.claim(
         f"exact decoding is as fast as a beam that is as accurate, {where}",
-        f"{figure(best)}/s",
+        f"{digits(best)}/s",
         said,
         best >= beam,
         why,
@@ -176,7 +176,7 @@ def _train(bench: Bench, corpus: str, decoder: str, epochs: int) -> dict[str, An
         every = sorted({label for labels in y for label in labels})
         X, y = [*X[:SUBSET], [["x"] * len(X[0][0])] * len(every)], [*y[:SUBSET], every]
     dense = True if decoder == "viterbi" else None
-    learner = tw.Perceptron(PRESETS[corpus], epochs=epochs, seed=0, decoder=decoder, dense_edges=dense)
+    learner = private.perceptron(PRESETS[corpus], epochs=epochs, seed=0, decoder=decoder, dense_edges=dense)
     seconds = data.fit(learner, (X, y))
     epoch = min(fact["seconds"] for fact in learner.history_)
     labels = len(learner.model_.labels)

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tagwright as tw
-from benchmarks import data
-from benchmarks.frame import Bench, Corpus, MissingError
-from benchmarks.plots import Curve
-from benchmarks.timing import cpu_of
+from benchmarks.frame import data
+from benchmarks.frame.bench import Bench, Corpus, MissingError
+from benchmarks.frame.plots import Curve
+from benchmarks.frame.timing import cpu_of
 from tagwright.features.templates import PRESETS
 
 try:

@@ -16,36 +16,19 @@ Peers are what pip installs and what can be given scores. Left out are
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Callable
 from functools import cache, cached_property, partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import tagwright as tw
-from benchmarks import data, pal2006, plots, tagger
-from benchmarks.frame import Bench, MissingError, Rows
-from benchmarks.peer_adapters import (
-    BATCH,
-    CRFSUITE,
-    DECODERS,
-    HERE,
-    HMMLEARN,
-    LIMIT,
-    POMEGRANATE,
-    PYTORCH_CRF,
-    WAPITI,
-    Package,
-    Paths,
-    one_thread,
-    quiet,
-    timed,
-)
-from benchmarks.speeds import best_scores, figure
-from benchmarks.timing import limited
+from benchmarks.frame import data, plots
+from benchmarks.frame.bench import Bench, MissingError, Rows
+from benchmarks.frame.speeds import best_scores, digits
+from benchmarks.frame.timing import limited
+from benchmarks.peers.adapters import DECODERS, LIMIT, timed
+from benchmarks.peers.packages import HERE, Package, Paths
+from benchmarks.peers.trainers import CRF, EM, PERCEPTRON, TRAINERS, Set, run_trainer
 
 CORPORA = {"pos_ewt": 49, "chunk_conll2000": 319, "slots_hwu64": 719, "morph_lv_lvtb": 1705, "supertag_erg": 3282}
 """Corpora and how many labels they have; without them lattices as a model of so many labels has are made."""
@@ -198,7 +181,7 @@ def show(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: 
         for peer, own in found.items():
             if peer == LIMIT and name == "answers":
                 continue
-            shown = [row if row["problem"] else {**row, "us": figure(row["us_per_token"])} for row in own]
+            shown = [row if row["problem"] else {**row, "us": digits(row["us_per_token"])} for row in own]
             rows.append([peer, *(cell(row, text) for row in shown)])
         bench.table(f"{name}_k{k}", title, header, rows, note)
 
@@ -256,190 +239,13 @@ def compare(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], foun
             theirs, own = bench.step(name, partial(sets[q].by_turns, pair, k))
         ratio = theirs / own
         what = f"auto against the fastest peer, {about['labels']:,} labels, k = {k}"
-        bench.claim(what, f"{figure(ratio)} times as fast as {peer}", "faster than every peer", ratio > 1)
+        bench.claim(what, f"{digits(ratio)} times as fast as {peer}", "faster than every peer", ratio > 1)
     rows = [row for name in others for row in found[name] if not row["problem"]]
     equal, of = (sum(row[key] for row in rows) for key in ("equal", "sentences"))
     bench.claim(f"peers' answers equal ours, k = {k}", f"{equal:,} of {of:,}", "all", equal == of)
 
 
 # --- training ---
-
-
-class Set(NamedTuple):
-    """What is trained on: features of tokens, labels, and the words alone."""
-
-    X: list[list[list[str]]]
-    y: list[list[str]]
-    words: list[list[str]]
-    """For learning without labels; these are fewer sentences where there are many labels."""
-    L: int
-    test: tuple[list[Any], list[list[str]]] | None
-    """For accuracy; None where it would take long."""
-
-    def numbered(self) -> tuple[list[np.ndarray], int]:
-        """Words as numbers, and how many different ones there are."""
-        number = {word: n for n, word in enumerate(dict.fromkeys(word for words in self.words for word in words))}
-        return [np.array([[number[word]] for word in words]) for words in self.words], len(number)
-
-
-class Trained(NamedTuple):
-    """Seconds of an epoch or iteration, and the share of right labels after it, in percent, where that was asked."""
-
-    seconds: float
-    accuracy: float | None = None
-
-
-def clock(work: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
-def our_perceptron(train: Set) -> Trained:
-    learner = tw.Perceptron(features=None, epochs=1, progress=False)
-    seconds = data.fit(learner, (train.X, train.y))
-    return Trained(seconds, 100 * learner.score(*train.test) if train.test else None)
-
-
-def crfsuite_perceptron(train: Set) -> Trained:
-    import pycrfsuite
-
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model"
-        seconds = clock(lambda: tagger.their_training(train.X, train.y, 1, path))
-        own = pycrfsuite.Tagger()
-        own.open(str(path))
-    return Trained(seconds, tagger.share(list(map(own.tag, train.test[0])), train.test[1]) if train.test else None)
-
-
-def our_crf(dense: bool, train: Set) -> Trained:
-    return Trained(min(pal2006.trained(None, (train.X, train.y), 3, dense_edges=dense).each))
-
-
-def crfsuite_crf(train: Set) -> Trained:
-    return Trained(pal2006.their_iteration(train.X, train.y)["seconds"])
-
-
-def wapiti_crf(train: Set) -> Trained:
-    """Wapiti makes its features from columns: of ours, one each, and tokens that have fewer get a feature "-".
-
-    It gives weights to all pairs of feature and label, and an iteration includes tagging the sentences.
-    """
-    import wapiti
-
-    columns = max(len(token) for own in train.X for token in own)
-    lines = [
-        "\n".join(
-            "\t".join([*token, *["-"] * (columns - len(token)), label]) for token, label in zip(*own, strict=True)
-        )
-        for own in zip(train.X, train.y, strict=True)
-    ]
-    patterns = "".join(f"u:%x[0,{c}]\n" for c in range(columns)) + "b\n"
-    model = wapiti.Model(patterns=patterns, algo="l-bfgs", maxiter=1, nthread=1, rho1=0.0, rho2=pal2006.L2)
-    for own in lines:
-        model.add_training_sequence(own)
-    return Trained(clock(model.train))
-
-
-def pytorch_crf_epoch(train: Set) -> Trained:
-    """A weight a feature and label, summed by an EmbeddingBag, and a CRF over them; Adam, one epoch.
-
-    Minibatches of 32 sentences, or fewer where matrices (L, L) of all sentences would have more than 4 million numbers.
-    """
-    torch = one_thread()
-    torch.set_grad_enabled(True)
-    from torchcrf import CRF
-
-    torch.manual_seed(0)
-    labels = {label: n for n, label in enumerate(dict.fromkeys(label for own in train.y for label in own))}
-    features = {
-        name: n + 1 for n, name in enumerate(dict.fromkeys(f for own in train.X for token in own for f in token))
-    }
-    bag = torch.nn.EmbeddingBag(len(features) + 1, len(labels), mode="sum", sparse=True)
-    torch.nn.init.zeros_(bag.weight)
-    crf = CRF(len(labels), batch_first=True)
-    steps = [torch.optim.SparseAdam(bag.parameters(), lr=0.01), torch.optim.Adam(crf.parameters(), lr=0.01)]
-
-    def scores(X: list[Any]) -> tuple[Any, Any]:
-        numbers = [[features.get(name, 0) for name in token] for own in X for token in own]
-        ends = torch.tensor([0, *map(len, numbers)]).cumsum(0)[:-1]
-        rows = bag(torch.tensor([n for own in numbers for n in own]), ends).split([len(own) for own in X])
-        mask = [torch.ones(len(own), dtype=torch.bool) for own in X]
-        return pad(rows, True), pad(mask, True)
-
-    def epoch() -> None:
-        for s in range(0, len(train.X), batch):
-            emissions, mask = scores(train.X[s : s + batch])
-            gold = [torch.tensor([labels[label] for label in own]) for own in train.y[s : s + batch]]
-            for step in steps:
-                step.zero_grad()
-            (-crf(emissions, pad(gold, True), mask)).backward()
-            for step in steps:
-                step.step()
-
-    pad = torch.nn.utils.rnn.pad_sequence
-    batch = max(1, min(BATCH, 4_000_000 // len(labels) ** 2))
-    seconds = clock(epoch)
-    if not train.test:
-        return Trained(seconds)
-    names = list(labels)
-    with torch.no_grad():
-        found = [[names[n] for n in crf.decode(*scores([own]))[0]] for own in train.test[0]]
-    return Trained(seconds, tagger.share(found, train.test[1]))
-
-
-def our_em(train: Set) -> Trained:
-    learner = tw.HMM().fit_unlabelled(train.words, labels=train.L, iterations=1, progress=False)
-    return Trained(learner.history_[0]["seconds"])
-
-
-def hmmlearn_em(train: Set) -> Trained:
-    from hmmlearn.hmm import CategoricalHMM
-
-    numbers, count = train.numbered()
-    X, lengths = np.concatenate(numbers), list(map(len, numbers))
-    model = CategoricalHMM(train.L, n_iter=1, implementation="scaling", random_state=0, n_features=count)
-    return Trained(clock(lambda: model.fit(X, lengths)))
-
-
-def pomegranate_em(train: Set) -> Trained:
-    torch = one_thread()
-    from pomegranate.distributions import Categorical
-    from pomegranate.hmm import DenseHMM
-
-    numbers, count = train.numbered()
-    rng = np.random.default_rng(0)
-    emissions, edges = rng.dirichlet(np.ones(count), train.L), rng.dirichlet(np.ones(train.L + 1), train.L)
-    even = np.full(train.L, 1 / train.L)
-    distributions = [Categorical(own[None].astype("f4")) for own in emissions]
-    model = DenseHMM(distributions, edges[:, 1:].astype("f4"), even, edges[:, 0].astype("f4"), max_iter=1)
-    X = [torch.from_numpy(own) for own in numbers]
-    return Trained(clock(lambda: model.fit(X)))
-
-
-class Trainer(NamedTuple):
-    """One row of the tables."""
-
-    name: str
-    kind: str
-    train: Callable[[Set], Trained]
-    package: Package = HERE
-    ours: bool = False
-
-
-PERCEPTRON, CRF, EM = "averaged perceptron, one epoch", "CRF, one iteration", "Baum-Welch, one iteration"
-TRAINERS = [
-    Trainer("tagwright", PERCEPTRON, our_perceptron, ours=True),
-    Trainer("python-crfsuite", PERCEPTRON, crfsuite_perceptron, CRFSUITE),
-    Trainer("tagwright, L-BFGS", CRF, partial(our_crf, False), ours=True),
-    Trainer("tagwright, L-BFGS, dense edges", CRF, partial(our_crf, True), ours=True),
-    Trainer("python-crfsuite, L-BFGS", CRF, crfsuite_crf, CRFSUITE),
-    Trainer("Wapiti, L-BFGS", CRF, wapiti_crf, WAPITI),
-    Trainer("pytorch-crf, Adam, an epoch", CRF, pytorch_crf_epoch, PYTORCH_CRF),
-    Trainer("tagwright", EM, our_em, ours=True),
-    Trainer("hmmlearn", EM, hmmlearn_em, HMMLEARN),
-    Trainer("pomegranate", EM, pomegranate_em, POMEGRANATE),
-]
 
 
 class Trainings:
@@ -452,7 +258,7 @@ class Trainings:
 
     @cached_property
     def set(self) -> Set:
-        X, y = pal2006.covering(*self.bench.read(self.corpus, "train", 100), TRAINED_ON)
+        X, y = data.covering(*self.bench.read(self.corpus, "train", 100), TRAINED_ON)
         L, preset = len({label for labels in y for label in labels}), data.PRESETS[self.corpus]
         features = tw.Features(preset, data.gazetteer(X, y) if preset == "query" else None)
         words = [[row[0] for row in rows] for rows in X if len(rows) > 1]  # pomegranate fails where no edge is
@@ -472,11 +278,6 @@ class Trainings:
 
     def trained(self, number: int) -> Row:
         return within(limits(self.bench).training, run_trainer, number, self.set)
-
-
-def run_trainer(number: int, own: Set) -> Row:
-    quiet()
-    return TRAINERS[number].train(own)._asdict()
 
 
 def training(bench: Bench) -> None:
@@ -525,7 +326,7 @@ def claim_training(bench: Bench, kind: str, abouts: list[Row], found: list[list[
             peer = min(theirs, key=lambda name: theirs[name])
             ratio = theirs[peer] / ours[0]
             what = f"{kind}, {about['labels']:,} labels, against the fastest peer"
-            bench.claim(what, f"{figure(ratio)} times as fast as {peer}", "faster than every peer", ratio > 1)
+            bench.claim(what, f"{digits(ratio)} times as fast as {peer}", "faster than every peer", ratio > 1)
 
 
 PARTS = {part.__name__: part for part in (decoding, training)}

@@ -24,11 +24,11 @@ import click
 from tqdm import tqdm
 
 import tagwright as tw
-from benchmarks import plots
+from benchmarks.frame import plots
 from tagwright import _core
 from tagwright.table import table as aligned
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "benchmarks"
 DATA = ROOT.parent / "shared" / "data"
 HOW_TO_GET = """\

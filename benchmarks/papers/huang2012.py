@@ -19,35 +19,35 @@ from typing import Any
 import numpy as np
 
 import tagwright as tw
-from benchmarks import data
-from benchmarks.data import PRESETS, Lattices
-from benchmarks.frame import Bench
-from benchmarks.plots import Curve
-from benchmarks.speeds import Way, exponent, figure, measured
+from benchmarks.frame import data, private
+from benchmarks.frame.bench import Bench
+from benchmarks.frame.data import PRESETS, Lattices
+from benchmarks.frame.plots import Curve
+from benchmarks.frame.speeds import Choice, digits, exponent, measured
 
 ASTAR = [f"astar:{bound}" for bound in ("none", "0", "3", "6", "9")]
 ONE_BEST = {
-    "beam": [Way("beam:1")],
-    "Viterbi": [Way("viterbi")],
-    "iterative Viterbi": [Way("staggered")],
-    "CarpeDiem": [Way("carpediem")],
-    "A* (best)": [Way(decoder) for decoder in ASTAR],
-    "iterative A*": [Way("iterative_astar")],
-    "Viterbi, sparse edges (ours)": [Way("viterbi", "sparse")],
-    "iterative Viterbi, sparse edges (ours)": [Way("staggered", "sparse")],
-    "tree (ours)": [Way("tree", "sparse")],
-    "auto (ours)": [Way("auto", "sparse")],
+    "beam": [Choice("beam:1")],
+    "Viterbi": [Choice("viterbi")],
+    "iterative Viterbi": [Choice("staggered")],
+    "CarpeDiem": [Choice("carpediem")],
+    "A* (best)": [Choice(decoder) for decoder in ASTAR],
+    "iterative A*": [Choice("iterative_astar")],
+    "Viterbi, sparse edges (ours)": [Choice("viterbi", "sparse")],
+    "iterative Viterbi, sparse edges (ours)": [Choice("staggered", "sparse")],
+    "tree (ours)": [Choice("tree", "sparse")],
+    "auto (ours)": [Choice("auto", "sparse")],
 }
 FIVE_BEST = {
-    "beam": [Way("beam:5")],
-    "Viterbi": [Way("viterbi")],
-    "A* (best)": [Way(decoder) for decoder in ASTAR],
-    "Viterbi A*": [Way("viterbi_astar")],
-    "iterative Viterbi A*": [Way("iterative_viterbi_astar")],
-    "Viterbi A*, sparse edges (ours)": [Way("viterbi_astar", "sparse")],
-    "iterative Viterbi A*, sparse edges (ours)": [Way("iterative_viterbi_astar", "sparse")],
-    "tree (ours)": [Way("tree", "sparse")],
-    "auto (ours)": [Way("auto", "sparse")],
+    "beam": [Choice("beam:5")],
+    "Viterbi": [Choice("viterbi")],
+    "A* (best)": [Choice(decoder) for decoder in ASTAR],
+    "Viterbi A*": [Choice("viterbi_astar")],
+    "iterative Viterbi A*": [Choice("iterative_viterbi_astar")],
+    "Viterbi A*, sparse edges (ours)": [Choice("viterbi_astar", "sparse")],
+    "iterative Viterbi A*, sparse edges (ours)": [Choice("iterative_viterbi_astar", "sparse")],
+    "tree (ours)": [Choice("tree", "sparse")],
+    "auto (ours)": [Choice("auto", "sparse")],
 }
 # The paper's columns: POS, CoNLL2000, CoNLL2003, supertag, query search; and which of them each corpus stands beside.
 LIKE = {"pos_ewt": 0, "slots_snips": 4, "chunk_conll2000": 1, "slots_hwu64": 4, "supertag_erg": 3}
@@ -131,7 +131,7 @@ def speed(bench: Bench) -> None:
         for row in ONE_BEST if k == 1 else FIVE_BEST:
             own = [speeds[k][corpus][row] for corpus in labels]
             theirs = PAPER[k].get(row)
-            cells = [f"{figure(one['per_second'])} ({paper(c, theirs)})" for c, one in zip(labels, own, strict=True)]
+            cells = [f"{digits(one['per_second'])} ({paper(c, theirs)})" for c, one in zip(labels, own, strict=True)]
             rows.append([row, *cells])
             ratios.append([row, *(against_viterbi(speeds[k][corpus], row, corpus, k) for corpus in labels)])
         title = f"Table {number}: sentences a second, k = {k} (in brackets: the paper's)"
@@ -139,7 +139,7 @@ def speed(bench: Bench) -> None:
         base = "Viterbi" if k == 1 else "Viterbi A*"
         title = f"Table {number} as ratios: times as fast as {base} (in brackets: the paper's)"
         bench.table(f"table{number}_ratios", title, header, ratios)
-        best = [[corpus, speeds[k][corpus]["A* (best)"]["way"]] for corpus in labels]
+        best = [[corpus, speeds[k][corpus]["A* (best)"]["choice"]] for corpus in labels]
         bench.table(f"astar_{k}", f"Which A* was the best, k = {k}", ["corpus", "A*"], best)
     claims(bench, speeds)
 
@@ -155,7 +155,7 @@ def against_viterbi(own: dict[str, dict[str, float]], row: str, corpus: str, k: 
     ratio = None
     if theirs and corpus in LIKE:
         ratio = theirs[LIKE[corpus]] / PAPER[k][base][LIKE[corpus]]
-    return f"{figure(own[row]['per_second'] / own[base]['per_second'])} ({figure(ratio) if ratio else '-'})"
+    return f"{digits(own[row]['per_second'] / own[base]['per_second'])} ({digits(ratio) if ratio else '-'})"
 
 
 WHY = (
@@ -177,8 +177,8 @@ def claims(bench: Bench, speeds: dict[int, Speeds]) -> None:
             quickest = max(others, key=lambda name: others[name])
             why = "with few labels one pass over the matrix costs less than several rounds over parts of it"
             what = f"{row} is the fastest of the paper's exact decoders, {corpus}, k = {k}"
-            said = f"{quickest}: {figure(others[quickest])}/s"
-            bench.claim(what, f"{figure(fast)}/s", said, fast >= others[quickest], why)
+            said = f"{quickest}: {digits(others[quickest])}/s"
+            bench.claim(what, f"{digits(fast)}/s", said, fast >= others[quickest], why)
             if corpus in LIKE:
                 column = LIKE[corpus]
                 theirs, their_fast = PAPER[k][base][column], PAPER[k][row][column]
@@ -191,7 +191,7 @@ def claims(bench: Bench, speeds: dict[int, Speeds]) -> None:
             best = max(fast, *others.values())
             why = "with few labels auto is Viterbi itself over other edges, and neither is much faster"
             what = f"auto is at least as fast as every exact decoder of the paper, {corpus}, k = {k}"
-            bench.claim(what, f"{figure(ours)}/s", f"{figure(best)}/s", ours >= best, why)
+            bench.claim(what, f"{digits(ours)}/s", f"{digits(best)}/s", ours >= best, why)
 
 
 FIGURE4 = ("chunk_conll2000", "slots_hwu64")
@@ -206,7 +206,7 @@ def figure4(bench: Bench) -> None:
         found = {k: made[f"{corpus} k={k}"] for k in ks if f"{corpus} k={k}" in made}
         if not found:
             continue
-        table = [[f"{k}", *(figure(own[name]["per_second"]) for name in found[ks[0]])] for k, own in found.items()]
+        table = [[f"{k}", *(digits(own[name]["per_second"]) for name in found[ks[0]])] for k, own in found.items()]
         title = f"Figure 4: sentences a second against k, {corpus}"
         bench.table(f"figure4_{corpus}", title, ["k", *found[ks[0]]], table)
         styles = {"beam": ":"}
@@ -228,8 +228,8 @@ def figure4(bench: Bench) -> None:
 
 
 def _against_k(bench: Bench, corpus: str, k: int) -> dict[str, dict[str, Any]]:
-    rows = {name: ways for name, ways in FIVE_BEST.items() if not name.startswith("A*")}
-    rows |= {"beam": [Way(f"beam:{k}")], "A* (best)": [Way("astar:6"), Way("astar:9")]}
+    rows = {name: choices for name, choices in FIVE_BEST.items() if not name.startswith("A*")}
+    rows |= {"beam": [Choice(f"beam:{k}")], "A* (best)": [Choice("astar:6"), Choice("astar:9")]}
     return measured(bench, data.lattices(bench, corpus, sentences=100), rows, k)
 
 
@@ -255,24 +255,24 @@ def pruning(bench: Bench) -> None:
 
 
 def _pruning(bench: Bench, corpus: str) -> dict[str, dict[str, Any]]:
-    ways = {"with": [Way("staggered")], "without": [Way("staggered:unpruned")]}
-    return measured(bench, data.lattices(bench, corpus), ways)
+    choices = {"with": [Choice("staggered")], "without": [Choice(private.unpruned())]}
+    return measured(bench, data.lattices(bench, corpus), choices)
 
 
-GROWTH = {  # row: ways; k; the paper's best and worst case
-    "beam": (Way("beam:1"), 1, "TL", "TL"),
-    "Viterbi": (Way("viterbi"), 1, "TL^2", "TL^2"),
-    "iterative Viterbi": (Way("staggered"), 1, "T", "TL^2"),
-    "CarpeDiem": (Way("carpediem"), 1, "TL log L", "TL^2"),
-    "A*": (Way("astar:none"), 1, "TL", "TL^2"),
-    "iterative A*": (Way("iterative_astar"), 1, "T", "TL^2"),
-    "tree (ours)": (Way("tree"), 1, "-", "-"),
-    "beam, 5-best": (Way("beam:5"), 5, "KTL", "KTL"),
-    "Viterbi, 5-best": (Way("viterbi"), 5, "KTL^2", "KTL^2"),
-    "A*, 5-best": (Way("astar:none"), 5, "KTL", "KTL^2"),
-    "Viterbi A*, 5-best": (Way("viterbi_astar"), 5, "TL^2+KTL", "TL^2+KTL"),
-    "iterative Viterbi A*, 5-best": (Way("iterative_viterbi_astar"), 5, "T+KT", "TL^2+KTL"),
-    "tree (ours), 5-best": (Way("tree"), 5, "-", "-"),
+GROWTH = {  # row: choices; k; the paper's best and worst case
+    "beam": (Choice("beam:1"), 1, "TL", "TL"),
+    "Viterbi": (Choice("viterbi"), 1, "TL^2", "TL^2"),
+    "iterative Viterbi": (Choice("staggered"), 1, "T", "TL^2"),
+    "CarpeDiem": (Choice("carpediem"), 1, "TL log L", "TL^2"),
+    "A*": (Choice("astar:none"), 1, "TL", "TL^2"),
+    "iterative A*": (Choice("iterative_astar"), 1, "T", "TL^2"),
+    "tree (ours)": (Choice("tree"), 1, "-", "-"),
+    "beam, 5-best": (Choice("beam:5"), 5, "KTL", "KTL"),
+    "Viterbi, 5-best": (Choice("viterbi"), 5, "KTL^2", "KTL^2"),
+    "A*, 5-best": (Choice("astar:none"), 5, "KTL", "KTL^2"),
+    "Viterbi A*, 5-best": (Choice("viterbi_astar"), 5, "TL^2+KTL", "TL^2+KTL"),
+    "iterative Viterbi A*, 5-best": (Choice("iterative_viterbi_astar"), 5, "T+KT", "TL^2+KTL"),
+    "tree (ours), 5-best": (Choice("tree"), 5, "-", "-"),
 }
 
 
@@ -306,7 +306,7 @@ def growth(bench: Bench) -> None:
                 own = extreme(case, L, T, 3 if bench.quick else 6)
                 made: dict[str, dict[str, float]] = {}
                 for k in (1, 5):
-                    rows = {row: [way] for row, (way, its_k, _, _) in GROWTH.items() if its_k == k}
+                    rows = {row: [choice] for row, (choice, its_k, _, _) in GROWTH.items() if its_k == k}
                     made |= measured(bench, own, rows, k)
                 return made
 

@@ -24,12 +24,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 import tagwright as tw
-from benchmarks import data
-from benchmarks.data import PRESETS, STORED, Lattices
-from benchmarks.frame import Bench, MissingError
-from benchmarks.plots import Curve
-from benchmarks.speeds import full, same_scores, scores_of
-from benchmarks.timing import best_of, interleaved
+from benchmarks.frame import data
+from benchmarks.frame.bench import Bench, MissingError
+from benchmarks.frame.data import PRESETS, STORED, Lattices
+from benchmarks.frame.plots import Curve
+from benchmarks.frame.speeds import full, same_scores, scores_of
+from benchmarks.frame.timing import best_of, interleaved
 
 T = TypeVar("T")
 OURS = ", our model"  # what the names of lattices end with whose model is not stored
@@ -40,7 +40,7 @@ FORMS = ("dense", "sparse")
 SLOW = {"carpediem", "astar:none", "astar:0", "astar:3", "astar:6", "astar:9", "iterative_astar"}
 
 
-class Way(NamedTuple):
+class Mode(NamedTuple):
     """So many paths, a decoder, the form of edges it gets, and whether it gets a sentence a call."""
 
     k: int
@@ -70,10 +70,10 @@ class Way(NamedTuple):
         return lambda: tw.decode_batch(nodes, edges, self.k, self.decoder)
 
 
-LIMIT, ONE_CALL = Way(0, "limit", "-"), Way(0, "limit, one call", "-")
+LIMIT, ONE_CALL = Mode(0, "limit", "-"), Mode(0, "limit, one call", "-")
 
 
-def limits(case: Lattices) -> dict[Way, Callable[[], Any]]:
+def limits(case: Lattices) -> dict[Mode, Callable[[], Any]]:
     return {LIMIT: lambda: [own.max() for own in case.nodes], ONE_CALL: np.concatenate(case.nodes).max}
 
 
@@ -83,7 +83,7 @@ def refining(k: int) -> str:
 
 
 class Timed(NamedTuple):
-    """What a way took, and counted."""
+    """What a mode took, and counted."""
 
     sentences: int
     us_sentence: float
@@ -99,22 +99,22 @@ class Timed(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A set of lattices, and all ways that were timed on it."""
+    """A set of lattices, and all modes that were timed on it."""
 
     name: str
     L: int
     sentences: int
     tokens: int
-    ways: dict[Way, Timed]
+    modes: dict[Mode, Timed]
     edges: str = ""
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> Measured:
         """From what `measure` returned."""
-        return cls(**kept | {"ways": {Way(*way): Timed(*timed) for way, timed in kept["ways"]}})
+        return cls(**kept | {"modes": {Mode(*mode): Timed(*timed) for mode, timed in kept["modes"]}})
 
-    def us(self, *way: Any) -> float:
-        return self.ways[Way(*way)].us_token
+    def us(self, *mode: Any) -> float:
+        return self.modes[Mode(*mode)].us_token
 
     def refined(self, k: int, alone: bool = False) -> float:
         """The papers' decoder that refines a chain, over the form of edges where it is faster."""
@@ -122,7 +122,7 @@ class Measured(NamedTuple):
 
     def auto(self, k: int, form: str, alone: bool = False) -> tuple[float, str]:
         """`auto` against the better one of those it chooses from, over the same edges; why it is not as fast."""
-        timed = {name: self.ways[Way(k, name, form, alone)] for name in (full(k), "tree", "auto")}
+        timed = {name: self.modes[Mode(k, name, form, alone)] for name in (full(k), "tree", "auto")}
         better = min((full(k), "tree"), key=lambda name: timed[name].us_token)
         taken = "tree" if timed["auto"].work == timed["tree"].work else full(k)
         if taken == better:
@@ -140,30 +140,32 @@ def check(found: list[tw.Decoding], truth: list[tw.Decoding], what: str) -> None
     assert all(one.exact for one in found), what
 
 
-def measure(bench: Bench, case: Lattices, ways: list[Way], limit: bool = False, seconds: float = 0.3) -> dict[str, Any]:
-    """Check all ways of a k against the first one, which gets all sentences; time all; JSON, for Measured.of."""
+def measure(
+    bench: Bench, case: Lattices, modes: list[Mode], limit: bool = False, seconds: float = 0.3
+) -> dict[str, Any]:
+    """Check all modes of a k against the first one, which gets all sentences; time all; JSON, for Measured.of."""
     title, found = f"{case.name}, L = {case.L}", {}
-    runs: dict[Way, Callable[[], Any]] = {way: way.run(case) for way in ways}
+    runs: dict[Mode, Callable[[], Any]] = {mode: mode.run(case) for mode in modes}
     truth: dict[int, list[tw.Decoding]] = {}
-    for way in bench.bar(ways, f"{title}: check"):
-        found[way] = runs[way]()
-        if not way.decoder.startswith("beam"):
-            right = truth.setdefault(way.k, found[way])
-            check(found[way], right[: len(found[way])], f"{title}, {way}")
+    for mode in bench.bar(modes, f"{title}: check"):
+        found[mode] = runs[mode]()
+        if not mode.decoder.startswith("beam"):
+            right = truth.setdefault(mode.k, found[mode])
+            check(found[mode], right[: len(found[mode])], f"{title}, {mode}")
     if limit:
         runs |= limits(case)
     turns, seconds = ((1, 3), 0.02) if bench.quick else ((3, 30), seconds)
     timed = []
-    for way, times in interleaved(runs, turns, seconds, title).items():
-        nodes = way.nodes(case)
+    for mode, times in interleaved(runs, turns, seconds, title).items():
+        nodes = mode.nodes(case)
         tokens, us = sum(map(len, nodes)), 1e6 * min(times)
         own = [len(nodes), us / len(nodes), us / tokens]
-        if way in found:
-            work = np.sum([one.work for one in found[way]], axis=0)
+        if mode in found:
+            work = np.sum([one.work for one in found[mode]], axis=0)
             own += (work / [len(nodes), tokens, tokens]).tolist()
-        timed.append([list(way), own])
+        timed.append([list(mode), own])
     about = {"name": case.name, "L": case.L, "sentences": len(case.nodes), "tokens": case.tokens}
-    return about | {"ways": timed}
+    return about | {"modes": timed}
 
 
 def optional(value: float | None, form: str) -> str:
@@ -307,12 +309,12 @@ def claim_auto(bench: Bench, where: str, found: dict[str, tuple[float, str]]) ->
     bench.claim(what, measured, f"at most {AUTO}", ratio <= AUTO, why)
 
 
-def ways_of(k: int) -> list[Way]:
+def modes_of(k: int) -> list[Mode]:
     """Every decoder that matters; beam:1 is a greedy pass, but keeps k labels where k paths are wanted."""
-    ways = [Way(k, name, form) for name in (full(k), refining(k), "tree", "auto") for form in FORMS[::-1]]
-    ways += [Way(k, name, form, True) for name in (full(k), refining(k)) for form in FORMS]
-    ways += [Way(k, name, "sparse", True) for name in ("tree", "auto")]
-    return [*ways, Way(k, "beam:1", "sparse")] if k == 1 else ways
+    modes = [Mode(k, name, form) for name in (full(k), refining(k), "tree", "auto") for form in FORMS[::-1]]
+    modes += [Mode(k, name, form, True) for name in (full(k), refining(k)) for form in FORMS]
+    modes += [Mode(k, name, "sparse", True) for name in ("tree", "auto")]
+    return [*modes, Mode(k, "beam:1", "sparse")] if k == 1 else modes
 
 
 def summary(bench: Bench, k: int, name: str, found: list[Measured]) -> None:
@@ -331,13 +333,13 @@ def summary(bench: Bench, k: int, name: str, found: list[Measured]) -> None:
     bench.table(name, f"k = {k}: microseconds a token, all sentences in one call", header, rows, note)
 
 
-def line(own: Measured, way: Way, timed: Timed) -> list[str]:
+def line(own: Measured, mode: Mode, timed: Timed) -> list[str]:
     """A line of the table of everything."""
-    row = [own.name, f"{own.L:,}", f"{way.k or '-'}", way.name, way.form, f"{timed.sentences}"]
+    row = [own.name, f"{own.L:,}", f"{mode.k or '-'}", mode.name, mode.form, f"{timed.sentences}"]
     row += [f"{timed.us_sentence:,.1f}", f"{timed.us_token:,.3f}"]
     ratios: list[float | None] = [None, None]
-    if way.k:
-        ratios = [own.us(way.k, full(way.k), "dense", way.alone), own.refined(way.k, way.alone)]
+    if mode.k:
+        ratios = [own.us(mode.k, full(mode.k), "dense", mode.alone), own.refined(mode.k, mode.alone)]
     row += ["-" if base is None else f"{base / timed.us_token:,.2f}" for base in ratios]
     row += [f"{timed.us_token / own.us(*LIMIT):,.2f}", optional(timed.rounds, ".1f")]
     return [*row, optional(timed.nodes, ",.1f"), optional(timed.edges, ",.0f")]
@@ -349,17 +351,17 @@ def lattices(bench: Bench) -> None:
     Above k = 1 Viterbi A* stands for dense Viterbi and iterative Viterbi A* for staggered, of which the faster form of
     edges counts.
     """
-    ways = [way for k in (1, 5, 50) for way in ways_of(k)]
+    modes = [mode for k in (1, 5, 50) for mode in modes_of(k)]
 
     def work(case: Lattices) -> dict[str, Any]:
-        return measure(bench, case, ways, limit=True) | {"edges": repr(case.sparse)}
+        return measure(bench, case, modes, limit=True) | {"edges": repr(case.sparse)}
 
     found = [Measured.of(kept) for kept in on_each_set(bench, work)]
     for k, name in ((1, "one_path"), (5, "five_paths"), (50, "fifty_paths")):
         summary(bench, k, name, found)
     header = ["lattices", "L", "k", "decoder", "edges", "sentences", "us/sentence", "us/token"]
     header += ["dense / it", "staggered / it", "it / limit", "rounds", "nodes/token", "edges/token"]
-    rows = [line(own, way, timed) for own in found for way, timed in own.ways.items()]
+    rows = [line(own, mode, timed) for own in found for mode, timed in own.modes.items()]
     sizes = [f"{own.name}: {own.sentences:,} sentences, {own.tokens:,} tokens, {own.edges}" for own in found]
     title = 'Everything; "dense / it" says how many times faster it is than dense Viterbi'
     bench.table("lattices_all", title, header, rows, "; ".join(sizes))
@@ -421,15 +423,15 @@ ONE_BEST = [
 K_BEST = ["viterbi_astar", "iterative_viterbi_astar", "tree", "auto", "beam:5", "astar:6", "viterbi"]
 
 
-def every_way(L: int) -> list[Way]:
+def every_mode(L: int) -> list[Mode]:
     """Every decoder, alone; those that read sparse edges otherwise than dense ones over both."""
-    ways = []
+    modes = []
     for k, names in ((1, ONE_BEST), (5, K_BEST)):
         for name in names:
             if L <= MOST_LABELS or not (name in SLOW or (name == "viterbi" and k > 1)):
                 forms = FORMS if name in (full(k), "tree", "auto") else FORMS[:1]
-                ways += [Way(k, name, form, True) for form in forms]
-    return ways
+                modes += [Mode(k, name, form, True) for form in forms]
+    return modes
 
 
 def synthetic(bench: Bench) -> None:
@@ -443,7 +445,7 @@ def synthetic(bench: Bench) -> None:
     rows = []
 
     def timed_on(make: Callable[[int, int], Lattices], L: int) -> dict[str, Any]:
-        return measure(bench, make(L, 8), every_way(L))
+        return measure(bench, make(L, 8), every_mode(L))
 
     for kind, make in KINDS.items():
         found = {}
@@ -451,15 +453,15 @@ def synthetic(bench: Bench) -> None:
             found[L] = Measured.of(bench.step(f"{kind} {L}", partial(timed_on, make, L)))
         for own in found.values():
             base = own.us(*BASE)
-            for way, timed in own.ways.items():
-                row = [kind, f"{own.L:,}", f"{way.k}", way.decoder, way.form, f"{timed.sentences}"]
+            for mode, timed in own.modes.items():
+                row = [kind, f"{own.L:,}", f"{mode.k}", mode.decoder, mode.form, f"{timed.sentences}"]
                 row += [f"{timed.us_sentence:,.0f}", f"{base / timed.us_token:.2f}", optional(timed.edges, ",.0f")]
                 rows.append([*row, optional(timed.nodes, ",.0f"), optional(timed.rounds, ".1f")])
         for k in (1, 5):
             short = []
-            for way in (way for way in found[sizes[0]].ways if way.k == k):
-                ratios = [own.us(*BASE) / own.us(*way) if way in own.ways else None for own in found.values()]
-                name = way.decoder + ", sparse edges" * (way.form == "sparse")
+            for mode in (mode for mode in found[sizes[0]].modes if mode.k == k):
+                ratios = [own.us(*BASE) / own.us(*mode) if mode in own.modes else None for own in found.values()]
+                name = mode.decoder + ", sparse edges" * (mode.form == "sparse")
                 short.append([name, *(optional(ratio, ",.2f") for ratio in ratios)])
             title = f"{kind}, k = {k}: dense Viterbi / it, by number of labels"
             bench.table(f"synthetic_{kind}_k{k}", title, ["decoder", *(f"{L:,}" for L in sizes)], short)
@@ -468,7 +470,7 @@ def synthetic(bench: Bench) -> None:
     bench.table("synthetic_all", "Everything; sentences of 25 tokens", header, rows)
 
 
-BASE = Way(1, "viterbi", "dense", True)
+BASE = Mode(1, "viterbi", "dense", True)
 
 
 def choosing(bench: Bench, kind: str, L: int) -> dict[str, Any]:
@@ -476,8 +478,8 @@ def choosing(bench: Bench, kind: str, L: int) -> dict[str, Any]:
     sentences = 8 if bench.quick else max(16, min(64, 20_000 // L))
     case = data.hmm(L, sentences) if kind == "hmm" else data.normal(L, sentences, 20, kind)
     names = {k: (full(k), "tree", "auto") for k in (1, 5)}
-    ways = [Way(k, name, "dense", alone) for alone in (False, True) for k in names for name in names[k]]
-    return measure(bench, case, ways, seconds=0.5)
+    modes = [Mode(k, name, "dense", alone) for alone in (False, True) for k in names for name in names[k]]
+    return measure(bench, case, modes, seconds=0.5)
 
 
 def auto(bench: Bench) -> None:
@@ -491,7 +493,7 @@ def auto(bench: Bench) -> None:
         own = Measured.of(bench.step(f"{kind} {L}", partial(choosing, bench, kind, L)))
         name = kind if kind == "hmm" else f"normal {kind}"
         for k, alone in itertools.product((1, 5), (False, True)):
-            each = [own.ways[Way(k, decoder, "dense", alone)].us_sentence for decoder in (full(k), "tree", "auto")]
+            each = [own.modes[Mode(k, decoder, "dense", alone)].us_sentence for decoder in (full(k), "tree", "auto")]
             how = "alone" if alone else "one call"
             ratio, _ = compared[f"{name}, L = {L}, k = {k}, {how}"] = own.auto(k, "dense", alone)
             rows.append([name, f"{L:,}", f"{k}", how, *(f"{us:,.1f}" for us in each), f"{ratio:.2f}"])
@@ -514,12 +516,17 @@ METHODS = {  # with colours
 
 def grown(bench: Bench, cases: Iterable[Lattices], k: int = 1) -> dict[str, list[float]]:
     """Median and quartiles by method, us a token, of a time of each case, the best of its turns."""
-    ways = [Way(k, "tree", "sparse"), Way(k, "tree", "dense"), Way(k, full(k), "dense"), Way(k, refining(k), "sparse")]
+    modes = [
+        Mode(k, "tree", "sparse"),
+        Mode(k, "tree", "dense"),
+        Mode(k, full(k), "dense"),
+        Mode(k, refining(k), "sparse"),
+    ]
     every: dict[str, list[float]] = {}
     for number, case in enumerate(cases):
-        runs: dict[str, Callable[[], Any]] = dict(zip(METHODS, (way.run(case) for way in ways), strict=False))
+        runs: dict[str, Callable[[], Any]] = dict(zip(METHODS, (mode.run(case) for mode in modes), strict=False))
         if number == 0:
-            truth = Way(k, full(k), "sparse").run(case)()
+            truth = Mode(k, full(k), "sparse").run(case)()
             for name, run in runs.items():
                 check(run(), truth, f"{name}, k = {k}, L = {case.L}")
         runs["limit"] = limits(case)[LIMIT]
@@ -635,8 +642,8 @@ def numpy_ratio(L: int, repeats: int) -> float:
 def batch_ratio(L: int, repeats: int) -> float:
     """How many times faster a batch of 32 sentences is, per sentence, than one at a time."""
     case = data.normal(L, 32, 10)
-    together, a = best_of(Way(1, "viterbi", "dense").run(case), repeats, 20)
-    alone, b = best_of(Way(1, "viterbi", "dense", True).run(case), repeats, 20)
+    together, a = best_of(Mode(1, "viterbi", "dense").run(case), repeats, 20)
+    alone, b = best_of(Mode(1, "viterbi", "dense", True).run(case), repeats, 20)
     assert [f.paths[0].score for f in a] == [f.paths[0].score for f in b]
     return alone / together
 

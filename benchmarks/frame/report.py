@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.frame import about, markdown, today, write
+from benchmarks.frame.bench import about, markdown, today, write
 
-PAGE = Path(__file__).with_name("page.md")
+PAGE = Path(__file__).parents[1] / "page.md"
 PLACE = re.compile(r"\{\{(\w+) ?([\w/.=-]*)\}\}")
 
 

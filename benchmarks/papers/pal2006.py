@@ -13,21 +13,18 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import tagwright as tw
-from benchmarks import data, timing
-from benchmarks.frame import Bench, Corpus, MissingError
-from benchmarks.plots import Curve
-from benchmarks.tagger import compare, expanded, pycrfsuite
+from benchmarks.frame import data, private, timing
+from benchmarks.frame.bench import Bench, Corpus
+from benchmarks.frame.plots import Curve
+from benchmarks.peers import crfsuite as peer
 
 L2 = 0.1
 TOLERANCE = 1e-4
@@ -214,7 +211,7 @@ def limit(bench: Bench) -> int:
 
 def trained(features: str | None, train: Corpus, iterations: int | None, **options: Any) -> Training:
     """Train; that sparse sums led a line search astray is a result here, not a warning."""
-    learner = tw.CRF(features, l2=L2, tolerance=TOLERANCE, max_iterations=iterations, progress=False, **options)
+    learner = private.crf(features, l2=L2, tolerance=TOLERANCE, max_iterations=iterations, progress=False, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         seconds = data.fit(learner, train)
@@ -505,19 +502,6 @@ def chunk(bench: Bench) -> None:
 # --- python-crfsuite, and many labels ---
 
 
-def covering(X: list[Any], y: list[list[str]], count: int) -> Corpus:
-    """So many sentences that have all labels: the first one that has a label, and then the first of the others."""
-    met: set[str] = set()
-    needed = []
-    for s, labels in enumerate(y):
-        if not met.issuperset(labels):
-            needed.append(s)
-            met.update(labels)
-    chosen = set(needed)
-    chosen.update(itertools.islice((s for s in range(len(y)) if s not in chosen), max(0, count - len(chosen))))
-    return [X[s] for s in sorted(chosen)], [y[s] for s in sorted(chosen)]
-
-
 def crfsuite(bench: Bench) -> None:
     """An iteration of L-BFGS in python-crfsuite and in ours, over the same weights; the best one of a few.
 
@@ -526,8 +510,8 @@ def crfsuite(bench: Bench) -> None:
 
     @cache
     def read() -> Corpus:
-        X, y = covering(*bench.read("chunk_conll2000", "train", 100), 3000)
-        return expanded(X), y
+        X, y = data.covering(*bench.read("chunk_conll2000", "train", 100), 3000)
+        return peer.expanded(X), y
 
     def ours(**options: Any) -> dict[str, Any]:
         made = trained(None, read(), 5, **options)
@@ -536,11 +520,11 @@ def crfsuite(bench: Bench) -> None:
         counted = {"sentences": len(read()[0]), "labels": len(made.learner.model_.labels), "weights": weights}
         return {"seconds": min(made.each), **counted}
 
-    theirs = bench.step("python-crfsuite", lambda: their_iteration(*read()))
+    theirs = bench.step("python-crfsuite", lambda: peer.iteration(*read(), L2))
     rows = []
     for name, options in (("sparse edges, the default", {}), ("dense edges", {"dense_edges": True})):
         own = bench.step(name, partial(ours, **options))
-        rows.append(compare(f"s/iteration, ours with {name}", theirs["seconds"], own["seconds"])[:4])
+        rows.append(peer.compare(f"s/iteration, ours with {name}", theirs["seconds"], own["seconds"]))
         if not options:
             ratio = theirs["seconds"] / own["seconds"]
             what = "chunk_conll2000, joint: python-crfsuite's time an iteration of L-BFGS / ours"
@@ -548,26 +532,6 @@ def crfsuite(bench: Bench) -> None:
     rows.append(["weights", f"{theirs['weights']:,}", f"{own['weights']:,}", "-"])
     title = f"chunk_conll2000: {own['sentences']:,} sentences that have all {own['labels']} labels, l2 {L2}"
     bench.table("crfsuite", title, ["figure", "python-crfsuite", "tagwright", "ratio"], rows)
-
-
-def their_iteration(X: list[Any], y: list[list[str]]) -> dict[str, Any]:
-    """Seconds of python-crfsuite's best iteration, and its number of weights."""
-    if pycrfsuite is None:
-        raise MissingError("python-crfsuite is not installed (pip install python-crfsuite)")
-    began: list[float] = []
-
-    class Timed(pycrfsuite.Trainer):  # type: ignore[misc]
-        def message(self, message: str) -> None:
-            if message.startswith("***** Iteration"):
-                began.append(time.perf_counter())
-            super().message(message)
-
-    trainer = Timed("lbfgs", {"c1": 0, "c2": L2, "max_iterations": 3}, verbose=False)
-    for features, labels in zip(X, y, strict=True):
-        trainer.append(features, labels)
-    with TemporaryDirectory() as folder:
-        trainer.train(str(Path(folder) / "model.crfsuite"))
-    return {"seconds": float(min(np.diff(began))), "weights": trainer.logparser.featgen_num_features}
 
 
 SUPERTAG: dict[str, dict[str, Any]] = {
@@ -578,7 +542,7 @@ SUPERTAG: dict[str, dict[str, Any]] = {
 
 def supertagged(bench: Bench, method: str) -> dict[str, Any]:
     """Train and test in a process of its own, whose peak until training has ended is that of training."""
-    train = covering(*bench.read("supertag_erg", "train", 50), 5000)
+    train = data.covering(*bench.read("supertag_erg", "train", 50), 5000)
     options = SUPERTAG[method]
     if bench.quick:
         options = {key: 2 if key in ("iterations", "epochs") and value else value for key, value in options.items()}
