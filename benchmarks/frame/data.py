@@ -241,7 +241,7 @@ def stored(bench: Bench, name: str) -> Lattices:
 
 
 def model_like(L: int, sentences: int, T: int = 25) -> Lattices:
-    """What `tagwright demo` decodes: Zipf label frequencies, sparse edges, a few likely labels a token."""
+    """What `tagwright demo` decodes: Zipf label frequencies, sparse edges, a few likely labels per token."""
     nodes, edges = demo_scores(T * sentences, L)
     return Lattices(f"model_like_{L}", np.split(nodes, sentences), edges)
 

@@ -1,13 +1,28 @@
-"""Figures: lines with labels and units."""
+"""Figures whose lines carry their names, so that they need no legend and no colour."""
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+# (colour, dashes, marker): told apart in grey, too, by dashes, markers and darkness. Ours are heavy.
+LOOKS: dict[str, list[tuple[Any, ...]]] = {
+    "ours": [("black", "-", "o"), ("#1f5fa8", (0, (6, 1.5)), "s"), ("#2f9464", "-", "^"), ("#7a3e9d", "-.", "D")],
+    "other": [
+        ("#a8430b", "--", "v"),
+        ("#ad7100", "-.", "P"),
+        ("#8c564b", (0, (5, 1)), "X"),
+        ("#5f5f5f", (0, (3, 1, 1, 1)), "d"),
+        ("#b03060", (0, (1, 1)), "<"),
+        ("#4f6f8f", (0, (8, 3)), ">"),
+    ],
+    "limit": [("#7a7a7a", ":", "")],
+}
 
 
 class Curve(NamedTuple):
@@ -19,8 +34,8 @@ class Curve(NamedTuple):
     low: Sequence[float] | None = None
     """Lower ends of bars, such as quartiles; `high` has the upper ends."""
     high: Sequence[float] | None = None
-    style: str = "-"
-    colour: str | None = None
+    kind: str = "ours"
+    """"ours", "other" or "limit"."""
 
 
 def available() -> bool:
@@ -45,28 +60,65 @@ def draw(
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import FuncFormatter
 
-    figure, axes = plt.subplots(figsize=(11, 6))
-    for number, curve in enumerate(curves):
-        style: dict[str, Any] = {"color": curve.colour or f"C{number % 10}", "label": curve.label}
-        style |= {"linestyle": curve.style, "marker": ".", "alpha": 0.85}
+    figure, axes = plt.subplots(figsize=(7, 5))
+    looks = {kind: itertools.cycle(each) for kind, each in LOOKS.items()}
+    ends = []
+    for curve in curves:
+        colour, dashes, marker = next(looks[curve.kind])
+        style: dict[str, Any] = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 6}
+        style["linewidth"] = 1.4 if curve.kind != "ours" else 2.2 if ends else 3.2
+        style["markerfacecolor"] = colour if curve.kind == "ours" else "white"
         if curve.low is not None and curve.high is not None:
             bars = np.abs(np.array([curve.low, curve.high]) - curve.ys)
             axes.errorbar(curve.xs, curve.ys, bars, capsize=3, **style)
         else:
             axes.plot(curve.xs, curve.ys, **style)
+        ends.append((curve, colour))
     for level, what in levels:
         axes.axhline(level, color="grey", linewidth=0.8)
         axes.annotate(what, (0, level), xycoords=("axes fraction", "data"), fontsize="small", color="grey")
-    axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel, title=title)
+    axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel)
+    axes.set_title(title, loc="left")
     if xticks is not None:
         axes.set_xticks(xticks, [f"{x:,}" for x in xticks])
-        axes.minorticks_off()
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.10g}"))
     if ylim is not None:
         axes.set_ylim(*ylim)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    name_lines(figure, axes, ends)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
     plt.close(figure)
+
+
+def name_lines(figure: Any, axes: Any, ends: list[tuple[Curve, str]]) -> None:
+    """Write each curve's name beside its end; names in the right margin move apart where they would overlap."""
+    figure.canvas.draw()
+    last, gap = max(curve.xs[-1] for curve, _ in ends), 0.155 * figure.dpi  # pixels
+    ends = sorted(ends, key=lambda end: axes.transData.transform((last, end[0].ys[-1]))[1])
+    whole = [end for end in ends if end[0].xs[-1] == last]
+    heights = np.array([axes.transData.transform((last, curve.ys[-1]))[1] for curve, _ in whole])
+    for _ in range(500):  # neighbours that are too close push each other apart
+        push = np.maximum(0, gap - np.diff(heights)) / 2
+        heights[:-1] -= push
+        heights[1:] += push
+    margin = {curve.label: height for (curve, _), height in zip(whole, heights, strict=True)}
+    for curve, colour in ends:
+        end = axes.transData.transform((curve.xs[-1], curve.ys[-1]))
+        place = (axes.bbox.x1 + 14, margin[curve.label]) if curve.label in margin else (end[0] + 10, end[1])
+        axes.annotate(
+            curve.label,
+            (curve.xs[-1], curve.ys[-1]),
+            xytext=axes.transData.inverted().transform(place),
+            fontsize=9.5,
+            color=colour,
+            weight="bold" if curve.kind == "ours" else "normal",
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.5, "shrinkA": 1, "shrinkB": 4},
+        )

@@ -1,9 +1,9 @@
 """Every decoder on lattices of trained models and on synthetic ones; auto, growth, threads, deadlines.
 
-One thread but where two are said. Decoders take turns, and the best of their times counts; scores of exact answers are
-checked before, in growth those of the first sample. The sentences of a set are decoded in one call; "alone" means a
-call a sentence, which dense Viterbi feels: in one call it takes several sentences side by side. What looks at every
-edge, or at most of them, is timed on some of the sentences, so times are compared a token.
+One thread, unless two are named. Decoders take turns, and the best of their times counts; scores of exact answers are
+checked before, in growth those of the first sample. The sentences of a set are decoded in one call; "alone" means one
+call per sentence, which slows dense Viterbi down: in one call it takes several sentences side by side. What looks at
+every edge, or at most of them, is timed on some of the sentences, so times are compared per token.
 
 The limit is a plain vectorised pass over the node scores, NumPy's: `max` of each sentence. For short sentences that is
 mostly the cost of calling NumPy, so there is also one `max` over the scores of all sentences, "limit, one call".
@@ -33,7 +33,7 @@ from benchmarks.frame.timing import best_of, interleaved
 
 T = TypeVar("T")
 OURS = ", our model"  # what the names of lattices end with whose model is not stored
-ALONE = 50  # sentences that are decoded a call each
+ALONE = 50  # sentences that are decoded one per call
 WORTH = 1e10  # edges; a decoder that looks at all of them gets sentences for about so many
 FORMS = ("dense", "sparse")
 # These look at most of the matrix, and take long for each edge.
@@ -41,7 +41,7 @@ SLOW = {"carpediem", "astar:none", "astar:0", "astar:3", "astar:6", "astar:9", "
 
 
 class Mode(NamedTuple):
-    """So many paths, a decoder, the form of edges it gets, and whether it gets a sentence a call."""
+    """How a set is decoded: k, the decoder, the form of edges, and whether each sentence is a call of its own."""
 
     k: int
     decoder: str
@@ -88,8 +88,8 @@ class Timed(NamedTuple):
     sentences: int
     us_sentence: float
     us_token: float
-    rounds: float | None = None  # a sentence; None for limits
-    nodes: float | None = None  # a token
+    rounds: float | None = None  # per sentence; None for limits
+    nodes: float | None = None  # per token
     edges: float | None = None
 
     @property
@@ -191,15 +191,17 @@ def on_each_set(bench: Bench, work: Callable[[Lattices], dict[str, Any]]) -> lis
     return list(bench.steps({name: partial(on, make) for name, make in sets.items()}).values())
 
 
-def claim_all(bench: Bench, what: str, got: dict[str, tuple[float, float]], why: str, most: bool = False) -> None:
-    """One claim of several figures, each with its limit by name; it holds where all of them do."""
+def claim_all(
+    bench: Bench, what: str, where: str, got: dict[str, tuple[float, float]], why: str, most: bool = False
+) -> None:
+    """Make one claim of several figures, each with its limit by name; it holds where all of them do."""
     if not got:
         return
     measured = ", ".join(f"{name.removesuffix(OURS)} {figure:,.2f}" for name, (figure, _) in got.items())
     limits = [f"{limit:,g}" for _, limit in got.values()]
     against = f"at {'most' if most else 'least'} {', '.join(limits if len(set(limits)) > 1 else limits[:1])}"
     holds = all(figure <= limit if most else figure >= limit for figure, limit in got.values())
-    bench.claim(what, measured, against, holds, why)
+    bench.claim(what, where, measured, against, holds, why)
 
 
 STORED_ONES, OUR_OWN = "stored lattices", "our models"
@@ -232,7 +234,7 @@ class Aim(NamedTuple):
 
     def claim(self, bench: Bench, where: str, sets: list[Measured]) -> None:
         got = {own.name: (self.ratio(own), aim) for own in sets if (aim := self.of(own)) is not None}
-        claim_all(bench, f"{self.what}, k = {self.k}, {where}", got, self.why, self.most)
+        claim_all(bench, f"{self.what}, k = {self.k}", where, got, self.why, self.most)
 
 
 def by_corpus(*limits: float, names: tuple[str, ...] = STORED) -> dict[str, float]:
@@ -240,9 +242,9 @@ def by_corpus(*limits: float, names: tuple[str, ...] = STORED) -> dict[str, floa
 
 
 MANY = 1000  # labels; some aims differ below and above
-FASTER = "dense Viterbi became three to six times as fast after the aim was set"
+FASTER = "dense Viterbi became three to six times faster after the aim was set"
 STEPS = f"{FASTER}; what is left of staggered decoding is many small steps, and calls, not edges"
-AND_STAGGERED = "staggered decoding became four to five times as fast after the aim was set"
+AND_STAGGERED = "staggered decoding became four to five times faster after the aim was set"
 TREE_AIMS = [
     Aim(
         "dense Viterbi / tree",
@@ -255,8 +257,8 @@ TREE_AIMS = [
         "tree / limit",
         lambda own: own.us(1, "tree", "sparse") / own.us(*LIMIT),
         (10, 5),
-        "bounds are a pass over all labels, too, with two additions each, and what they leave is summed: of Latvian "
-        "tags twice as many labels a token as of the supertags",
+        "bounds need a pass over all labels, too, with two additions each, and what they leave is summed: twice as "
+        "many labels per token for Latvian tags as for supertags",
         most=True,
     ),
     Aim(
@@ -293,7 +295,7 @@ PAPER_AIMS = [
         "dense Viterbi A* / iterative Viterbi A*, alone",
         lambda own: own.us(5, "viterbi_astar", "dense", True) / own.refined(5, True),
         by_corpus(5, 5, 5, names=STORED[1:]),
-        f"{FASTER}; ten rounds are much for a few tokens, and a fifth of the time is the first floor",
+        f"{FASTER}; ten rounds are many for a few tokens, and a fifth of the time goes into the first floor",
         k=5,
     ),
 ]
@@ -305,8 +307,8 @@ def claim_auto(bench: Bench, where: str, found: dict[str, tuple[float, str]]) ->
     worst = max(found, key=lambda name: found[name][0])
     (ratio, why), above = found[worst], sum(ratio > AUTO for ratio, _ in found.values())
     measured = f"{ratio:.2f} ({worst}); above in {above} of {len(found)}"
-    what = f"auto / better one of Viterbi and tree, worst, {where}"
-    bench.claim(what, measured, f"at most {AUTO}", ratio <= AUTO, why)
+    what = "auto / better one of Viterbi and tree, worst"
+    bench.claim(what, where, measured, f"at most {AUTO}", ratio <= AUTO, why)
 
 
 def modes_of(k: int) -> list[Mode]:
@@ -329,8 +331,8 @@ def summary(bench: Bench, k: int, name: str, found: list[Measured]) -> None:
     viterbi, refined_by = ("Viterbi", "staggered") if k == 1 else ("Viterbi A*", "iterative Viterbi A*")
     header = ["lattices", "L", f"{viterbi}, dense", f"{viterbi}, sparse", refined_by, "tree, dense", "tree, sparse"]
     header += ["limit", f"dense {viterbi} / tree", f"{refined_by} / tree", "tree / limit", "tree / limit, one call"]
-    note = "Ratios are those of tree over sparse edges, which trained models come with."
-    bench.table(name, f"k = {k}: microseconds a token, all sentences in one call", header, rows, note)
+    note = "Ratios are those of tree over sparse edges, which trained models have."
+    bench.table(name, f"k = {k}: microseconds per token, all sentences in one call", header, rows, note)
 
 
 def line(own: Measured, mode: Mode, timed: Timed) -> list[str]:
@@ -404,7 +406,7 @@ def threads(bench: Bench) -> None:
     bench.table("threads", "tree, one thread and two", header, rows)
     for where, group in grouped(gains[1]).items():
         why = "the answers' Python objects are made by one thread; the load tells whether other work took a core"
-        claim_all(bench, f"tree, one thread / two, k = 1, {where}", group, why)
+        claim_all(bench, "tree, one thread / two, k = 1", where, group, why)
 
 
 # --- synthetic lattices ---
@@ -435,9 +437,9 @@ def every_mode(L: int) -> list[Mode]:
 
 
 def synthetic(bench: Bench) -> None:
-    """Every decoder on synthetic lattices, a call a sentence; ratios say how many times faster than dense Viterbi.
+    """Every decoder on synthetic lattices, one call per sentence; ratios say how many times faster than dense Viterbi.
 
-    model_like: Zipf label frequencies, sparse edges, a few likely labels a token, as in `tagwright demo`. hmm: random
+    model_like: Zipf label frequencies, sparse edges, a few likely labels per token, as in `tagwright demo`. hmm: random
     HMMs as in Pal et al. 2006, section 4.1; flat label frequencies and sharp transitions. normal: independent normal
     scores, which no bound prunes. Ratios of k = 5, too, are to dense Viterbi of one path.
     """
@@ -505,17 +507,17 @@ def auto(bench: Bench) -> None:
 # --- growth and deadlines ---
 
 GROWN = "supertag_erg"
-METHODS = {  # with colours
-    "tree": "tab:green",
-    "tree, dense edges": "tab:olive",
-    "dense Viterbi, Viterbi A*": "black",
-    "staggered, iterative Viterbi A*": "tab:red",
-    "limit": "tab:blue",
+METHODS = {  # and how they are drawn
+    "tree": "ours",
+    "tree, dense edges": "ours",
+    "dense Viterbi, Viterbi A*": "other",
+    "staggered, iterative Viterbi A*": "other",
+    "limit": "limit",
 }
 
 
 def grown(bench: Bench, cases: Iterable[Lattices], k: int = 1) -> dict[str, list[float]]:
-    """Median and quartiles by method, us a token, of a time of each case, the best of its turns."""
+    """Median and quartiles by method, microseconds per token, of a time of each case, the best of its turns."""
     modes = [
         Mode(k, "tree", "sparse"),
         Mode(k, "tree", "dense"),
@@ -538,14 +540,13 @@ def grown(bench: Bench, cases: Iterable[Lattices], k: int = 1) -> dict[str, list
 def show(bench: Bench, name: str, title: str, what: str, points: dict[int, dict[str, list[float]]]) -> None:
     """A table of medians, and a figure with quartiles."""
     rows = [[f"{x:,}", *(f"{own[method][0]:,.3f}" for method in METHODS)] for x, own in points.items()]
-    bench.table(name, f"{title}; microseconds a token, medians", [what, *METHODS], rows)
+    bench.table(name, f"{title}; microseconds per token, medians", [what, *METHODS], rows)
     curves = []
-    for method, colour in METHODS.items():
+    for method, kind in METHODS.items():
         middle, low, high = zip(*(own[method] for own in points.values()), strict=True)
-        label = "limit: one NumPy pass over the node scores" if method == "limit" else method
-        curves.append(Curve(label, list(points), middle, low, high, "--" if method == "limit" else "-", colour))
+        curves.append(Curve(method, list(points), middle, low, high, kind))
     style = {"xscale": "log", "yscale": "log", "xticks": list(points)}
-    bench.figure(name, title, curves, what, "microseconds a token, quartiles", **style)
+    bench.figure(name, title, curves, what, "microseconds per token, quartiles", **style)
 
 
 def growth(bench: Bench) -> None:
@@ -578,7 +579,7 @@ def growth(bench: Bench) -> None:
     found = {x: bench.step(f"labels {x}", partial(grown, bench, subsets(x))) for x in sizes}
     show(bench, "growth_labels", f"Growth with L: {GROWN}, {count} sentences", "labels", found)
     found = {T: bench.step(f"tokens {T}", partial(grown, bench, pieces(T))) for T in lengths}
-    show(bench, "growth_tokens", f"Growth with T: {GROWN}, {L:,} labels", "tokens a sentence", found)
+    show(bench, "growth_tokens", f"Growth with T: {GROWN}, {L:,} labels", "tokens per sentence", found)
     some = partial(map, lambda q: whole().over(whole().nodes[q * count : (q + 1) * count]), range(samples))
     found = {k: bench.step(f"k = {k}", partial(grown, bench, some(), k)) for k in ks}
     show(bench, "growth_k", f"Growth with k: {GROWN}, {L:,} labels, {count} sentences", "k", found)
@@ -605,7 +606,7 @@ def waited(case: Lattices) -> list[list[str]]:
 
 
 def deadline(bench: Bench) -> None:
-    """What a deadline costs: a call a sentence, one path. The gap is what is promised, the distance what is true.
+    """What a deadline costs: one call per sentence, one path. The gap is what is promised, the distance what is true.
 
     The hard lattice is of normal scores, which no bound prunes.
     """
@@ -655,7 +656,7 @@ def import_seconds() -> float:
 
 
 def staggered_edges(bench: Bench, name: str) -> float:
-    """Edges a token that staggered decoding looks at; counted, so this does not depend on the machine."""
+    """Edges per token that staggered decoding looks at; counted, so this does not depend on the machine."""
     case = data.stored(bench, name)
     found = tw.decode_batch(case.nodes, case.dense, 1, "staggered")
     return sum(one.work.edges for one in found) / case.tokens
@@ -672,23 +673,23 @@ def basics(bench: Bench) -> None:
     """Dense Viterbi against the NumPy recursion, a batch against one at a time, edges that are looked at, import."""
     repeats, rows = 5 if bench.quick else 15, []
 
-    def note(what: str, got: float, form: str, limit: str, holds: bool, why: str = "") -> None:
-        rows.append([what, format(got, form)])
-        bench.claim(what, format(got, form), limit, holds, why)
+    def note(what: str, where: str, got: float, form: str, limit: str, holds: bool, why: str = "") -> None:
+        rows.append([f"{what}, {where}" if where else what, format(got, form)])
+        bench.claim(what, where, format(got, form), limit, holds, why)
 
     for L in (319, 1024, 3000):
         got = bench.step(f"NumPy {L}", partial(numpy_ratio, L, repeats))
-        note(f"NumPy recursion / dense Viterbi, L = {L:,}", got, ".1f", "at least 8", got >= 8, CACHE)
+        note("NumPy recursion / dense Viterbi", f"L = {L:,}", got, ".1f", "at least 8", got >= 8, CACHE)
     got = bench.step("batch", partial(batch_ratio, 3000, repeats))
-    note("dense Viterbi, one at a time / a batch of 32, L = 3,000", got, ".2f", "at least 2", got >= 2)
+    note("dense Viterbi, one at a time / a batch of 32", "L = 3,000", got, ".2f", "at least 2", got >= 2)
     for name, most in MOST_EDGES.items():
         try:
             got = bench.step(f"edges {name}", partial(staggered_edges, bench, name))
-            note(f"staggered, edges a token, {name}", got, ",.0f", f"at most {most:,}", got <= most)
+            note("staggered, edges per token", name, got, ",.0f", f"at most {most:,}", got <= most)
         except MissingError as missing:
             bench.left_out(missing)
     got = bench.step("import", import_seconds)
-    note("import tagwright, s", got, ".2f", "under 0.3", got < 0.3)
+    note("import tagwright, seconds", "", got, ".2f", "under 0.3", got < 0.3)
     bench.table("basics", "Basics", ["figure", "measured"], rows)
 
 

@@ -59,7 +59,7 @@ class Found(NamedTuple):
     """What beam search with a rule found on all sequences."""
 
     rule: str
-    labels: float  # a column, on average
+    labels: float  # per column, on average
     exact: float  # share of sequences whose best path has the exact score
 
 
@@ -80,12 +80,13 @@ def decode(bench: Bench) -> None:
     title = (
         f"{models} HMMs of {STATES} states for each number of symbols, {sequences} sequences of {LENGTH} of each HMM"
     )
-    header = ["rule", "symbols", "setting", "labels a column", "exact paths, %", "paper, labels"]
+    header = ["rule", "symbols", "setting", "labels per column", "exact paths, %", "paper, labels"]
     bench.table("decode", title, header, rows)
     symbols_of = ", ".join(map(str, SYMBOLS))
     kept_by_paper = [found["min. divergence, the paper's"].labels for found in every.values()]
     bench.claim(
-        f"labels a column that divergence 0.001 keeps: HMMs of {symbols_of} symbols",
+        "labels per column that divergence 0.001 keeps",
+        f"HMMs of {symbols_of} symbols",
         ", ".join(f"{labels:.1f}" for labels in kept_by_paper),
         "9.6 (paper)",
         min(kept_by_paper) <= 9.6,
@@ -96,7 +97,8 @@ def decode(bench: Bench) -> None:
         for rule in ("min. divergence", "fixed size", "ratio")
     }
     bench.claim(
-        f"minimum divergence finds all best paths with the fewest labels: HMMs of {symbols_of} symbols",
+        "minimum divergence finds all best paths with the fewest labels",
+        f"HMMs of {symbols_of} symbols",
         "; ".join(f"{rule} {', '.join(f'{labels:.1f}' for labels in own)}" for rule, own in least.items()),
         "9.6, fixed size 20 to 25, ratio 26.4 (paper)",
         all(own < min(others) for own, *others in zip(*least.values(), strict=True)),
@@ -167,7 +169,7 @@ class Training(NamedTuple):
 
     @property
     def kept(self) -> float:
-        """Labels a token, over all iterations."""
+        """Labels per token, over all iterations."""
         return float(np.mean([fact["kept"] for fact in self.learner.history_]))
 
     @property
@@ -302,24 +304,10 @@ def show(bench: Bench, name: str, title: str, every: Sequence[Result], paper: di
     bench.table(name, f"{title}; l2 {L2}, tolerance {TOLERANCE}", header, rows, note)
 
 
-# The first that a method's name holds.
-COLOURS = {
-    "exact": "black",
-    "divergence": "tab:blue",
-    "fixed": "tab:orange",
-    "ratio": "tab:red",
-    "auto": "tab:green",
-}
-STYLES = {"sparse edges": "--", "one at a time": ":", "larger": "-."}
-
-
 def draw(bench: Bench, name: str, title: str, what: str, lines: dict[str, tuple[list[float], list[float]]]) -> None:
     """Draw learning curves: seconds, and what was reached by then, of every method."""
-    curves = []
-    for method, (seconds, reached) in lines.items():
-        colour = next(colour for part, colour in COLOURS.items() if part in method)
-        style = next((style for part, style in STYLES.items() if part in method), "-")
-        curves.append(Curve(method, seconds, reached, style=style, colour=colour))
+    kinds = {method: "ours" if "sparse edges" in method else "other" for method in lines}
+    curves = [Curve(method, *line, kind=kinds[method]) for method, line in lines.items()]
     bench.figure(name, title, curves, "training time (seconds)", what, xscale="log")
 
 
@@ -329,7 +317,8 @@ def quarter(bench: Bench, corpus: str, whose: str, sparse: Result, exact: Sequen
     ratio, gain = sparse.seconds / against.seconds, sparse.test - against.test
     others = "".join(f" ({sparse.seconds / other.seconds:.2f} of {other.method})" for other in exact[1:])
     bench.claim(
-        f"{corpus}, {sparse.labels} labels: time of {sparse.method} / {against.method}",
+        f"time of {sparse.method} / {against.method}",
+        f"{corpus}, {sparse.labels} labels",
         f"{ratio:.2f}{others}, accuracy {gain:+.2f}",
         f"0.25, accuracy within 0.2 ({whose})",
         ratio <= 0.25 and gain >= -0.2,
@@ -407,7 +396,7 @@ def synthetic(bench: Bench) -> None:
 # What a table says of a method, where it has it.
 NOTES = {
     DENSE: f"All begin on {START:.0%} of the sentences, which is in the time.",
-    ONE: "*One at a time* is what the paper had: dense sums, a sentence after the other.",
+    ONE: "*One at a time* is what the paper had: dense sums, one sentence after the other.",
     LEAST: "With 64 labels or more, sentences of which a rule keeps more than a quarter are summed exactly, and count "
     "as if all were kept.",
     RATIO: "The ratio is to keep as many labels as minimum divergence with at least 10 in the end: found on a sample, "
@@ -474,10 +463,11 @@ def nettalk(bench: Bench) -> None:
     other = "the features are not the paper's, which are not known"
     for own, least, whose in ((exact, 91.6, "paper"), (exact, 92.3, "aim"), (sparse, 91.7, "paper")):
         bench.claim(
-            f"NETtalk, {own.method}: accuracy", f"{own.test:.2f}", f"{least} ({whose})", own.test >= least, other
+            f"accuracy of {own.method}", "NETtalk", f"{own.test:.2f}", f"{least} ({whose})", own.test >= least, other
         )
     bench.claim(
-        "NETtalk: a fixed beam loses accuracy, minimum divergence does not",
+        "a fixed beam loses accuracy, minimum divergence does not",
+        "NETtalk",
         f"{fixed.test:.2f}, {sparse.test:.2f}, exact {exact.test:.2f}",
         "85.7, 91.7, exact 91.6 (paper)",
         sparse.test - exact.test >= -0.2 and fixed.test - exact.test < -0.2,
@@ -527,8 +517,8 @@ def crfsuite(bench: Bench) -> None:
         rows.append(peer.compare(f"s/iteration, ours with {name}", theirs["seconds"], own["seconds"]))
         if not options:
             ratio = theirs["seconds"] / own["seconds"]
-            what = "chunk_conll2000, joint: python-crfsuite's time an iteration of L-BFGS / ours"
-            bench.claim(what, f"{ratio:.1f}", "at least 20 (aim)", ratio >= 20)
+            what = "python-crfsuite's time per iteration of L-BFGS / ours"
+            bench.claim(what, "chunk_conll2000, joint", f"{ratio:.1f}", "at least 20 (aim)", ratio >= 20)
     rows.append(["weights", f"{theirs['weights']:,}", f"{own['weights']:,}", "-"])
     title = f"chunk_conll2000: {own['sentences']:,} sentences that have all {own['labels']} labels, l2 {L2}"
     bench.table("crfsuite", title, ["figure", "python-crfsuite", "tagwright", "ratio"], rows)
@@ -572,7 +562,8 @@ def supertag(bench: Bench) -> None:
         row += [f"{np.mean(own['each']):.2f}", own["ended"], f"{own['peak']:,.0f}"]
         rows.append([*row, f"{own['objective']:,.0f}", f"{own['test']:.2f}"])
         bench.claim(
-            f"supertag_erg, {own['sentences']:,} sentences, {own['labels']:,} labels: training by {method}",
+            f"training by {method}",
+            f"supertag_erg, {own['sentences']:,} sentences, {own['labels']:,} labels",
             f"{own['seconds'] / 60:.1f} minutes, {own['peak'] / 1024:.2f} GB",
             "minutes (at most 10), 4 GB (aim)",
             own["seconds"] <= 600 and own["peak"] <= 4096,

@@ -84,17 +84,16 @@ class Peer(NamedTuple):
     make: Callable[[Nodes, np.ndarray, int], Ready]
     package: Package = HERE
     kbest: bool = False
-    ours: bool = False
 
 
-LIMIT = "the scores read once (NumPy max)"
+LIMIT, US = "the scores read once (NumPy max)", "tagwright"  # US: how the names of ours begin
 
 
 def our_decoder(decoder: str, name: str = "", batch: bool = False, sparse: bool | None = False) -> Peer:
     """One of ours; sparse=None: over edges in the form that `tw.Edges` gives them by itself."""
     make = partial(ours_batch if batch else ours, decoder, sparse)
     kbest = {row.name: row.kbest for row in tw.decoders()}[decoder.split(":", 1)[0]]
-    return Peer(f"tagwright {name or decoder}", make, kbest=kbest, ours=True)
+    return Peer(f"{US} {name or decoder}", make, kbest=kbest)
 
 
 DECODERS = [

@@ -15,7 +15,7 @@ from benchmarks.peers.packages import Nodes, Paths, Ready, one_thread
 def crfsuite(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
     """python-crfsuite takes no weights: a model of the same labels and attributes is trained and written anew.
 
-    Each token has an attribute of its own, with a weight a label. It is trained on one token that has them all, for
+    Each token has an attribute of its own, with one weight per label. It is trained on one token that has them all, for
     CRFsuite's own tables of names; labels of sequences that are held out are in them, too.
     """
     import pycrfsuite
@@ -74,7 +74,7 @@ def crfsuite_file(trained: bytes, nodes: np.ndarray, scores: np.ndarray) -> byte
 
 
 def wapiti(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
-    """Wapiti reads weights from its model, a text file; each token is an observation, with a weight a label."""
+    """Wapiti reads weights from its model, a text file; each token is an observation, with one weight per label."""
     import wapiti
 
     def netstrings(strings: list[str]) -> str:

@@ -14,7 +14,7 @@ ARC = np.dtype([("input", "<i4"), ("output", "<i4"), ("weight", "<f4"), ("to", "
 
 
 def arcs(nodes: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """The sentence's lattice, [state][arc]: state 0, then one a token and label, which the arcs into it stand for."""
+    """The sentence's lattice, [state][arc]: state 0, then one per token and label, which the arcs into it stand for."""
     T, L = nodes.shape
     made = np.empty(((T - 1) * L + 1, L), ARC)
     made["input"] = made["output"] = made["to"] = np.arange(1, L + 1)

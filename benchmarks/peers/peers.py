@@ -26,7 +26,7 @@ from benchmarks.frame import data, plots
 from benchmarks.frame.bench import Bench, MissingError, Rows
 from benchmarks.frame.speeds import best_scores, digits
 from benchmarks.frame.timing import limited
-from benchmarks.peers.adapters import DECODERS, LIMIT, timed
+from benchmarks.peers.adapters import DECODERS, LIMIT, US, timed
 from benchmarks.peers.packages import HERE, Package, Paths
 from benchmarks.peers.trainers import CRF, EM, PERCEPTRON, TRAINERS, Set, run_trainer
 
@@ -37,8 +37,6 @@ TRAINED_ON, TESTED_ON = 1000, 200  # sentences
 MEGABYTES = 8192
 CLOSE = 3.0  # times as fast; what is less is measured again
 NOT_THERE, NOT_RUN = "does not have it", "(not run)"
-OURS = ("#08306b", "#2171b5", "#4292c6", "#00441b", "#238b45", "#41ab5d", "#3f007d", "#6a51a3", "#807dba", "#02818a")
-OURS += ("#67a9cf", "#014636", "#000000")
 Row = dict[str, Any]
 
 
@@ -67,7 +65,7 @@ def corpora(bench: Bench) -> dict[str, int]:
 
 
 def attempt(bench: Bench, name: str, package: Package, before: Row | None, work: Any) -> Row:
-    """What `work` gives, a step of this name; or why it was not begun. before: its result with fewer labels."""
+    """Return what a step of this name returns, or why it was not begun; before: its result with fewer labels."""
     if package.missing:
         return {"problem": package.missing}
     if before and before["problem"]:
@@ -79,7 +77,7 @@ def attempt(bench: Bench, name: str, package: Package, before: Row | None, work:
 
 
 def within(seconds: float, work: Any, *arguments: Any) -> Row:
-    """What came of work in a process with limits, and beside it what `work` gives where there was no problem."""
+    """Return the outcome of work in a process with limits, and what `work` returns where there was no problem."""
     outcome = limited(work, *arguments, seconds=seconds, megabytes=MEGABYTES)
     facts = {"problem": outcome.problem, "process_s": outcome.seconds, "peak_mb": outcome.peak_mb}
     return facts | ({} if outcome.problem else outcome.value)
@@ -115,7 +113,7 @@ class Sentences:
         return {"labels": self.lattices.L, "sentences": len(tokens), "tokens": sum(tokens)}
 
     def decoded(self, peer: str, k: int) -> Row:
-        """What `timed` gives and how many answers are equal to ours, which are exact."""
+        """Return what `timed` returns, and how many answers are equal to ours, which are exact."""
         own, most = self.lattices, limits(self.bench)
         row = within(most.process, timed, peer, own.nodes, own.scores, k, most.decoding)
         found = row.pop("found", [])
@@ -124,7 +122,7 @@ class Sentences:
         return row
 
     def by_turns(self, peers: list[str], k: int) -> list[float]:
-        """Microseconds a token of each, the median of processes that take turns."""
+        """Return microseconds per token of each, the median of processes that take turns."""
         turns = range(3 if self.bench.quick else 7)
         runs = [[self.decoded(peer, k)["us_per_token"] for peer in peers] for _ in turns]
         return [float(value) for value in np.median(runs, axis=0)]
@@ -150,11 +148,11 @@ def cell(row: Row, text: str) -> str:
 def decoding(bench: Bench) -> None:
     """The same scores decoded by every package and by our decoders, k = 1 and k = 5; answers are compared.
 
-    Time is what a caller waits for, from scores in the form that a package takes to labels, a sentence a call unless
-    a row says otherwise. What is done once is apart: models, tensors, compiling. python-crfsuite and Wapiti look their
-    scores up in a model, where each token has a feature of its own, and this counts. HMM packages get rows that sum to
-    1, what they were divided by moved into the node scores. The finite-state packages get each sentence's lattice,
-    made by NumPy as a file in memory, which counts: it takes half the time of composing with an automaton of the edges.
+    Time is what a caller waits for, from scores in the form that a package takes to labels; one sentence per call,
+    unless a row says otherwise. What is done once is not counted: models, tensors, compiling. python-crfsuite and
+    Wapiti look up their scores in a model, where each token has a feature of its own, and this counts. HMM packages get
+    rows that sum to 1, what they were divided by moved into the node scores. Finite-state packages get each sentence's
+    lattice, made by NumPy as a file in memory, which counts: it takes half the time of composing it with an automaton.
     """
     sets = [Sentences(bench, corpus, labels) for corpus, labels in corpora(bench).items()]
     abouts = [bench.step(f"{own.name}, size", own.about) for own in sets]
@@ -173,6 +171,7 @@ def decoding(bench: Bench) -> None:
 
 
 def show(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: dict[str, list[Row]]) -> None:
+    """Make the tables and the figure of one k, and claim what they show."""
     header = ["", *(f"{about['labels']:,} labels" for about in abouts)]
     size = "; ".join(f"{about['labels']:,}: {about['sentences']} of {about['tokens']}" for about in abouts)
 
@@ -187,7 +186,7 @@ def show(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: 
 
     table(
         "speed",
-        f"Microseconds a token, k = {k}",
+        f"Microseconds per token, k = {k}",
         "{us}",
         f"{bounds(limits(bench).process)} Labels: sentences of so many tokens in all: {size}.",
     )
@@ -198,51 +197,78 @@ def show(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: 
     )
     note = "Python, the scores and whatever a package imports are in it; the first row has little else."
     table("memory", f"Peak of memory in MB, k = {k}", "{peak_mb:,.0f}", note)
-    draw(bench, k, abouts, found)
-    compare(bench, k, sets, abouts, found)
+    draw(bench, k, abouts, found, compare(bench, k, sets, abouts, found))
 
 
-def draw(bench: Bench, k: int, abouts: list[Row], found: dict[str, list[Row]]) -> None:
-    """Tokens a second by number of labels; ours are solid, peers dashed."""
-    curves, blues = [], iter(OURS)
-    for peer in DECODERS:
-        good = [
-            (about["labels"], 1e6 / row["us_per_token"])
-            for about, row in zip(abouts, found[peer.name], strict=True)
-            if not row["problem"]
-        ]
-        if not good:
-            continue
-        xs, ys = zip(*good, strict=True)
-        look = (":", "red") if peer.name == LIMIT else ("-", next(blues)) if peer.ours else ("--", None)
-        curves.append(plots.Curve(peer.name, xs, ys, style=look[0], colour=look[1]))
+def is_peer(name: str) -> bool:
+    return name != LIMIT and not name.startswith(US)
+
+
+def lines(k: int, found: dict[str, list[Row]]) -> dict[str, tuple[str, str]]:
+    """Return what is drawn, eight decoders at most, by its name in the table: what it is called, and its kind."""
+
+    def rank(name: str) -> tuple[int, float]:
+        times = [row["us_per_token"] for row in found[name] if not row["problem"]]
+        return -len(times), float(np.mean(np.log(times)))
+
+    best, every = ("staggered", "viterbi") if k == 1 else ("iterative_viterbi_astar", "viterbi_astar")
+    named = {f"{US} auto": ("tagwright auto", "ours")}
+    named[f"{US} {best}"] = f"iterative Viterbi{' A*' * (k > 1)} (papers' best)", "ours"
+    named[f"{US} {every}"] = f"Viterbi{' A*' * (k > 1)}, all edges", "ours"
+    peers = [name for name in filter(is_peer, found) if not all(row["problem"] for row in found[name])]
+    named |= {name: (name, "other") for name in sorted(peers, key=rank)[:4]}
+    return named | {LIMIT: ("limit: scores read once", "limit")}
+
+
+def tokens_per_second(row: Row) -> str:
+    """Write three digits, and zeros."""
+    return f"{float(format(1e6 / row['us_per_token'], '.3g')):,.10g}"
+
+
+def draw(bench: Bench, k: int, abouts: list[Row], found: dict[str, list[Row]], ratios: list[str]) -> None:
+    """Draw tokens per second by number of labels, and make the table of what is drawn."""
+    curves, rows = [], []
+    for name, (label, kind) in lines(k, found).items():
+        rated = zip(abouts, found[name], strict=True)
+        points = [(about["labels"], 1e6 / row["us_per_token"]) for about, row in rated if not row["problem"]]
+        curves.append(plots.Curve(label, *zip(*points, strict=True), kind=kind))
+        cells = [row["problem"] or tokens_per_second(row) for row in found[name]]
+        rows.append([label, *cells])
+    header = ["", *(f"{about['labels']:,} labels" for about in abouts)]
+    rows.append(["auto against the fastest peer", *ratios])
+    what = "one path" if k == 1 else f"{k} best paths"
+    bench.table(f"lines_k{k}", f"Tokens per second, {what}", header, rows)
     style = {"xscale": "log", "yscale": "log", "xticks": [about["labels"] for about in abouts]}
-    bench.figure(f"speed_k{k}", f"Decoding, k = {k}", curves, "labels", "tokens a second", **style)
+    title = f"Exact decoding, {what}, one thread"
+    bench.figure(f"speed_k{k}", title, curves, "number of labels", "tokens per second", **style)
 
 
-def compare(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: dict[str, list[Row]]) -> None:
-    """Claim that we are faster than all, and that the others' answers are ours.
+def compare(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: dict[str, list[Row]]) -> list[str]:
+    """Claim that we are faster than all, and that the others' answers are ours; return how many times faster we are.
 
     A process is measured while others may be at work. Where times are close, both are measured again, by turns.
     """
-    others = [peer.name for peer in DECODERS if not peer.ours and peer.name != LIMIT]
+    others, auto, told = list(filter(is_peer, found)), f"{US} auto", []
     for q, about in enumerate(abouts):
-        ours = found["tagwright auto"][q]
+        ours = found[auto][q]
         times = {name: found[name][q]["us_per_token"] for name in others if not found[name][q]["problem"]}
         if ours["problem"] or not times:
+            told.append("-")
             continue
         peer = min(times, key=lambda name: times[name])
         theirs, own = times[peer], ours["us_per_token"]
         if theirs < CLOSE * own:
-            pair = [peer, "tagwright auto"]
             name = f"{sets[q].name}, k = {k}, {peer} and auto by turns"
-            theirs, own = bench.step(name, partial(sets[q].by_turns, pair, k))
-        ratio = theirs / own
-        what = f"auto against the fastest peer, {about['labels']:,} labels, k = {k}"
-        bench.claim(what, f"{digits(ratio)} times as fast as {peer}", "faster than every peer", ratio > 1)
+            theirs, own = bench.step(name, partial(sets[q].by_turns, [peer, auto], k))
+        ratio = f"{digits(theirs / own)} times as fast"
+        what, against = "auto against the fastest peer", "faster than every peer"
+        where = f"{about['labels']:,} labels, k = {k}"
+        bench.claim(what, where, f"{ratio} as {peer}", against, theirs > own)
+        told.append(ratio)
     rows = [row for name in others for row in found[name] if not row["problem"]]
     equal, of = (sum(row[key] for row in rows) for key in ("equal", "sentences"))
-    bench.claim(f"peers' answers equal ours, k = {k}", f"{equal:,} of {of:,}", "all", equal == of)
+    bench.claim("peers' answers equal ours", f"k = {k}", f"{equal:,} of {of:,}", "all", equal == of)
+    return told
 
 
 # --- training ---
@@ -297,6 +323,7 @@ def training(bench: Bench) -> None:
         before = rows[-1] if rows else None
         rows.append(attempt(bench, name, trainer.package, before, partial(own.trained, number)))
     header = ["", *(f"{about['labels']:,} labels" for about in abouts)]
+    short: Rows = []
     for kind, name in ((PERCEPTRON, "perceptron"), (CRF, "crf"), (EM, "baum_welch")):
         rows = [
             [trainer.name, *map(trained_cell, own)]
@@ -308,7 +335,9 @@ def training(bench: Bench) -> None:
         note = f"{bounds(limits(bench).training)} Tokens to train on, {size}. "
         note += "Memory is the peak, with the corpus; percent: right labels of test data."
         bench.table(name, f"{kind[0].upper()}{kind[1:]}", header, rows, note)
-        claim_training(bench, kind, abouts, found)
+        short += claim_training(bench, kind, abouts, found)
+    note = f"A dash: no other package finished within {limits(bench).training:.0f} s."
+    bench.table("training", "Seconds of training, beside the fastest other package", header, short, note)
 
 
 def trained_cell(row: Row) -> str:
@@ -316,17 +345,23 @@ def trained_cell(row: Row) -> str:
     return cell(row, "{seconds:.2f} s, {peak_mb:,.0f} MB" + known)
 
 
-def claim_training(bench: Bench, kind: str, abouts: list[Row], found: list[list[Row]]) -> None:
-    """Claim that we are faster than all, at each size that a peer got to."""
+def claim_training(bench: Bench, kind: str, abouts: list[Row], found: list[list[Row]]) -> Rows:
+    """Claim that we are faster than all, at each size that a peer got to; return rows of the short table."""
+    short = [[f"{kind}: tagwright"], ["the fastest peer"], ["times as fast"]]
     for q, about in enumerate(abouts):
         rows = [(trainer, own[q]) for trainer, own in zip(TRAINERS, found, strict=True) if trainer.kind == kind]
-        ours = [row["seconds"] for trainer, row in rows if trainer.ours and not row["problem"]]
+        ours = next(row for trainer, row in rows if trainer.ours)
         theirs = {trainer.name: row["seconds"] for trainer, row in rows if not trainer.ours and not row["problem"]}
-        if ours and theirs:
+        cells = [cell(ours, "{seconds:.2f}"), "-", "-"]
+        if theirs and not ours["problem"]:
             peer = min(theirs, key=lambda name: theirs[name])
-            ratio = theirs[peer] / ours[0]
-            what = f"{kind}, {about['labels']:,} labels, against the fastest peer"
-            bench.claim(what, f"{digits(ratio)} times as fast as {peer}", "faster than every peer", ratio > 1)
+            ratio = theirs[peer] / ours["seconds"]
+            what, where = f"{kind}, against the fastest peer", f"{about['labels']:,} labels"
+            bench.claim(what, where, f"{digits(ratio)} times as fast as {peer}", "faster than every peer", ratio > 1)
+            cells[1:] = f"{theirs[peer]:.2f} ({peer})", digits(ratio)
+        for row, own in zip(short, cells, strict=True):
+            row.append(own)
+    return short
 
 
 PARTS = {part.__name__: part for part in (decoding, training)}

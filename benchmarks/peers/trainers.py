@@ -103,7 +103,7 @@ def wapiti_crf(train: Set) -> Trained:
 
 
 def pytorch_crf_epoch(train: Set) -> Trained:
-    """A weight a feature and label, summed by an EmbeddingBag, and a CRF over them; Adam, one epoch.
+    """One weight per feature and label, summed by an EmbeddingBag, and a CRF over them; Adam, one epoch.
 
     Minibatches of 32 sentences, or fewer where matrices (L, L) of all sentences would have more than 4 million numbers.
     """
