@@ -15,15 +15,8 @@ import click
 
 from benchmarks.frame.bench import DATA, OUT, ROOT, Bench, about, write
 
-MODULES = {
-    "huang2012": "papers",
-    "kaji2010": "papers",
-    "pal2006": "papers",
-    "wang2013": "papers",
-    "decoders": "ours",
-    "peers": "peers",
-    "tagger": "ours",
-}
+MODULES = dict.fromkeys(("huang2012", "kaji2010", "pal2006", "wang2013"), "papers")
+MODULES |= {"decoders": "ours", "peers": "peers", "tagger": "ours"}
 """Every module, and the folder that it is in."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -34,15 +27,13 @@ def module(name: str) -> ModuleType:
 
 def first_line(name: str) -> str:
     """Return the first line of a module's docstring, read without importing it."""
-    return (
-        (Path(__file__).parent / MODULES[name] / f"{name}.py")
-        .read_text(encoding="utf-8")
-        .split('"""')[1]
-        .splitlines()[0]
-    )
+    text = (Path(__file__).parent / MODULES[name] / f"{name}.py").read_text(encoding="utf-8")
+    return text.split('"""')[1].splitlines()[0]
 
 
 OPTIONS = [
+    click.argument("others", nargs=-1, type=click.Choice(tuple(MODULES)), metavar="[MODULE]..."),
+    click.option("--only", multiple=True, help="Run this part only; may be given several times."),
     click.option("--quick", is_flag=True, help="Use few sentences and sizes, to see that everything runs."),
     click.option("--again", is_flag=True, help="Measure again what has results already."),
     click.option("--data", type=FOLDER, envvar="TAGWRIGHT_DATA", default=DATA, help="Folder of the corpora."),
@@ -79,31 +70,20 @@ def main() -> None:
 
 def add_command(name: str) -> None:
     def command(others: tuple[str, ...], only: tuple[str, ...], **options: Any) -> None:
-        names = (name, *others)
+        names = tuple(MODULES) if name == "all" else (name, *others)
         known = [part for each in names for part in module(each).PARTS]
         if wrong := [part for part in only if part not in known]:
             raise click.BadParameter(f"{wrong[0]!r} is none of {', '.join(known)}", param_hint="--only")
         measure(names, only, **options)
 
-    command = click.argument("others", nargs=-1, type=click.Choice(tuple(MODULES)), metavar="[MODULE]...")(command)
-    command = click.option("--only", multiple=True, help="Run this part only; may be given several times.")(command)
     for option in OPTIONS:
         command = option(command)
-    main.command(name, help=first_line(name), short_help=first_line(name))(command)
+    says = "Run all modules, one after the other." if name == "all" else first_line(name)
+    main.command(name, help=says, short_help=says)(command)
 
 
-for each in MODULES:
+for each in (*MODULES, "all"):
     add_command(each)
-
-
-def every(**options: Any) -> None:
-    """Run all modules, one after the other."""
-    measure(tuple(MODULES), (), **options)
-
-
-for option in OPTIONS:
-    every = option(every)
-main.command("all")(every)
 
 
 @main.command("list")

@@ -141,16 +141,7 @@ class Bench:
         self._keep(f"{base}.json", made)
 
     def claim(self, what: str, where: str, measured: str, against: str, holds: bool, why: str = "") -> None:
-        """Note a claim. A quick run claims nothing.
-
-        Args:
-            what: what is claimed.
-            where: for which corpus, size or the like, where one claim is made of several; or "".
-            measured: the figure that was measured.
-            against: the figure that it is compared with.
-            holds: whether the claim holds.
-            why: the reason, where it does not.
-        """
+        """Note a claim for a corpus, a size or the like; whether it holds, and why not. A quick run claims nothing."""
         if not self.quick:
             said = {"what": what, "where": where, "measured": measured, "against": against}
             self._claims.append(said | {"holds": bool(holds), "why": why})
@@ -176,7 +167,7 @@ class Bench:
         return path
 
     def read(self, corpus: str, split: str, few: int | None = None, label: str | None = None) -> Corpus:
-        """Sentences and labels of a corpus; when quick, the first few."""
+        """Return sentences and labels of a corpus; in a quick run, the first few."""
         X, y = tw.read(self.path(corpus, split), **({} if label is None else {"label": label}))
         return (X[:few], y[:few]) if self.quick else (X, y)
 
@@ -187,7 +178,7 @@ def slug(name: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write beside and rename, so that there is never half a file."""
+    """Write to a file beside and rename it, so that no file is ever half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(text, encoding="utf-8")

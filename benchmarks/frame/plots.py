@@ -52,10 +52,9 @@ def draw(
     xscale: str = "linear",
     yscale: str = "linear",
     xticks: Sequence[float] | None = None,
-    levels: Sequence[tuple[float, str]] = (),
     ylim: tuple[float, float] | None = None,
 ) -> None:
-    """Write a PNG; levels are (y, what) of thin lines across."""
+    """Write a PNG."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -76,9 +75,6 @@ def draw(
         else:
             axes.plot(curve.xs, curve.ys, **style)
         ends.append((curve, colour))
-    for level, what in levels:
-        axes.axhline(level, color="grey", linewidth=0.8)
-        axes.annotate(what, (0, level), xycoords=("axes fraction", "data"), fontsize="small", color="grey")
     axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel)
     axes.set_title(title, loc="left")
     if xticks is not None:

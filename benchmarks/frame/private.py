@@ -12,25 +12,12 @@ import tagwright as tw
 
 
 def crf(features: str | None, *, dense_edges: bool = False, lanes: bool = True, **options: Any) -> tw.CRF:
-    """Return a CRF learner.
-
-    Args:
-        features: as of tw.CRF.
-        dense_edges: True sums over the whole matrix of edges, False over those that have weights.
-        lanes: False sums exactly one sentence at a time, True eight side by side.
-        options: the public ones of tw.CRF.
-    """
+    """Return a CRF that sums over the whole matrix of edges (dense_edges), or one sentence at a time (not lanes)."""
     return tw.CRF(features, dense_edges=dense_edges, lanes=lanes, **options)
 
 
 def perceptron(features: str | None, *, dense_edges: bool | None = None, **options: Any) -> tw.Perceptron:
-    """Return a perceptron learner.
-
-    Args:
-        features: as of tw.Perceptron.
-        dense_edges: True holds edges as a matrix only; None where most pairs of labels were met.
-        options: the public ones of tw.Perceptron.
-    """
+    """Return a perceptron that holds edges as a matrix only (dense_edges), or (None) where most pairs were met."""
     return tw.Perceptron(features, dense_edges=dense_edges, **options)
 
 

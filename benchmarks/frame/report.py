@@ -26,7 +26,7 @@ PLACE = re.compile(r"\{\{(\w+) ?(.*?)\}\}")
 
 
 class Results:
-    """What a run left."""
+    """The results of a run."""
 
     def __init__(self, out: Path) -> None:
         """Read all tables and claims; FileNotFoundError where there are none."""

@@ -53,7 +53,7 @@ class Mode(NamedTuple):
         return self.decoder + ", alone" * self.alone
 
     def nodes(self, case: Lattices) -> list[np.ndarray]:
-        """The sentences that it is timed on."""
+        """Return the sentences that are timed."""
         most = [len(case.nodes)]
         if self.alone:
             most.append(ALONE)
@@ -78,12 +78,12 @@ def limits(case: Lattices) -> dict[Mode, Callable[[], Any]]:
 
 
 def refining(k: int) -> str:
-    """The papers' decoder that refines a chain."""
+    """Return the name of the papers' decoder that refines a chain."""
     return "staggered" if k == 1 else "iterative_viterbi_astar"
 
 
 class Timed(NamedTuple):
-    """What a mode took, and counted."""
+    """The time of a mode, and the work it counted."""
 
     sentences: int
     us_sentence: float
@@ -94,7 +94,7 @@ class Timed(NamedTuple):
 
     @property
     def work(self) -> tuple[float | None, ...]:
-        """What was counted, which is the same each time."""
+        """The counts, which are the same each time."""
         return self[3:]
 
 
@@ -110,18 +110,18 @@ class Measured(NamedTuple):
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> Measured:
-        """From what `measure` returned."""
+        """Read what `measure` returned."""
         return cls(**kept | {"modes": {Mode(*mode): Timed(*timed) for mode, timed in kept["modes"]}})
 
     def us(self, *mode: Any) -> float:
         return self.modes[Mode(*mode)].us_token
 
     def refined(self, k: int, alone: bool = False) -> float:
-        """The papers' decoder that refines a chain, over the form of edges where it is faster."""
+        """Return the time of the papers' decoder that refines a chain, over the form of edges where it is faster."""
         return min(self.us(k, refining(k), form, alone) for form in FORMS)
 
     def auto(self, k: int, form: str, alone: bool = False) -> tuple[float, str]:
-        """`auto` against the better one of those it chooses from, over the same edges; why it is not as fast."""
+        """Return the time of `auto` / that of the better of its two choices, and why it is slower."""
         timed = {name: self.modes[Mode(k, name, form, alone)] for name in (full(k), "tree", "auto")}
         better = min((full(k), "tree"), key=lambda name: timed[name].us_token)
         taken = "tree" if timed["auto"].work == timed["tree"].work else full(k)
@@ -143,7 +143,7 @@ def check(found: list[tw.Decoding], truth: list[tw.Decoding], what: str) -> None
 def measure(
     bench: Bench, case: Lattices, modes: list[Mode], limit: bool = False, seconds: float = 0.3
 ) -> dict[str, Any]:
-    """Check all modes of a k against the first one, which gets all sentences; time all; JSON, for Measured.of."""
+    """Check all modes of a k against the first one, which gets all sentences; time all; return JSON for Measured.of."""
     title, found = f"{case.name}, L = {case.L}", {}
     runs: dict[Mode, Callable[[], Any]] = {mode: mode.run(case) for mode in modes}
     truth: dict[int, list[tw.Decoding]] = {}
@@ -176,12 +176,12 @@ def optional(value: float | None, form: str) -> str:
 
 
 def ours(bench: Bench, corpus: str) -> Lattices:
-    """Lattices of a model that is trained here."""
+    """Return lattices of a model that is trained here."""
     return replace(data.lattices(bench, corpus), name=corpus + OURS)
 
 
 def on_each_set(bench: Bench, work: Callable[[Lattices], dict[str, Any]]) -> list[dict[str, Any]]:
-    """What comes of work on stored lattices and on those of our own models, as far as there are any."""
+    """Return the results of work on stored lattices and on those of our own models, without those that are missing."""
     sets: dict[str, Callable[[], Lattices]] = {name: partial(data.stored, bench, name) for name in STORED}
     sets |= {name + OURS: partial(ours, bench, name) for name in PRESETS}
 
@@ -208,7 +208,7 @@ STORED_ONES, OUR_OWN = "stored lattices", "our models"
 
 
 def grouped(by_name: dict[str, T]) -> dict[str, dict[str, T]]:
-    """Stored lattices, and those of our models."""
+    """Return two groups: stored lattices, and those of our models."""
     groups: dict[str, dict[str, T]] = {STORED_ONES: {}, OUR_OWN: {}}
     for name, own in by_name.items():
         groups[OUR_OWN if name.endswith(OURS) else STORED_ONES][name] = own
@@ -216,7 +216,7 @@ def grouped(by_name: dict[str, T]) -> dict[str, dict[str, T]]:
 
 
 class Aim(NamedTuple):
-    """A ratio that was aimed at on sets of lattices."""
+    """A ratio that is an aim on sets of lattices."""
 
     what: str
     ratio: Callable[[Measured], float]
@@ -227,7 +227,7 @@ class Aim(NamedTuple):
     fewest: int = 0  # labels
 
     def of(self, own: Measured) -> float | None:
-        """What is aimed at on a set; None where nothing is."""
+        """Return the aim on a set; None where there is none."""
         if isinstance(self.limit, dict):
             return self.limit.get(own.name.removesuffix(OURS))
         return self.limit[own.L > MANY] if self.fewest < own.L else None
@@ -303,7 +303,7 @@ AUTO = 1.15  # times the better one of Viterbi and tree, at most
 
 
 def claim_auto(bench: Bench, where: str, found: dict[str, tuple[float, str]]) -> None:
-    """`auto` at its worst."""
+    """Claim the worst ratio of `auto`."""
     worst = max(found, key=lambda name: found[name][0])
     (ratio, why), above = found[worst], sum(ratio > AUTO for ratio, _ in found.values())
     measured = f"{ratio:.2f} ({worst}); above in {above} of {len(found)}"
@@ -312,7 +312,7 @@ def claim_auto(bench: Bench, where: str, found: dict[str, tuple[float, str]]) ->
 
 
 def modes_of(k: int) -> list[Mode]:
-    """Every decoder that matters; beam:1 is a greedy pass, but keeps k labels where k paths are wanted."""
+    """Return every decoder that matters; beam:1 is a greedy pass, but keeps k labels where k paths are wanted."""
     modes = [Mode(k, name, form) for name in (full(k), refining(k), "tree", "auto") for form in FORMS[::-1]]
     modes += [Mode(k, name, form, True) for name in (full(k), refining(k)) for form in FORMS]
     modes += [Mode(k, name, "sparse", True) for name in ("tree", "auto")]
@@ -320,7 +320,7 @@ def modes_of(k: int) -> list[Mode]:
 
 
 def summary(bench: Bench, k: int, name: str, found: list[Measured]) -> None:
-    """A line for each set of lattices: times, and what they are to each other."""
+    """Make a table with a row per set of lattices: times and their ratios."""
     rows = []
     for own in found:
         all_edges, tree = [own.us(k, full(k), form) for form in FORMS], [own.us(k, "tree", form) for form in FORMS]
@@ -336,7 +336,7 @@ def summary(bench: Bench, k: int, name: str, found: list[Measured]) -> None:
 
 
 def line(own: Measured, mode: Mode, timed: Timed) -> list[str]:
-    """A line of the table of everything."""
+    """Return a row of the table of everything."""
     row = [own.name, f"{own.L:,}", f"{mode.k or '-'}", mode.name, mode.form, f"{timed.sentences}"]
     row += [f"{timed.us_sentence:,.1f}", f"{timed.us_token:,.3f}"]
     ratios: list[float | None] = [None, None]
@@ -378,7 +378,7 @@ def lattices(bench: Bench) -> None:
 
 
 def both_threads(bench: Bench, case: Lattices) -> dict[str, Any]:
-    """Seconds of one thread and of two, k = 1 and 5."""
+    """Return the seconds of one thread and of two, k = 1 and 5."""
     found, load = [], os.getloadavg()[0]
     for k in (1, 5):
         decode = partial(tw.decode_batch, case.nodes, case.sparse, k, "tree")
@@ -426,7 +426,7 @@ K_BEST = ["viterbi_astar", "iterative_viterbi_astar", "tree", "auto", "beam:5", 
 
 
 def every_mode(L: int) -> list[Mode]:
-    """Every decoder, alone; those that read sparse edges otherwise than dense ones over both."""
+    """Return every decoder, alone; over both forms of edges where it treats them differently."""
     modes = []
     for k, names in ((1, ONE_BEST), (5, K_BEST)):
         for name in names:
@@ -517,7 +517,7 @@ METHODS = {  # and how they are drawn
 
 
 def grown(bench: Bench, cases: Iterable[Lattices], k: int = 1) -> dict[str, list[float]]:
-    """Median and quartiles by method, microseconds per token, of a time of each case, the best of its turns."""
+    """Return median and quartiles by method, in microseconds per token, over the best time of each case."""
     modes = [
         Mode(k, "tree", "sparse"),
         Mode(k, "tree", "dense"),
@@ -538,7 +538,7 @@ def grown(bench: Bench, cases: Iterable[Lattices], k: int = 1) -> dict[str, list
 
 
 def show(bench: Bench, name: str, title: str, what: str, points: dict[int, dict[str, list[float]]]) -> None:
-    """A table of medians, and a figure with quartiles."""
+    """Make a table of medians, and a figure with quartiles."""
     rows = [[f"{x:,}", *(f"{own[method][0]:,.3f}" for method in METHODS)] for x, own in points.items()]
     bench.table(name, f"{title}; microseconds per token, medians", [what, *METHODS], rows)
     curves = []
@@ -586,7 +586,7 @@ def growth(bench: Bench) -> None:
 
 
 def waited(case: Lattices) -> list[list[str]]:
-    """Lines of the table of deadlines, over edges in the form that they are given by themselves."""
+    """Return the rows of the table of deadlines; `tw.Edges` chooses the form of edges."""
     rows, edges = [], tw.Edges(case.scores).prepare()
     best = [one.paths[0].score for one in tw.decode_batch(case.nodes, edges, 1, "viterbi")]
     for decoder, seconds in itertools.product(("auto",), (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, None)):
@@ -624,7 +624,7 @@ def deadline(bench: Bench) -> None:
 
 
 def numpy_ratio(L: int, repeats: int) -> float:
-    """How many times faster dense Viterbi is than the NumPy recursion, on the same float32 scores."""
+    """Return how many times faster dense Viterbi is than the NumPy recursion, on the same float32 scores."""
     case = data.normal(L, 1, 20)
     nodes, scores = case.nodes[0], case.scores
 
@@ -641,7 +641,7 @@ def numpy_ratio(L: int, repeats: int) -> float:
 
 
 def batch_ratio(L: int, repeats: int) -> float:
-    """How many times faster a batch of 32 sentences is, per sentence, than one at a time."""
+    """Return how many times faster a batch of 32 sentences is, per sentence, than one at a time."""
     case = data.normal(L, 32, 10)
     together, a = best_of(Mode(1, "viterbi", "dense").run(case), repeats, 20)
     alone, b = best_of(Mode(1, "viterbi", "dense", True).run(case), repeats, 20)
@@ -656,7 +656,7 @@ def import_seconds() -> float:
 
 
 def staggered_edges(bench: Bench, name: str) -> float:
-    """Edges per token that staggered decoding looks at; counted, so this does not depend on the machine."""
+    """Return the edges per token that staggered decoding looks at; counted, so the same on every machine."""
     case = data.stored(bench, name)
     found = tw.decode_batch(case.nodes, case.dense, 1, "staggered")
     return sum(one.work.edges for one in found) / case.tokens

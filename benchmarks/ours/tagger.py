@@ -35,7 +35,7 @@ COMMAND = [sys.executable, "-m", "tagwright", "tag"]
 
 
 class Task(NamedTuple):
-    """A corpus, options that were chosen on dev data, and what was aimed at."""
+    """A corpus, options that were chosen on dev data, and the aim."""
 
     corpus: str
     options: dict[str, Any]
@@ -68,7 +68,7 @@ TASKS = [
 
 
 def trained(bench: Bench, task: Task) -> dict[str, Any]:
-    """Train and test, in a process of its own, whose peak until training has ended is that of training."""
+    """Train and test; in a process of its own, so that its peak of memory is that of training."""
     train, (X, y) = bench.read(task.corpus, "train", 400), bench.read(task.corpus, "test", 200)
     learner = tw.Perceptron(PRESETS[task.corpus], epochs=data.epochs_of(bench), seed=0, progress=False, **task.options)
     seconds = fit(learner, train)
@@ -129,7 +129,7 @@ Best = Callable[[Callable[[], Any]], tuple[float, Any]]
 
 
 def tagging(learner: tw.Perceptron, place: Path, test: list[Any], gold: list[list[str]], best: Best) -> dict[str, Any]:
-    """Tagging where features are there already."""
+    """Time tagging with features given."""
     tagger = peer.opened(place / "model.crfsuite")
     theirs, their_labels = best(lambda: [tagger.tag(features) for features in test])
     ours, labels = best(lambda: learner.predict(test))
@@ -139,7 +139,7 @@ def tagging(learner: tw.Perceptron, place: Path, test: list[Any], gold: list[lis
 
 
 def file_to_file(place: Path, best: Best) -> dict[str, Any]:
-    """Tagging a column file to a column file; all must have the same lines, and ours the same labels."""
+    """Time tagging from file to file; all outputs must have the same lines, and ours the same labels."""
     source, outs = place / "test.txt", [place / name for name in ("theirs.txt", "process.txt", "inside.txt")]
     arguments = ["-m", str(place / "model.safetensors"), str(source), "-o"]
     theirs, _ = best(lambda: their_file(place / "model.crfsuite", source, outs[0]))
@@ -152,7 +152,7 @@ def file_to_file(place: Path, best: Best) -> dict[str, Any]:
 
 
 def both(bench: Bench) -> dict[str, Any]:
-    """What theirs and ours take, seconds in pairs."""
+    """Return the seconds of python-crfsuite and of ours, in pairs."""
     peer.required()
     X, y = bench.read("chunk_conll2000", "train", 500)
     X_test, y_test = bench.read("chunk_conll2000", "test", 200)
@@ -208,7 +208,7 @@ def crfsuite(bench: Bench) -> None:
 
 
 def write_large(path: Path, names: int, L: int = 3000) -> None:
-    """A model of random weights, three per feature."""
+    """Write a model of random weights, three per feature."""
     rng = np.random.default_rng(0)
     pairs = np.unique(rng.integers(0, L * L, size=30 * L))
     index = _core.index_arrays([f"U{n % 40:02}:{n}" for n in range(names)])
@@ -225,7 +225,7 @@ def write_large(path: Path, names: int, L: int = 3000) -> None:
 
 
 def two_processes(path: Path) -> tuple[float, float]:
-    """Sums over two processes with the same model: RSS, which counts shared memory twice, and PSS, which does not."""
+    """Return sums over two processes with one model: RSS, which counts shared memory twice, and PSS, which does not."""
     code = "import sys, tagwright as tw; m = tw.load(sys.argv[1]); print(m.tag(['A']), flush=True); sys.stdin.read()"
     call = [sys.executable, "-c", code, str(path)]
     two = [subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
@@ -265,7 +265,7 @@ def startup(bench: Bench) -> None:
 
 
 def write_tokens(path: Path, tokens: int, pool: list[list[str]]) -> int:
-    """Sentences drawn at random, every tenth word a new one, so that what is kept of words would be seen to grow."""
+    """Write random sentences, every tenth word a new one, so that any cache of words would be seen to grow."""
     rng, count = random.Random(0), 0
     with open(path, "w", encoding="utf-8") as file:
         while count < tokens:
@@ -281,7 +281,7 @@ def tag_file(source: Path, target: Path) -> tuple[float, float]:
 
 
 def streamed(pool: list[list[str]], wanted: int) -> list[float]:
-    """Tokens, seconds and the peak of tagging a file of about so many tokens."""
+    """Return tokens, seconds and the peak of tagging a file of about so many tokens."""
     with TemporaryDirectory() as folder:
         source, target = Path(folder) / "long.txt", Path(folder) / "tagged.txt"
         tokens = write_tokens(source, wanted, pool)

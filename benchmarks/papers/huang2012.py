@@ -79,7 +79,7 @@ Speeds = dict[str, dict[str, dict[str, float]]]  # by corpus and row
 
 
 def paper(corpus: str, figures: tuple[float, ...] | None) -> str:
-    """The paper's figure beside a corpus, or a dash."""
+    """Return the paper's figure for a corpus, or a dash."""
     return f"{figures[LIKE[corpus]]:g}" if figures and corpus in LIKE else "-"
 
 
@@ -164,15 +164,12 @@ WHY = (
 
 
 def claims(bench: Bench, speeds: dict[int, Speeds]) -> None:
-    """What the paper finds, and what we promise."""
+    """Claim what the paper finds, and our own aims."""
     for k, base, row in ((1, "Viterbi", "iterative Viterbi"), (5, "Viterbi A*", "iterative Viterbi A*")):
         for corpus, own in speeds[k].items():
             fast, slow = own[row]["per_second"], own[base]["per_second"]
-            others = {
-                name: one["per_second"]
-                for name, one in own.items()
-                if name not in (row, "beam") and not name.endswith("(ours)")
-            }
+            theirs = [name for name in own if name not in (row, "beam") and not name.endswith("(ours)")]
+            others = {name: own[name]["per_second"] for name in theirs}
             quickest = max(others, key=lambda name: others[name])
             why = "with few labels one pass over the matrix costs less than several rounds over parts of it"
             what = f"{row} is the fastest of the paper's exact decoders, k = {k}"
@@ -180,8 +177,7 @@ def claims(bench: Bench, speeds: dict[int, Speeds]) -> None:
             bench.claim(what, corpus, f"{digits(fast)}/s", said, fast >= others[quickest], why)
             if corpus in LIKE:
                 column = LIKE[corpus]
-                theirs, their_fast = PAPER[k][base][column], PAPER[k][row][column]
-                what, least = f"{row} / {base}, k = {k}", their_fast / theirs
+                what, least = f"{row} / {base}, k = {k}", PAPER[k][row][column] / PAPER[k][base][column]
                 bench.claim(what, corpus, f"{fast / slow:.3g}", f"paper: {least:.3g}", fast / slow >= least, WHY)
             ours, beam = own["auto (ours)"]["per_second"], own["beam"]["per_second"]
             why = "a beam looks at few edges and promises nothing; auto proves that its answer is the best"
@@ -218,9 +214,7 @@ def figure4(bench: Bench) -> None:
         for k, least, said in ((5, 7.4, "paper, CoNLL-2003: 7.4"), (100, 0.8, "paper: about 1 from k = 90 on")):
             if k in found:
                 ratio = found[k]["iterative Viterbi A*"]["per_second"] / found[k]["Viterbi A*"]["per_second"]
-                why = (
-                    "the pass over all edges is fast here, so that rounds cost more than they save once k paths spread"
-                )
+                why = "the pass over all edges is fast here, so that rounds cost more than they save once paths spread"
                 what = f"figure 4: iterative Viterbi A* / Viterbi A*, k = {k}"
                 bench.claim(what, corpus, f"{ratio:.2f}", said, ratio >= least, why)
 
@@ -273,7 +267,7 @@ GROWTH = {  # row: choices; k; the paper's best and worst case
 
 
 def extreme(case: str, L: int, T: int, sentences: int) -> Lattices:
-    """Scores that suit pruning, or that do not.
+    """Return scores that suit pruning, or that do not.
 
     best: the most frequent label is far ahead everywhere, the next one second; worst: edges decide, and all are alike.
     """

@@ -87,13 +87,13 @@ def _decoding(bench: Bench, learner: str, corpus: str) -> dict[str, Any]:
 
 
 def cell(value: float, learner: str, paper: tuple[float, ...] | None, corpus: str, form: str = "") -> str:
-    """Our figure; and the paper's, which is of perceptrons, in brackets."""
+    """Return our figure, and for perceptrons the paper's in brackets."""
     own = form.format(value) if form else digits(value)
     return f"{own} ({paper[TASKS[corpus]]:g})" if paper and learner == "perceptron" else own
 
 
 def calibrated(own: data.Lattices) -> tuple[int, float, float]:
-    """The least beam width 1, 2, 4, ... that comes near enough to exact decoding, and both accuracies."""
+    """Return the least beam width 1, 2, 4, ... that is nearly as accurate as exact decoding, and both accuracies."""
     exact, width = own.accuracy(tw.decode_batch(own.nodes, own.sparse)), 1
     while True:
         beam = own.accuracy(tw.decode_batch(own.nodes, own.sparse, decoder=tw.Beam(width)))
@@ -111,15 +111,8 @@ def claims(bench: Bench, learner: str, corpus: str, speed: dict[str, float]) -> 
         bench.claim("SD+C-EXP / Viterbi", where, f"{ratio:.3g}", f"paper: {theirs:.3g}", ratio >= theirs, WHY)
     best = max(staggered, speed["auto (ours)"])
     why = "auto proves that there is no better labelling; a beam does not"
-    said = f"beam: {digits(beam)}/s"
-    bench.claim(
-        "exact decoding is as fast as a beam that is as accurate",
-        where,
-        f"{digits(best)}/s",
-        said,
-        best >= beam,
-        why,
-    )
+    what = "exact decoding is as fast as a beam that is as accurate"
+    bench.claim(what, where, f"{digits(best)}/s", f"beam: {digits(beam)}/s", best >= beam, why)
 
 
 def training(bench: Bench) -> None:
@@ -141,12 +134,8 @@ def training(bench: Bench) -> None:
             same = own["weights"] == base["weights"]
             assert same, f"{corpus}: {decoder} ends with other weights than dense Viterbi"
             ratio = base["seconds"] / own["seconds"]
-            figures = [
-                f"{own['seconds']:.2f}",
-                f"{ratio:.1f}",
-                f"{own['epoch']:.2f}",
-                f"{base['epoch'] / own['epoch']:.1f}",
-            ]
+            figures = [f"{own['seconds']:.2f}", f"{ratio:.1f}"]
+            figures += [f"{own['epoch']:.2f}", f"{base['epoch'] / own['epoch']:.1f}"]
             theirs = PAPER_TRAINING[TASKS[corpus]] if decoder == "staggered" else "-"
             name = "viterbi (dense)" if decoder == "viterbi" else decoder
             rows.append(
@@ -159,14 +148,8 @@ def training(bench: Bench) -> None:
                     if corpus == "pos_ewt"
                     else "features and node scores, which cost all decoders the same, are a large part of what is left"
                 )
-                bench.claim(
-                    f"training with {decoder}, times as fast as with dense Viterbi",
-                    corpus,
-                    f"{ratio:.1f}",
-                    f"paper: {least}",
-                    ratio >= least,
-                    why,
-                )
+                what = f"training with {decoder}, times as fast as with dense Viterbi"
+                bench.claim(what, corpus, f"{ratio:.1f}", f"paper: {least}", ratio >= least, why)
     header = ["corpus", "labels", "sentences", "epochs", "decoder", "s of training", "ratio", "s per epoch", "ratio"]
     note = "The paper trains 10 epochs of its whole corpora. The weights are the same for all decoders, bit for bit."
     bench.table("table3", "Table 3: training time", [*header, "paper, Viterbi / SD+C-EXP"], rows, note)
@@ -181,14 +164,8 @@ def _train(bench: Bench, corpus: str, decoder: str, epochs: int) -> dict[str, An
     learner = private.perceptron(PRESETS[corpus], epochs=epochs, seed=0, decoder=decoder, dense_edges=dense)
     seconds = data.fit(learner, (X, y))
     epoch = min(fact["seconds"] for fact in learner.history_)
-    labels = len(learner.model_.labels)
-    return {
-        "seconds": seconds,
-        "epoch": epoch,
-        "labels": labels,
-        "sentences": len(X),
-        "weights": data.digest(learner.model_),
-    }
+    counted = {"labels": len(learner.model_.labels), "sentences": len(X), "weights": data.digest(learner.model_)}
+    return {"seconds": seconds, "epoch": epoch, **counted}
 
 
 PARTS = {part.__name__: part for part in (decoding, training)}

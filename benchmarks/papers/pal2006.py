@@ -56,7 +56,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 class Found(NamedTuple):
-    """What beam search with a rule found on all sequences."""
+    """The result of beam search with a rule on all sequences."""
 
     rule: str
     labels: float  # per column, on average
@@ -107,7 +107,7 @@ def decode(bench: Bench) -> None:
 
 
 def needed(symbols: int, models: int, sequences: int) -> dict[str, Found]:
-    """What each rule needs, by the rule's name and the share of best paths that it is to find."""
+    """Return what each rule needs, by its name and the share of best paths that it must find."""
     rng = np.random.default_rng(0)
     lattices, best = [], []
     for _ in range(models):
@@ -138,12 +138,12 @@ def needed(symbols: int, models: int, sequences: int) -> dict[str, Found]:
 
 
 def short(rule: Any) -> str:
-    """A rule as it is written, with two digits."""
+    """Return a rule as it is written, with two digits."""
     return re.sub(r"\d+\.\d+(e-\d+)?", lambda number: f"{float(number[0]):.2g}", str(rule))
 
 
 def figure(paper: dict[str, str], name: str) -> str:
-    """What the paper has for a rule or method, by how its name begins."""
+    """Return the paper's figure for a rule or method, by how its name begins."""
     return next((figure for start, figure in paper.items() if name.startswith(start)), "-")
 
 
@@ -182,7 +182,7 @@ class Training(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a training came to."""
+    """The result of a training."""
 
     method: str
     sentences: int
@@ -212,7 +212,7 @@ def limit(bench: Bench) -> int:
 
 
 def trained(features: str | None, train: Corpus, iterations: int | None, **options: Any) -> Training:
-    """Train; that sparse sums led a line search astray is a result here, not a warning."""
+    """Train; a line search that fails because of sparse sums is a result here, not a warning."""
     learner = private.crf(features, l2=L2, tolerance=TOLERANCE, max_iterations=iterations, progress=False, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -223,7 +223,7 @@ def trained(features: str | None, train: Corpus, iterations: int | None, **optio
 
 
 def result(method: str, made: Training, train: Corpus, test: Corpus) -> Result:
-    """Everything that tables and figures need of a training."""
+    """Return everything that tables and figures need of a training."""
     learner = made.learner
     exact = exact_objective(learner.model_, *train)
     if learner.keep is None:
@@ -244,7 +244,7 @@ def result(method: str, made: Training, train: Corpus, test: Corpus) -> Result:
 
 
 def kept_result(bench: Bench, name: str, work: Callable[[], Result]) -> Result:
-    """The result of a training, which is a step."""
+    """Run a training as a step, and return its result."""
 
     def told() -> dict[str, Any]:
         own = work()
@@ -256,7 +256,7 @@ def kept_result(bench: Bench, name: str, work: Callable[[], Result]) -> Result:
 
 
 def exact_objective(model: tw.Model, X: list[Any], y: list[list[str]]) -> float:
-    """The objective of a model's weights, summed exactly, whatever they were trained with."""
+    """Return the objective of a model's weights, summed exactly, whatever they were trained with."""
     number = {label: n for n, label in enumerate(model.labels)}
     weights = [model.arrays[name].astype(float) for name in ("rows.weight", "edges.score")]
     value = L2 * sum(float(own @ own) for own in weights)
@@ -267,7 +267,7 @@ def exact_objective(model: tw.Model, X: list[Any], y: list[list[str]]) -> float:
 
 
 def same_size(kept_by: Callable[[tw.KeepRatio], float], target: float, tries: int) -> float:
-    """The ratio that keeps as many labels as another rule does; log r is halved, the nearest try is taken."""
+    """Return the ratio that keeps as many labels as another rule, by bisection of log r; the nearest try is taken."""
     low, high = -LEAST_RATIO, 0.0
     tried = []
     for _ in range(tries):
@@ -279,7 +279,7 @@ def same_size(kept_by: Callable[[tw.KeepRatio], float], target: float, tries: in
 
 
 def as_large(model: tw.Model, X: list[Any], target: float) -> float:
-    """The ratio that keeps so many labels of a sample, with the weights of a model."""
+    """Return the ratio that keeps so many labels of a sample, with the weights of a model."""
     sample = [model.lattice(tokens).nodes for tokens in X[:: max(1, len(X) // SAMPLE)]]
 
     def kept_by(rule: tw.KeepRatio) -> float:
@@ -289,7 +289,7 @@ def as_large(model: tw.Model, X: list[Any], target: float) -> float:
 
 
 def show(bench: Bench, name: str, title: str, every: Sequence[Result], paper: dict[str, str], note: str) -> None:
-    """The table of some trainings; exact, dense is among them."""
+    """Make the table of some trainings, of which one is exact, dense."""
     of = {own.method: own for own in every}
     against = {f"s / {method.split(', ')[-1]}": of[method].seconds for method in (DENSE, ONE) if method in of}
     header = ["method", "s", "iterations", "s/iteration", "ended", "labels kept", "objective, its own"]
@@ -305,14 +305,14 @@ def show(bench: Bench, name: str, title: str, every: Sequence[Result], paper: di
 
 
 def draw(bench: Bench, name: str, title: str, what: str, lines: dict[str, tuple[list[float], list[float]]]) -> None:
-    """Draw learning curves: seconds, and what was reached by then, of every method."""
+    """Draw learning curves: what each method reached, against seconds."""
     kinds = {method: "ours" if "sparse edges" in method else "other" for method in lines}
     curves = [Curve(method, *line, kind=kinds[method]) for method, line in lines.items()]
     bench.figure(name, title, curves, "training time (seconds)", what, xscale="log")
 
 
 def quarter(bench: Bench, corpus: str, whose: str, sparse: Result, exact: Sequence[Result], why: str) -> None:
-    """Claim a quarter of the time without loss; against the first of the exact ones, the others are told."""
+    """Claim a quarter of the time of the first exact training, without loss; ratios to the others are added."""
     against = exact[0]
     ratio, gain = sparse.seconds / against.seconds, sparse.test - against.test
     others = "".join(f" ({sparse.seconds / other.seconds:.2f} of {other.method})" for other in exact[1:])
@@ -330,7 +330,7 @@ def quarter(bench: Bench, corpus: str, whose: str, sparse: Result, exact: Sequen
 
 
 def points(iterations: int) -> list[int]:
-    """Few iterations, close together at first: each costs a training up to there."""
+    """Return few iterations, close together at first: each needs a training of its own."""
     return sorted({round(1.6**q) for q in range(1 + int(math.log(iterations, 1.6)))} | {iterations})
 
 
@@ -444,7 +444,7 @@ def real(
 
 
 def words(bench: Bench, column: int | None, split: str) -> Corpus:
-    """NETtalk with letters only, which is all that may be seen; labels from another column than the last."""
+    """Return NETtalk with letters only, and labels from the last column or another one."""
     X, y = bench.read("g2p_nettalk", split, 500)
     assert tw.Features("g2p").columns == 1
     if column is not None:
@@ -453,7 +453,7 @@ def words(bench: Bench, column: int | None, split: str) -> Corpus:
 
 
 def nettalk(bench: Bench) -> None:
-    """Section 4.2: letters to phones. The paper had 19,075 words to train on; its features it does not say."""
+    """Section 4.2: letters to phones. The paper had 19,075 words to train on, and does not name its features."""
     paper = {"exact": "91.6", TEN: "91.7", "fixed": "85.7", "ratio": "could not take a step"}
     methods = (DENSE, ONE, SPARSE, TEN, FIXED, RATIO)
     made = real(bench, "nettalk", "g2p", partial(words, bench, None), methods, paper)
@@ -531,7 +531,7 @@ SUPERTAG: dict[str, dict[str, Any]] = {
 
 
 def supertagged(bench: Bench, method: str) -> dict[str, Any]:
-    """Train and test in a process of its own, whose peak until training has ended is that of training."""
+    """Train and test; in a process of its own, so that its peak of memory is that of training."""
     train = data.covering(*bench.read("supertag_erg", "train", 50), 5000)
     options = SUPERTAG[method]
     if bench.quick:

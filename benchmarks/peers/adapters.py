@@ -16,27 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tagwright as tw
-from benchmarks.peers import crf, fst, hmm
-from benchmarks.peers.packages import (
-    BATCH,
-    CRFSUITE,
-    HERE,
-    HMMLEARN,
-    POMEGRANATE,
-    PYTORCH_CRF,
-    WAPITI,
-    Nodes,
-    Package,
-    Paths,
-    Ready,
-    quiet,
-)  # fmt: skip
+from benchmarks.peers import crf, fst, hmm, packages
+from benchmarks.peers.packages import BATCH, HERE, Nodes, Package, Paths, Ready, quiet
 
 # --- references ---
 
 
 def limit(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
-    """No decoder, but what one cannot do without: to read the scores once."""
+    """Read the scores once, which every decoder must."""
 
     def read(own: np.ndarray) -> list[Paths]:
         own.max()
@@ -90,7 +77,7 @@ LIMIT, US = "the scores read once (NumPy max)", "tagwright"  # US: how the names
 
 
 def our_decoder(decoder: str, name: str = "", batch: bool = False, sparse: bool | None = False) -> Peer:
-    """One of ours; sparse=None: over edges in the form that `tw.Edges` gives them by itself."""
+    """Return the row of one of our decoders; with sparse=None `tw.Edges` chooses the form of edges."""
     make = partial(ours_batch if batch else ours, decoder, sparse)
     kbest = {row.name: row.kbest for row in tw.decoders()}[decoder.split(":", 1)[0]]
     return Peer(f"{US} {name or decoder}", make, kbest=kbest)
@@ -112,13 +99,13 @@ DECODERS = [
     our_decoder("carpediem"),
     our_decoder("beam:8", "beam:8 (approximate)"),
     Peer("NumPy recursion", recursion),
-    Peer("python-crfsuite", crf.crfsuite, CRFSUITE),
-    Peer("Wapiti", crf.wapiti, WAPITI, kbest=True),
-    Peer("pytorch-crf", partial(crf.pytorch_crf, 1), PYTORCH_CRF),
-    Peer(f"pytorch-crf, {BATCH} at a time", partial(crf.pytorch_crf, BATCH), PYTORCH_CRF),
+    Peer("python-crfsuite", crf.crfsuite, packages.CRFSUITE),
+    Peer("Wapiti", crf.wapiti, packages.WAPITI, kbest=True),
+    Peer("pytorch-crf", partial(crf.pytorch_crf, 1), packages.PYTORCH_CRF),
+    Peer(f"pytorch-crf, {BATCH} at a time", partial(crf.pytorch_crf, BATCH), packages.PYTORCH_CRF),
     Peer("torch-struct", crf.torch_struct, Package("torch-struct", "torch_struct"), kbest=True),
-    Peer("hmmlearn", hmm.hmmlearn, HMMLEARN),
-    Peer("pomegranate", hmm.pomegranate, POMEGRANATE),
+    Peer("hmmlearn", hmm.hmmlearn, packages.HMMLEARN),
+    Peer("pomegranate", hmm.pomegranate, packages.POMEGRANATE),
     Peer("dynamax (JAX)", hmm.dynamax, Package("dynamax", "dynamax")),
     Peer("librosa (numba)", hmm.librosa, Package("librosa", "librosa")),
     Peer("OpenFst (pynini)", fst.pynini, Package("pynini", "pywrapfst"), kbest=True),

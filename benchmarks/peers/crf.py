@@ -13,7 +13,7 @@ from benchmarks.peers.packages import Nodes, Paths, Ready, one_thread
 
 
 def crfsuite(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
-    """python-crfsuite takes no weights: a model of the same labels and attributes is trained and written anew.
+    """python-crfsuite takes no weights: a model with the same labels and attributes is trained, and its file rewritten.
 
     Each token has an attribute of its own, with one weight per label. It is trained on one token that has them all, for
     CRFsuite's own tables of names; labels of sequences that are held out are in them, too.
@@ -37,7 +37,7 @@ def crfsuite(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
 
 
 def crfsuite_file(trained: bytes, nodes: np.ndarray, scores: np.ndarray) -> bytes:
-    """CRFsuite's model file with the tables of names of a trained one and these weights; edges of 0 are not stored."""
+    """Return a CRFsuite model file with these weights and the names of a trained one; edges of 0 are not stored."""
     header = struct.Struct("<4sI4s9I")
     magic, _, kind, version, _, L, tokens, _, labels, attributes, *_ = header.unpack_from(trained)
     assert (L, tokens) == (len(scores), len(nodes)), "CRFsuite left out labels or attributes"

@@ -37,7 +37,7 @@ PUNCTUATION = frozenset("!\"#%&'()*,-./:;?@[\\]_{}")
 
 
 def chunk_features(words: list[str]) -> list[list[str]]:
-    """The features of the preset `chunk`, as one would write them for python-crfsuite."""
+    """Return the features of the preset `chunk`, as one would write them for python-crfsuite."""
     padded = ["_B-2", "_B-1", *words, "_B+1", "_B+2"]
     made = []
     for t, word in enumerate(words):
@@ -77,7 +77,7 @@ def training(X: list[Any], y: list[list[str]], epochs: int, path: Path) -> None:
 
 
 def iteration(X: list[Any], y: list[list[str]], l2: float) -> dict[str, Any]:
-    """Seconds of python-crfsuite's best iteration, and its number of weights."""
+    """Return the seconds of python-crfsuite's best iteration, and its number of weights."""
     required()
     began: list[float] = []
 

@@ -14,7 +14,7 @@ ARC = np.dtype([("input", "<i4"), ("output", "<i4"), ("weight", "<f4"), ("to", "
 
 
 def arcs(nodes: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """The sentence's lattice, [state][arc]: state 0, then one per token and label, which the arcs into it stand for."""
+    """Return the sentence's lattice, [state][arc]: state 0, then one state per token and label, named by its arcs."""
     T, L = nodes.shape
     made = np.empty(((T - 1) * L + 1, L), ARC)
     made["input"] = made["output"] = made["to"] = np.arange(1, L + 1)
@@ -31,7 +31,7 @@ def fst_header(kind: bytes, states: int, count: int) -> bytes:
 
 
 def const_fst(nodes: np.ndarray, costs: np.ndarray) -> bytes:
-    """A ConstFst as OpenFst keeps it on disk."""
+    """Return a ConstFst as OpenFst keeps it on disk."""
     made, (T, L) = arcs(nodes, costs), nodes.shape
     fields = [("final", "<f4"), ("begin", "<u4"), ("count", "<u4"), ("epsilons", "<u4", (2,))]
     states = np.zeros(T * L + 1, fields)
@@ -41,7 +41,7 @@ def const_fst(nodes: np.ndarray, costs: np.ndarray) -> bytes:
 
 
 def vector_fst(nodes: np.ndarray, costs: np.ndarray) -> bytes:
-    """A VectorFst as OpenFst keeps it on disk."""
+    """Return a VectorFst as OpenFst keeps it on disk."""
     made, (T, L) = arcs(nodes, costs), nodes.shape
     states = np.empty(len(made), [("final", "<f4"), ("count", "<i8"), ("arcs", ARC, (L,))])
     states["final"], states["count"], states["arcs"] = np.inf, L, made

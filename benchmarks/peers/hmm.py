@@ -8,7 +8,7 @@ from benchmarks.peers.packages import Nodes, Ready, one_thread
 
 
 def normalised(nodes: Nodes, scores: np.ndarray) -> tuple[Nodes, np.ndarray]:
-    """The same scores as an HMM's: log transitions whose rows sum to 1; every path has the score that it had.
+    """Return the same scores as an HMM's: log transitions whose rows sum to 1; every path keeps its score.
 
     What a row is divided by goes to the node scores of the label that it starts from. In double precision.
     """

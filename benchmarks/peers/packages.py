@@ -26,7 +26,7 @@ class Package(NamedTuple):
 
     @property
     def missing(self) -> str | None:
-        """What to say where it is not installed."""
+        """A message where it is not installed, else None."""
         installed = not self.module or importlib.util.find_spec(self.module) is not None
         return None if installed else f"not installed (pip install {self.name})"
 
@@ -40,7 +40,7 @@ POMEGRANATE = Package("pomegranate", "pomegranate")
 
 
 def one_thread() -> Any:
-    """PyTorch, with one thread and without gradients."""
+    """Return PyTorch, with one thread and without gradients."""
     import torch
 
     torch.set_num_threads(1)
@@ -49,7 +49,7 @@ def one_thread() -> Any:
 
 
 def quiet() -> None:
-    """Let packages say nothing in this process: Wapiti and hmmlearn report progress, torch-struct warns."""
+    """Silence this process: Wapiti and hmmlearn report progress, torch-struct warns."""
     warnings.simplefilter("ignore")
     logging.disable()
     with open(os.devnull, "w") as nowhere:

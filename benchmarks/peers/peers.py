@@ -90,7 +90,7 @@ class Sentences:
     """Lattices of one size, read or made when they are first needed."""
 
     def __init__(self, bench: Bench, corpus: str, labels: int) -> None:
-        """Take a model's, or, without the corpus, some that are like a model's."""
+        """Take the lattices of a model, or, without the corpus, made ones that are like a model's."""
         self.bench, self.corpus, self.labels = bench, corpus, labels
         try:
             self.name = bench.path(corpus, "train").parent.name
@@ -100,7 +100,7 @@ class Sentences:
 
     @cached_property
     def lattices(self) -> data.Lattices:
-        """The sentences whose lengths are nearest to the median come first: slow decoders see only these."""
+        """Return the lattices, first sentences whose lengths are near the median: slow decoders see only these."""
         if self.name != self.corpus:
             return data.model_like(self.labels, limits(self.bench).sentences, LENGTH)
         found = data.lattices(self.bench, self.corpus)
@@ -128,7 +128,7 @@ class Sentences:
         return [float(value) for value in np.median(runs, axis=0)]
 
     def same(self, nodes: np.ndarray, paths: Paths, right: list[float]) -> bool:
-        """Whether these are k best paths, as far as a sum in single precision can tell."""
+        """Return whether these are k best paths, up to the rounding of sums in single precision."""
         edges = self.lattices.dense
         scores = sorted((tw.score(nodes, edges, path) for path in paths), reverse=True)
         path = np.asarray(paths[0])
@@ -141,7 +141,7 @@ class Sentences:
 
 
 def cell(row: Row, text: str) -> str:
-    """The problem, or what there is to show."""
+    """Return the problem, or the row in the given form."""
     return row["problem"] or text.format(**row)
 
 
@@ -184,17 +184,10 @@ def show(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: 
             rows.append([peer, *(cell(row, text) for row in shown)])
         bench.table(f"{name}_k{k}", title, header, rows, note)
 
-    table(
-        "speed",
-        f"Microseconds per token, k = {k}",
-        "{us}",
-        f"{bounds(limits(bench).process)} Labels: sentences of so many tokens in all: {size}.",
-    )
-    table(
-        "answers",
-        f"Answers equal to exact ones, k = {k}; seconds to prepare",
-        "{equal} of {sentences}; {prepare_s:.1f} s",
-    )
+    note = f"{bounds(limits(bench).process)} Labels: sentences of so many tokens in all: {size}."
+    table("speed", f"Microseconds per token, k = {k}", "{us}", note)
+    title = f"Answers equal to exact ones, k = {k}; seconds to prepare"
+    table("answers", title, "{equal} of {sentences}; {prepare_s:.1f} s")
     note = "Python, the scores and whatever a package imports are in it; the first row has little else."
     table("memory", f"Peak of memory in MB, k = {k}", "{peak_mb:,.0f}", note)
     draw(bench, k, abouts, found, compare(bench, k, sets, abouts, found))
@@ -221,7 +214,7 @@ def lines(k: int, found: dict[str, list[Row]]) -> dict[str, tuple[str, str]]:
 
 
 def tokens_per_second(row: Row) -> str:
-    """Write three digits, and zeros."""
+    """Return tokens per second with three digits, then zeros."""
     return f"{float(format(1e6 / row['us_per_token'], '.3g')):,.10g}"
 
 
@@ -278,7 +271,7 @@ class Trainings:
     """A corpus to train on, read when it is first needed."""
 
     def __init__(self, bench: Bench, corpus: str) -> None:
-        """Complain where the corpus is not there."""
+        """Raise MissingError where the corpus is missing."""
         self.bench, self.corpus = bench, corpus
         bench.path(corpus, "train")
 

@@ -14,19 +14,8 @@ import numpy as np
 import tagwright as tw
 from benchmarks.frame import data
 from benchmarks.papers import pal2006
-from benchmarks.peers import crfsuite
-from benchmarks.peers.packages import (
-    BATCH,
-    CRFSUITE,
-    HERE,
-    HMMLEARN,
-    POMEGRANATE,
-    PYTORCH_CRF,
-    WAPITI,
-    Package,
-    one_thread,
-    quiet,
-)  # fmt: skip
+from benchmarks.peers import crfsuite, packages
+from benchmarks.peers.packages import BATCH, HERE, Package, one_thread, quiet
 
 
 class Set(NamedTuple):
@@ -41,13 +30,13 @@ class Set(NamedTuple):
     """For accuracy; None where it would take long."""
 
     def numbered(self) -> tuple[list[np.ndarray], int]:
-        """Words as numbers, and how many different ones there are."""
+        """Return words as numbers, and how many different ones there are."""
         number = {word: n for n, word in enumerate(dict.fromkeys(word for words in self.words for word in words))}
         return [np.array([[number[word]] for word in words]) for words in self.words], len(number)
 
 
 class Trained(NamedTuple):
-    """Seconds of an epoch or iteration, and the share of right labels after it, in percent, where that was asked."""
+    """Seconds of an epoch or iteration, and the percentage of right labels after it, where it was measured."""
 
     seconds: float
     accuracy: float | None = None
@@ -191,15 +180,15 @@ class Trainer(NamedTuple):
 PERCEPTRON, CRF, EM = "averaged perceptron, one epoch", "CRF, one iteration", "Baum-Welch, one iteration"
 TRAINERS = [
     Trainer("tagwright", PERCEPTRON, our_perceptron, ours=True),
-    Trainer("python-crfsuite", PERCEPTRON, crfsuite_perceptron, CRFSUITE),
+    Trainer("python-crfsuite", PERCEPTRON, crfsuite_perceptron, packages.CRFSUITE),
     Trainer("tagwright, L-BFGS", CRF, partial(our_crf, False), ours=True),
     Trainer("tagwright, L-BFGS, dense edges", CRF, partial(our_crf, True), ours=True),
-    Trainer("python-crfsuite, L-BFGS", CRF, crfsuite_crf, CRFSUITE),
-    Trainer("Wapiti, L-BFGS", CRF, wapiti_crf, WAPITI),
-    Trainer("pytorch-crf, Adam, an epoch", CRF, pytorch_crf_epoch, PYTORCH_CRF),
+    Trainer("python-crfsuite, L-BFGS", CRF, crfsuite_crf, packages.CRFSUITE),
+    Trainer("Wapiti, L-BFGS", CRF, wapiti_crf, packages.WAPITI),
+    Trainer("pytorch-crf, Adam, an epoch", CRF, pytorch_crf_epoch, packages.PYTORCH_CRF),
     Trainer("tagwright", EM, our_em, ours=True),
-    Trainer("hmmlearn", EM, hmmlearn_em, HMMLEARN),
-    Trainer("pomegranate", EM, pomegranate_em, POMEGRANATE),
+    Trainer("hmmlearn", EM, hmmlearn_em, packages.HMMLEARN),
+    Trainer("pomegranate", EM, pomegranate_em, packages.POMEGRANATE),
 ]
 
 
