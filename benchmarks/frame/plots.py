@@ -78,9 +78,10 @@ def draw(
     axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel)
     axes.set_title(title, loc="left")
     if xticks is not None:
-        axes.set_xticks(xticks, [f"{x:,}" for x in xticks])
+        axes.set_xticks(xticks)
     axes.minorticks_off()
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.10g}"))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     if ylim is not None:
         axes.set_ylim(*ylim)
     axes.grid(alpha=0.25)
@@ -93,24 +94,21 @@ def draw(
 
 
 def name_lines(figure: Any, axes: Any, ends: list[tuple[Curve, str]]) -> None:
-    """Write each curve's name beside its end; names in the right margin move apart where they would overlap."""
+    """Write each curve's name at its height in the right margin, a single point's beside it; names do not overlap."""
     figure.canvas.draw()
-    last, gap = max(curve.xs[-1] for curve, _ in ends), 0.155 * figure.dpi  # pixels
-    ends = sorted(ends, key=lambda end: axes.transData.transform((last, end[0].ys[-1]))[1])
-    whole = [end for end in ends if end[0].xs[-1] == last]
-    heights = np.array([axes.transData.transform((last, curve.ys[-1]))[1] for curve, _ in whole])
+    placed = [(*axes.transData.transform((curve.xs[-1], curve.ys[-1])), curve, colour) for curve, colour in ends]
+    lines = sorted((end for end in placed if len(end[2].xs) > 1), key=lambda end: end[1])
+    heights, gap = np.array([y for _, y, _, _ in lines]), 0.155 * figure.dpi  # pixels
     for _ in range(500):  # neighbours that are too close push each other apart
         push = np.maximum(0, gap - np.diff(heights)) / 2
         heights[:-1] -= push
         heights[1:] += push
-    margin = {curve.label: height for (curve, _), height in zip(whole, heights, strict=True)}
-    for curve, colour in ends:
-        end = axes.transData.transform((curve.xs[-1], curve.ys[-1]))
-        place = (axes.bbox.x1 + 14, margin[curve.label]) if curve.label in margin else (end[0] + 10, end[1])
+    places = {end[2].label: (axes.bbox.x1 + 14, height) for end, height in zip(lines, heights, strict=True)}
+    for x, y, curve, colour in placed:
         axes.annotate(
             curve.label,
             (curve.xs[-1], curve.ys[-1]),
-            xytext=axes.transData.inverted().transform(place),
+            xytext=axes.transData.inverted().transform(places.get(curve.label, (x + 10, y))),
             fontsize=9.5,
             color=colour,
             weight="bold" if curve.kind == "ours" else "normal",
