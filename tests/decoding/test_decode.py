@@ -151,7 +151,7 @@ def test_corrections_switched_on():
 def test_forms_of_edges():
     assert repr(tw.Edges(EDGES)) == "Edges(L=3, dense)"
     assert repr(tw.Edges(np.eye(4))) == "Edges(L=4, sparse, 4 of 16 edges differ from 0)"
-    assert repr(tw.Edges(np.zeros((2, 4, 4)))) == "Edges(L=4, one matrix a step)"
+    assert repr(tw.Edges(np.zeros((2, 4, 4)))) == "Edges(L=4, one matrix per step)"
     assert repr(tw.Edges.from_exceptions(9, -np.inf, [0], [1], [2.0])).endswith("1 of 81 edges differ from -inf)")
     assert not tw.Edges(np.eye(4), sparse=False).sparse
     assert (tw.Edges(EDGES, sparse=True).default, tw.Edges(EDGES, sparse=True).exceptions) == (0.0, 5)

@@ -24,9 +24,6 @@ __all__ = ["Lattice", "Model", "Tagging", "load"]
 BUILT_IN = Path(__file__).with_name("english.safetensors")
 """A POS tagger for English that comes with the package; see NOTICE."""
 
-# Up to this many labels an edge matrix is small enough to be had beside the exceptions.
-_MATRIX = 1500
-
 
 class Tagging(NamedTuple):
     """One labelling of a sentence."""
@@ -109,17 +106,10 @@ class Model:
     @cached_property
     def edges(self) -> Edges:
         """The edges, in the form that is fastest to decode over."""
-        L = len(self.labels)
         previous, current = (self.arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
-        scores = self.arrays["edges.score"]
         start, stop = self.arrays.get("start"), self.arrays.get("stop")
-        if L > _MATRIX:
-            return Edges.from_exceptions(
-                L, 0.0, previous, current, scores, start, stop, corrections=self._corrections()
-            )
-        matrix = np.zeros((L, L), np.float32)
-        matrix[previous, current] = scores
-        return Edges(matrix, start, stop, corrections=self._corrections())
+        scores = self.arrays["edges.score"]
+        return Edges._from_model(len(self.labels), previous, current, scores, start, stop, self._corrections())
 
     def _corrections(self) -> tuple[object, object, object, object] | None:
         if "corrections.set" not in self.arrays:
