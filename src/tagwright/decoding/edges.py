@@ -32,7 +32,7 @@ class Edges:
         start: (L,), added for the first label.
         stop: (L,), added for the last label.
         order: labels, most frequent first, for the decoders that refine; by default 0, 1, 2, ...
-        sparse: whether to keep ``default + exceptions`` beside the matrix. None: where most of it is one value.
+        sparse: whether to keep ``default + exceptions`` beside the matrix. None: where 70 % of it is one value.
         corrections: sparse changes in sets, as four arrays (set, previous, current, score). Each adds its score to
             its edge at the steps where its set is switched on: ``decode(..., switched_on=[[0, 3], [], [3]])``.
 
@@ -58,7 +58,7 @@ class Edges:
         matrix = _matrix(scores)
         sides = _sides(start, stop, order, corrections)
         if matrix.ndim == 2:
-            self._core = _core.Edges.from_matrix(matrix, sparse, sides)
+            self._core = _core.Edges.from_matrix(matrix, None if sparse is None else bool(sparse), sides)
             return
         for what, given in (("sparse=True needs", sparse), ("corrections need", corrections is not None)):
             if given:
