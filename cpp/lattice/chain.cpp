@@ -32,7 +32,7 @@ Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order) {
 namespace {
 
 // to, from, out and in of every label, from all rows of a matrix; a block takes in its own labels' rows only.
-void bounds_from_rows(const Edges& edges, size_t t, const Hierarchy& h, Bounds& b) {
+void bounds_from_rows(const EdgeScores& edges, size_t t, const Hierarchy& h, Bounds& b) {
   std::vector<size_t> own(b.L, b.B);  // [label]: the block that releases it; none for the first label of a chain
   for (size_t m = 0; m < b.B; ++m)
     for (size_t r = h.blocks[m].first; r < h.blocks[m].last; ++r) own[static_cast<size_t>(h.order[r])] = m;
@@ -53,7 +53,7 @@ void bounds_from_rows(const Edges& edges, size_t t, const Hierarchy& h, Bounds& 
 
 // The same from default and exceptions: a label has a default edge into a block unless all its edges there are
 // exceptions.
-void bounds_from_exceptions(const Edges& edges, const Hierarchy& h, Bounds& b) {
+void bounds_from_exceptions(const EdgeScores& edges, const Hierarchy& h, Bounds& b) {
   std::vector<size_t> members(b.B);
   for (const std::vector<int32_t>& blocks : h.inside)
     for (const int32_t id : blocks) ++members[static_cast<size_t>(id) - b.L];
@@ -87,7 +87,7 @@ void bounds_from_exceptions(const Edges& edges, const Hierarchy& h, Bounds& b) {
 
 }  // namespace
 
-Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& h) {
+Bounds edge_bounds(const EdgeScores& edges, size_t t, const Hierarchy& h) {
   const size_t L = h.L, B = h.blocks.size();
   Bounds b;
   b.L = L;
@@ -136,16 +136,10 @@ float rounded_up(double score) {
   return static_cast<double>(near) < score ? std::nextafter(near, std::numeric_limits<float>::infinity()) : near;
 }
 
-float best_out(const Edges& edges, size_t t, size_t i) {
+float best_out(const EdgeScores& edges, size_t t, size_t i) {
   if (edges.is_sparse()) return rounded_up(std::max(edges.fallback(), edges.better().largest()[i]));
   const Scores row = edges.matrix(t).from(i * edges.stride());
   return rounded_up(row.f ? kernels().max_f(row.f, edges.L()) : kernels().max_d(row.d, edges.L()));
-}
-
-double largest_edge(const Lattice& lattice, size_t t) {
-  double largest = lattice.edges.chain_bounds(t).largest;
-  for (const Override& e : lattice.patch(t).by_row) largest = std::max(largest, e.score);
-  return largest;
 }
 
 namespace {

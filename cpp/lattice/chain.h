@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "lattice/lattice.h"
+#include "lattice/edge_scores.h"
 
 namespace tagwright {
 
@@ -47,19 +47,16 @@ Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order);
 
 // Kaji's equations 2 to 4 for every pair of nodes: one walk over the matrix, or over the exceptions where the edges
 // are sparse.
-Bounds edge_bounds(const Edges& edges, size_t t, const Hierarchy& hierarchy);
+Bounds edge_bounds(const EdgeScores& edges, size_t t, const Hierarchy& hierarchy);
 
 // What is left to do for the bounds when the edge from i to j rises to this score.
 void raise_bounds(Bounds& bounds, const Hierarchy& hierarchy, size_t i, size_t j, double score);
 
 // The best edge out of label i at step t, before corrections; rounded up, and no less than the default of sparse edges.
-float best_out(const Edges& edges, size_t t, size_t i);
+float best_out(const EdgeScores& edges, size_t t, size_t i);
 
 // No float less than a score.
 float rounded_up(double score);
-
-// The best edge of step t, corrected ones included.
-double largest_edge(const Lattice& lattice, size_t t);
 
 // Kaji's equation 1: out[b] = largest of scores[y] over the members y of block b.
 void block_scores(const Hierarchy& hierarchy, const double* scores, double* out);

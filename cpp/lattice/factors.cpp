@@ -47,7 +47,7 @@ double Factors::at(size_t i, size_t j) const {
   return side[0].factor[static_cast<size_t>(found - side[0].index.begin())];
 }
 
-Factors factors_of(const Edges& edges, size_t t) {
+Factors factors_of(const EdgeScores& edges, size_t t) {
   Factors made;
   const size_t L = made.L = edges.L();
   Range range;

@@ -1,11 +1,11 @@
-// Edge scores as factors, exp(e - shift), for sums: made once for an Edges, or for one of its steps.
+// Edge scores as factors, exp(e - shift), for sums: for all steps, or for one of them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "lattice/lattice.h"
+#include "lattice/edge_scores.h"
 
 namespace tagwright {
 
@@ -35,8 +35,8 @@ struct Factors {
   double at(size_t i, size_t j) const;
 };
 
-// t: the step, where there is one matrix a step.
-Factors factors_of(const Edges& edges, size_t t = 0);
+// t: the step, where there is one matrix per step.
+Factors factors_of(const EdgeScores& edges, size_t t = 0);
 
 // What is left of a total must be more than this share of it to be trusted.
 inline constexpr double kFewDigits = 1e-6;

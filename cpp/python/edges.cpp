@@ -6,56 +6,73 @@
 namespace tagwright {
 namespace {
 
-std::unique_ptr<Edges> edges_from_matrix(AnyArray scores) {
+// How many sets there are; set, previous, current and score of each correction.
+using CorrectionArrays = std::tuple<size_t, IntArray, IntArray, IntArray, RealArray>;
+// What stands beside the scores: start, stop, order, corrections.
+using Sides = std::tuple<std::optional<RealArray>, std::optional<RealArray>, std::optional<IntArray>,
+                         std::optional<CorrectionArrays>>;
+
+EdgeExtras extras_of(const Sides& sides) {
+  const auto& [start, stop, order, corrections] = sides;
+  EdgeExtras made;
+  if (start) made.start = span_of(*start);
+  if (stop) made.stop = span_of(*stop);
+  if (order) made.order = span_of(*order);
+  if (!corrections) return made;
+  const auto& [sets, set, previous, current, score] = *corrections;
+  need(set.shape(0) == previous.shape(0) && set.shape(0) == current.shape(0) && set.shape(0) == score.shape(0),
+       "set, previous, current and scores must have the same length");
+  made.correction_sets = sets;
+  made.correction_set = span_of(set);
+  made.corrections = {span_of(previous), span_of(current), {nullptr, score.data()}};
+  return made;
+}
+
+std::unique_ptr<Edges> from_matrix(AnyArray scores, std::optional<bool> sparse, const Sides& sides) {
   need(scores.ndim() == 2 && scores.shape(0) == scores.shape(1) && scores.shape(0) > 0,
        "edge scores must have shape (L, L) with L > 0");
   const size_t L = scores.shape(0);
   const Scores view = scores_of(scores);
+  const EdgeExtras extras = extras_of(sides);
+  std::optional<EdgeForm> form;
+  if (sparse) form = *sparse ? EdgeForm::kBoth : EdgeForm::kDense;
   nb::gil_scoped_release release;
-  return Edges::dense(L, view);
+  return std::make_unique<Edges>(EdgeScores::from_matrix(L, view, form, extras));
 }
 
-std::unique_ptr<Edges> edges_from_steps(AnyArray scores) {
+std::unique_ptr<Edges> from_steps(AnyArray scores, const Sides& sides) {
   need(scores.ndim() == 3 && scores.shape(1) == scores.shape(2) && scores.shape(1) > 0,
        "edge scores must have shape (T-1, L, L) with L > 0");
   const size_t steps = scores.shape(0), L = scores.shape(1);
   const Scores view = scores_of(scores);
+  const EdgeExtras extras = extras_of(sides);
   std::shared_ptr<void> owner = owner_of(std::move(scores));
   nb::gil_scoped_release release;
-  return Edges::stepwise(L, steps, view, std::move(owner));
+  return std::make_unique<Edges>(EdgeScores::from_steps(L, steps, view, std::move(owner), extras));
 }
 
-std::unique_ptr<Edges> edges_from_exceptions(size_t L, double fallback, IntArray previous, IntArray current,
-                                             RealArray scores) {
+// choose_form: or else the triples are all that is held.
+std::unique_ptr<Edges> from_triples(size_t L, double fallback, IntArray previous, IntArray current, AnyArray scores,
+                                    bool choose_form, const Sides& sides) {
   need(L > 0 && L < std::numeric_limits<int32_t>::max() / 2, "L must be between 1 and 2**30 - 2");
-  need(previous.shape(0) == current.shape(0) && previous.shape(0) == scores.shape(0),
+  need(scores.ndim() == 1 && previous.shape(0) == current.shape(0) && previous.shape(0) == scores.shape(0),
        "previous, current and scores must have the same length");
-  return Edges::sparse(L, fallback, span_of(previous), span_of(current), span_of(scores));
+  const EdgeTriples triples{span_of(previous), span_of(current), scores_of(scores)};
+  const EdgeExtras extras = extras_of(sides);
+  std::optional<EdgeForm> form;
+  if (!choose_form) form = EdgeForm::kSparse;
+  nb::gil_scoped_release release;
+  return std::make_unique<Edges>(EdgeScores::from_triples(L, fallback, triples, form, extras));
 }
 
 }  // namespace
 
 void bind_edges(nb::module_& m) {
   nb::class_<Edges>(m, "Edges")
-      .def_static("from_matrix", &edges_from_matrix, "scores"_a)
-      .def_static("from_steps", &edges_from_steps, "scores"_a)
-      .def_static("from_exceptions", &edges_from_exceptions, "L"_a, "default"_a, "previous"_a, "current"_a, "scores"_a)
-      .def("find_exceptions", &Edges::find_exceptions, "share"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "set_start", [](Edges& e, RealArray scores) { e.set_start(span_of(scores)); }, "scores"_a)
-      .def(
-          "set_stop", [](Edges& e, RealArray scores) { e.set_stop(span_of(scores)); }, "scores"_a)
-      .def(
-          "set_order", [](Edges& e, IntArray labels) { e.set_order(span_of(labels)); }, "labels"_a)
-      .def(
-          "set_corrections",
-          [](Edges& e, size_t sets, IntArray set, IntArray previous, IntArray current, RealArray scores) {
-            need(set.shape(0) == previous.shape(0) && set.shape(0) == current.shape(0) &&
-                     set.shape(0) == scores.shape(0),
-                 "set, previous, current and scores must have the same length");
-            e.set_corrections(sets, span_of(set), span_of(previous), span_of(current), span_of(scores));
-          },
-          "sets"_a, "set"_a, "previous"_a, "current"_a, "scores"_a)
+      .def_static("from_matrix", &from_matrix, "scores"_a, "sparse"_a.none(), "sides"_a)
+      .def_static("from_steps", &from_steps, "scores"_a, "sides"_a)
+      .def_static("from_triples", &from_triples, "L"_a, "default"_a, "previous"_a, "current"_a, "scores"_a,
+                  "choose_form"_a, "sides"_a)
       .def(
           "prepare",
           [](const Edges& e) {

@@ -159,19 +159,7 @@ std::unique_ptr<Trainer> make_trainer(const Text& text, const Templates& templat
                             .all_pairs = all_pairs,
                             .margin = margin};
   need(margin >= 0 && margin <= 1e6, "margin must be between 0 and 1,000,000");
-  if (sparse_edges) {
-    options.sparse_edges = *sparse_edges;
-  } else {
-    // A matrix that is mostly met is faster whole.
-    constexpr double kMostlyMet = 0.2;
-    std::vector<uint64_t> met;
-    for (size_t s = 0; s < corpus.sentences(); ++s)
-      for (size_t token = corpus.first_token(s) + 1; token < corpus.sentence_end[s]; ++token)
-        met.push_back(Corrections::pair(own[token - 1], own[token]));
-    std::sort(met.begin(), met.end());
-    const auto pairs = static_cast<double>(std::unique(met.begin(), met.end()) - met.begin());
-    options.sparse_edges = pairs < kMostlyMet * static_cast<double>(L * L);
-  }
+  if (sparse_edges) options.edge_form = *sparse_edges ? choose_edge_form(L, 0, EdgeUse::kTraining) : EdgeForm::kDense;
   made->perceptron = std::make_unique<Perceptron>(
       std::move(corpus), std::move(own), made->names->node.size(), made->names->edge.size(),
       std::vector<uint16_t>(parts.data(), parts.data() + parts.shape(0)), options);

@@ -30,6 +30,17 @@ std::vector<double> tie_preferences(size_t L) {
   return ties;
 }
 
+EdgeForm form_for(const Encoded& corpus, std::span<const int32_t> labels, size_t L) {
+  std::vector<uint64_t> met;
+  for (size_t s = 0; s < corpus.sentences(); ++s)
+    for (size_t token = corpus.first_token(s) + 1; token < corpus.sentence_end[s]; ++token)
+      met.push_back(Corrections::pair(labels[token - 1], labels[token]));
+  std::sort(met.begin(), met.end());
+  const size_t pairs = static_cast<size_t>(std::unique(met.begin(), met.end()) - met.begin());
+  // Wrong guesses give weights to about half as many pairs again.
+  return choose_edge_form(L, pairs + pairs / 2, EdgeUse::kTraining);
+}
+
 }  // namespace
 
 Perceptron::Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_features, size_t edge_features,
@@ -46,16 +57,8 @@ Perceptron::Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_
   nodes_.reset(node_features);
   edges_.reset(L);
   sets_.reset(edge_features);
-  // Beyond this many labels the matrix is left out and only default + exceptions are held.
-  constexpr size_t kMatrix = 8192;
-  if (L <= kMatrix || !options_.sparse_edges) {
-    const std::vector<float> zero(times(L, L), 0.0F);
-    current_ = Edges::dense(L, {zero.data(), nullptr});
-    if (options_.sparse_edges) current_->find_exceptions(1.0);
-  } else {
-    current_ = Edges::sparse(L, 0.0, {}, {}, {});
-  }
-  if (edge_features) current_->add_correction_sets(edge_features);
+  const EdgeForm form = options_.edge_form ? *options_.edge_form : form_for(corpus_, labels_, L);
+  current_ = std::make_unique<ChangingEdges>(L, form, edge_features);
   if (options_.all_pairs) return;
   observe();
   for (size_t s = 0; s < corpus_.sentences(); ++s) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/sparse_rows.h"
 #include "decode/algorithms.h"
 #include "features/encode.h"
+#include "lattice/changing_edges.h"
 #include "model/parts.h"
 
 namespace tagwright {
@@ -20,10 +22,10 @@ struct PerceptronOptions {
   size_t L = 0;
   size_t parts = 0;  // how many there are, and how many a label has
   size_t parts_each = 0;
-  bool edges = true;         // weights for pairs of labels
-  bool all_pairs = false;    // an update may give weights to (feature, label) pairs that the corpus does not have
-  double margin = 0;         // the right label of a token must win by this much: it is scored so much lower
-  bool sparse_edges = true;  // edges are held as default + exceptions, beside the matrix
+  bool edges = true;       // weights for pairs of labels
+  bool all_pairs = false;  // an update may give weights to (feature, label) pairs that the corpus does not have
+  double margin = 0;       // the right label of a token must win by this much: it is scored so much lower
+  std::optional<EdgeForm> edge_form = {};  // by default chosen by how many pairs of labels the corpus has
 };
 
 class Perceptron {
@@ -82,8 +84,8 @@ class Perceptron {
   std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
   Rows nodes_, edges_;
   PairRows sets_;
-  std::unique_ptr<Edges> current_;  // the scores of edges_ and sets_
-  std::vector<double> ties_;        // [kTieRows][L]
+  std::unique_ptr<ChangingEdges> current_;  // the scores of edges_ and sets_
+  std::vector<double> ties_;                // [kTieRows][L]
   double seen_ = 0;
   Arena arena_;
 };

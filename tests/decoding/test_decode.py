@@ -151,10 +151,40 @@ def test_corrections_switched_on():
 def test_forms_of_edges():
     assert repr(tw.Edges(EDGES)) == "Edges(L=3, dense)"
     assert repr(tw.Edges(np.eye(4))) == "Edges(L=4, sparse, 4 of 16 edges differ from 0)"
-    assert repr(tw.Edges(np.zeros((2, 4, 4)))) == "Edges(L=4, one matrix a step)"
+    assert repr(tw.Edges(np.zeros((2, 4, 4)))) == "Edges(L=4, one matrix per step)"
     assert repr(tw.Edges.from_exceptions(9, -np.inf, [0], [1], [2.0])).endswith("1 of 81 edges differ from -inf)")
     assert not tw.Edges(np.eye(4), sparse=False).sparse
     assert (tw.Edges(EDGES, sparse=True).default, tw.Edges(EDGES, sparse=True).exceptions) == (0.0, 5)
+
+
+@pytest.mark.parametrize(
+    ("L", "given", "same", "form"),
+    [
+        (40, 480, 0, "sparse, 480 of 1600 edges differ from 0"),
+        (40, 481, 0, "dense"),
+        (40, 500, 20, "sparse, 480 of 1600 edges differ from 0"),  # 20 of the triples score 0, too
+        (40, 1600, 1120, "sparse, 480 of 1600 edges differ from 2.5"),  # 1,120 of them score 2.5
+        (40, 1600, 1119, "dense"),
+        (1500, 900, 0, "sparse, 900 of 2250000 edges differ from 0"),
+        (1501, 900, 0, "sparse, 900 of 2253001 edges differ from 0"),
+    ],
+)
+def test_edges_of_a_model_have_the_form_that_suits_their_number(L, given, same, form):
+    rng = np.random.default_rng(given)
+    previous, current = np.divmod(np.sort(rng.choice(L * L, given, replace=False)), L)
+    scores = rng.choice([-2, -1, 1, 2], size=given).astype(np.float32)
+    scores[rng.choice(given, same, replace=False)] = 2.5 if given == L * L else 0
+    pairs, stop = (previous.astype(np.int32), current.astype(np.int32)), rng.integers(-3, 3, L)
+    edges = tw.Edges._from_model(L, *pairs, scores, None, stop, None)
+    assert repr(edges) == f"Edges(L={L}, {form})"
+    matrix = np.zeros((L, L))
+    matrix[pairs] = scores
+    nodes = rng.integers(-3, 4, (4, L)).astype(np.float32)
+    reached = nodes[0]
+    for column in nodes[1:]:
+        reached = (reached[:, None] + matrix).max(0) + column
+    for decoder in ("auto", "viterbi", "staggered"):
+        assert best(nodes, edges, decoder=decoder).score == (reached + stop).max()
 
 
 def test_batches_and_threads_change_nothing():

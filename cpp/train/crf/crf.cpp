@@ -145,8 +145,6 @@ void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) con
 void Crf::make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const {
   if (std::none_of(work.begin(), work.end(), [](const auto& group) { return group.size() == 1; })) return;
   const double* edge = ready.weights.data() + pairs_.nodes();
-  ready.edges = Edges::sparse(options_.L, 0.0, pairs_.previous, pairs_.current, {edge, pairs_.edges()});
-  if (pairs_.set_end.empty()) return;
   std::vector<int32_t> set, previous, current;
   for (size_t s = 0, q = 0; s < pairs_.set_end.size(); ++s) {
     for (; q < pairs_.set_end[s]; ++q) {
@@ -155,8 +153,12 @@ void Crf::make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready
       current.push_back(Corrections::current(pairs_.set_pair[q]));
     }
   }
-  ready.edges->set_corrections(pairs_.set_end.size(), set, previous, current,
-                               {edge + pairs_.edges(), pairs_.set_pair.size()});
+  const EdgeExtras extras{.correction_sets = pairs_.set_end.size(),
+                          .correction_set = set,
+                          .corrections = {previous, current, {nullptr, edge + pairs_.edges()}}};
+  // Sums read factors, not a matrix.
+  ready.edges = std::make_unique<Edges>(EdgeScores::from_triples(
+      options_.L, 0.0, {pairs_.previous, pairs_.current, {nullptr, edge}}, EdgeForm::kSparse, extras));
 }
 
 // How many labels a sentence may keep for sparse sums to be worth it: a quarter.

@@ -90,7 +90,7 @@ class Crf {
     std::span<const double> weights;
     std::vector<double> whole;  // large rows of weights, held whole
     Factors factors;
-    mutable std::unique_ptr<Edges> edges;  // made where single sentences are summed
+    std::unique_ptr<Edges> edges;  // made where single sentences are summed
   };
 
   void start(Strand& strand, const Ready& ready) const;

@@ -18,20 +18,21 @@ AS_IT_IS = (np.dtype(np.float32), np.dtype(np.float64))
 
 _MOST_SETS = 100_000_000
 
-# Trained models have exceptions in 1 to 11 % of the matrix; far beyond that the dense kernel wins.
-_SPARSE_SHARE = 0.3
+_Ints: TypeAlias = npt.NDArray[np.int32]
+_Reals: TypeAlias = npt.NDArray[np.float64]
+_Sides: TypeAlias = tuple[_Reals | None, _Reals | None, _Ints | None, tuple[int, _Ints, _Ints, _Ints, _Reals] | None]
 
 
 class Edges:
     """Edge scores, prepared once and reused for every sentence.
 
     Args:
-        scores: (L, L), indexed [previous, current]; or (T-1, L, L), one matrix a step, for sentences of T tokens.
+        scores: (L, L), indexed [previous, current]; or (T-1, L, L), one matrix per step, for sentences of T tokens.
             The first is copied, the second is not: do not change it afterwards.
         start: (L,), added for the first label.
         stop: (L,), added for the last label.
         order: labels, most frequent first, for the decoders that refine; by default 0, 1, 2, ...
-        sparse: whether to keep ``default + exceptions`` beside the matrix. None: where most of it is one value.
+        sparse: whether to keep ``default + exceptions`` beside the matrix. None: where 70 % of it is one value.
         corrections: sparse changes in sets, as four arrays (set, previous, current, score). Each adds its score to
             its edge at the steps where its set is switched on: ``decode(..., switched_on=[[0, 3], [], [3]])``.
 
@@ -55,15 +56,14 @@ class Edges:
     ) -> None:
         """Check, copy where need be, and look for a default."""
         matrix = _matrix(scores)
-        if matrix.ndim == 3:
-            if sparse:
-                raise ValueError("sparse=True needs one (L, L) matrix, not one a step")
-            core = _core.Edges.from_steps(matrix)
-        else:
-            core = _core.Edges.from_matrix(matrix)
-            if sparse is not False:
-                core.find_exceptions(1.0 if sparse else _SPARSE_SHARE)
-        self._finish(core, start, stop, order, corrections)
+        sides = _sides(start, stop, order, corrections)
+        if matrix.ndim == 2:
+            self._core = _core.Edges.from_matrix(matrix, None if sparse is None else bool(sparse), sides)
+            return
+        for what, given in (("sparse=True needs", sparse), ("corrections need", corrections is not None)):
+            if given:
+                raise ValueError(f"{what} one (L, L) matrix, not one per step")
+        self._core = _core.Edges.from_steps(matrix, sides)
 
     @classmethod
     def from_exceptions(
@@ -85,41 +85,31 @@ class Edges:
         if not len(previous) == len(current) == len(values):
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"
             raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
-        made = cls.__new__(cls)
         if not isinstance(default, int | float | np.number):
             raise ValueError(f"default must be a number, not {default!r}")
-        core = _core.Edges.from_exceptions(int(L), float(default), previous, current, values)
-        made._finish(core, start, stop, order, corrections)
-        return made
+        sides = _sides(start, stop, order, corrections)
+        return cls._of(_core.Edges.from_triples(int(L), float(default), previous, current, values, False, sides))
 
-    def _finish(
-        self,
-        core: _core.Edges,
+    @classmethod
+    def _from_model(
+        cls,
+        L: int,
+        previous: _Ints,
+        current: _Ints,
+        scores: npt.NDArray[np.float32],
         start: object,
         stop: object,
-        order: object,
         corrections: tuple[object, object, object, object] | None,
-    ) -> None:
-        self._core = core
-        if start is not None:
-            core.set_start(reals("start", start))
-        if stop is not None:
-            core.set_stop(reals("stop", stop))
-        if order is not None:
-            core.set_order(ints("order", order))
-        if corrections is not None:
-            if core.is_stepwise:
-                raise ValueError("corrections need one (L, L) matrix, not one a step")
-            if not isinstance(corrections, tuple | list) or len(corrections) != 4:
-                raise ValueError("corrections must be four arrays of one length: set, previous, current, score")
-            sets, previous, current = (ints(f"corrections[{q}]", corrections[q]) for q in range(3))
-            values = reals("corrections[3]", corrections[3])
-            if not len(sets) == len(previous) == len(current) == len(values):
-                raise ValueError("corrections must be four arrays of one length: set, previous, current, score")
-            highest = int(sets.max(initial=-1))
-            if highest > _MOST_SETS:
-                raise ValueError(f"corrections name set {highest}; number the sets from 0 on, up to {_MOST_SETS}")
-            core.set_corrections(highest + 1, sets, previous, current, values)
+    ) -> Edges:
+        """Edges that are 0 but for a model's triples, in the form that suits their number (cpp/lattice/edge_form.h)."""
+        sides = _sides(start, stop, None, corrections)
+        return cls._of(_core.Edges.from_triples(L, 0.0, previous, current, scores, True, sides))
+
+    @classmethod
+    def _of(cls, core: _core.Edges) -> Edges:
+        made = cls.__new__(cls)
+        made._core = core
+        return made
 
     @property
     def L(self) -> int:
@@ -150,13 +140,37 @@ class Edges:
         """Say what form the edges have."""
         core = self._core
         if core.is_stepwise:
-            form = "one matrix a step"
+            form = "one matrix per step"
         elif core.is_sparse:
             form = f"sparse, {core.exceptions} of {core.L**2} edges differ from {core.default:g}"
         else:
             form = "dense"
         sets = f", {core.correction_sets} correction sets" if core.correction_sets else ""
         return f"Edges(L={core.L}, {form}{sets})"
+
+
+def _sides(
+    start: object, stop: object, order: object, corrections: tuple[object, object, object, object] | None
+) -> _Sides:
+    """Read what stands beside the scores; None for what is not given."""
+    ends = [None if given is None else reals(what, given) for what, given in (("start", start), ("stop", stop))]
+    ranks = None if order is None else ints("order", order)
+    return ends[0], ends[1], ranks, None if corrections is None else _corrections(corrections)
+
+
+def _corrections(given: tuple[object, object, object, object]) -> tuple[int, _Ints, _Ints, _Ints, _Reals]:
+    """Read corrections: how many sets there are, then set, previous, current and score of each."""
+    shape = "corrections must be four arrays of one length: set, previous, current, score"
+    if not isinstance(given, tuple | list) or len(given) != 4:
+        raise ValueError(shape)
+    sets, previous, current = (ints(f"corrections[{q}]", given[q]) for q in range(3))
+    values = reals("corrections[3]", given[3])
+    if not len(sets) == len(previous) == len(current) == len(values):
+        raise ValueError(shape)
+    highest = int(sets.max(initial=-1))
+    if highest > _MOST_SETS:
+        raise ValueError(f"corrections name set {highest}; number the sets from 0 on, up to {_MOST_SETS}")
+    return highest + 1, sets, previous, current, values
 
 
 def scores_of(what: str, scores: object) -> FloatArray:
@@ -196,7 +210,7 @@ def _matrix(scores: object) -> FloatArray:
     return array
 
 
-def ints(what: str, values: object) -> npt.NDArray[np.int32]:
+def ints(what: str, values: object) -> _Ints:
     """Read whole numbers; always a copy."""
     no_mask(what, values)
     array = np.asarray(values)
@@ -207,7 +221,7 @@ def ints(what: str, values: object) -> npt.NDArray[np.int32]:
     return np.array(array, dtype=np.int32, order="C")
 
 
-def reals(what: str, values: object) -> npt.NDArray[np.float64]:
+def reals(what: str, values: object) -> _Reals:
     """Read numbers; always a copy."""
     no_mask(what, values)
     array = np.asarray(values)

@@ -20,9 +20,6 @@ from tagwright.models.scoring import make_scorer
 
 __all__ = ["LinearModel"]
 
-# Up to this many labels an edge matrix is small enough to be had beside the exceptions.
-_MATRIX = 1500
-
 
 class LinearModel(Model):
     """A model that scores a labelling by the sum of node and edge scores: one lattice per sentence.
@@ -47,17 +44,10 @@ class LinearModel(Model):
     @cached_property
     def edges(self) -> Edges:
         """The edges, in the form that is fastest to decode over."""
-        L = len(self.labels)
         previous, current = (self.arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
-        scores = self.arrays["edges.score"]
         start, stop = self.arrays.get("start"), self.arrays.get("stop")
-        if L > _MATRIX:
-            return Edges.from_exceptions(
-                L, 0.0, previous, current, scores, start, stop, corrections=self._corrections()
-            )
-        matrix = np.zeros((L, L), np.float32)
-        matrix[previous, current] = scores
-        return Edges(matrix, start, stop, corrections=self._corrections())
+        scores = self.arrays["edges.score"]
+        return Edges._from_model(len(self.labels), previous, current, scores, start, stop, self._corrections())
 
     def _corrections(self) -> tuple[object, object, object, object] | None:
         if "corrections.set" not in self.arrays:

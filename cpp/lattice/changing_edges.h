@@ -1,0 +1,23 @@
+// ChangingEdges: edges that a trainer changes in place.
+#pragma once
+
+#include "lattice/edges.h"
+
+namespace tagwright {
+
+// Changes happen between sentences, while nobody else looks; whoever decodes sees Edges. What was derived stays valid:
+// a bound that an edge was lowered below stays too high, which is still true, until many were; the hints of how much
+// edges matter only rise.
+class ChangingEdges : public Edges {
+ public:
+  // All edges score 0; sets of corrections are empty.
+  ChangingEdges(size_t L, EdgeForm form, size_t correction_sets);
+
+  void change(size_t i, size_t j, double score);
+  void change_correction(size_t set, size_t i, size_t j, double score);
+
+ private:
+  size_t lowered_ = 0;  // edges, since the bounds were last made
+};
+
+}  // namespace tagwright

@@ -1,0 +1,68 @@
+#include "lattice/edges.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/kernels.h"
+
+namespace tagwright {
+namespace {
+
+double middle(std::vector<double>& values) {
+  const auto at = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// Finite scores among which the middle one is usual; none where the default says it.
+std::vector<double> some_scores(const EdgeScores& edges) {
+  const size_t L = edges.L();
+  std::vector<double> some;
+  if (edges.is_sparse()) {
+    for (size_t i = 0; i < L && edges.fallback() == kForbidden; ++i)
+      for (const double score : edges.rows().values(i)) some.push_back(score);
+  } else {
+    // A few hundred, from rows and columns that have nothing to do with each other.
+    const size_t n = std::min<size_t>(L * L, 512);
+    for (size_t q = 0; q < n; ++q)
+      some.push_back(edges.matrix(0)[q * L / n * edges.stride() + (q * 7919 + q * L / n) % L]);
+  }
+  std::erase_if(some, [](double score) { return !std::isfinite(score); });
+  return some;
+}
+
+}  // namespace
+
+const Edges::ChainAndBounds& Edges::chain_and_bounds() const {
+  return chain_and_bounds_.get([&] {
+    ChainAndBounds made{chain_hierarchy(L_, order_), {}};
+    for (size_t t = 0; t < (stepwise_ ? steps_ : 1); ++t) made.bounds.push_back(edge_bounds(*this, t, made.chain));
+    return made;
+  });
+}
+
+const Factors* Edges::factors() const {
+  return stepwise_ ? nullptr : &factors_.get([&] { return factors_of(*this); });
+}
+
+const Edges::Outlook& Edges::outlook() const {
+  return outlook_.get([&] {
+    Outlook made;
+    made.reach.assign((L_ + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
+    std::vector<double> sizes;
+    for (size_t i = 0; i < L_; ++i) {
+      made.reach[i] = best_out(*this, 0, i);
+      if (!std::isfinite(made.reach[i])) continue;
+      const double best = static_cast<double>(made.reach[i]);
+      sizes.push_back(std::fabs(best));
+      made.scale = std::max(made.scale, best);
+    }
+    if (!sizes.empty()) made.scale = std::max(made.scale, middle(sizes));
+    if (sparse_) made.usual = fallback_;
+    if (std::vector<double> some = some_scores(*this); !some.empty()) made.usual = middle(some);
+    return made;
+  });
+}
+
+}  // namespace tagwright

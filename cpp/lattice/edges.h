@@ -1,0 +1,50 @@
+// Edges: scores, and what is derived from them, shared by every sentence and every thread.
+#pragma once
+
+#include <vector>
+
+#include "base/lazy.h"
+#include "lattice/chain.h"
+#include "lattice/edge_scores.h"
+#include "lattice/factors.h"
+
+namespace tagwright {
+
+// Each derived thing is made on first use.
+class Edges : public EdgeScores {
+ public:
+  explicit Edges(EdgeScores scores) : EdgeScores(std::move(scores)) {}
+
+  // The chain of Kaji and Huang over these labels, and its edge bounds at step t.
+  const Hierarchy& chain() const { return chain_and_bounds().chain; }
+  const Bounds& chain_bounds(size_t t) const { return chain_and_bounds().bounds[stepwise_ ? t : 0]; }
+  // The same for sums; nullptr where there is one matrix per step.
+  const Factors* factors() const;
+
+  // Not for one matrix per step:
+  // [i]: the best edge out of label i, or a little more; -inf beyond the last label, up to a whole group of the tree.
+  const std::vector<float>& reach() const { return outlook().reach; }
+  // What many edges score: the default if it does not forbid, or the middle one of some. A hint, not a bound.
+  double usual() const { return outlook().usual; }
+  // How much edges matter: the best one, or the middle one of the labels' best where that is of larger size. Edges that
+  // all but forbid, such as -1e9, do not count. A hint, not a bound.
+  double scale() const { return outlook().scale; }
+
+ protected:
+  struct ChainAndBounds {
+    Hierarchy chain;
+    std::vector<Bounds> bounds;  // [t], or one for all steps
+  };
+  struct Outlook {
+    std::vector<float> reach;
+    double usual = kForbidden, scale = 0;
+  };
+  const ChainAndBounds& chain_and_bounds() const;
+  const Outlook& outlook() const;
+
+  Lazy<ChainAndBounds> chain_and_bounds_;
+  Lazy<Outlook> outlook_;
+  Lazy<Factors> factors_;
+};
+
+}  // namespace tagwright

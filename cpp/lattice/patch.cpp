@@ -1,0 +1,25 @@
+#include "lattice/patch.h"
+
+#include <algorithm>
+
+namespace tagwright {
+
+void Patch::index_columns() {
+  by_column = by_row;
+  std::sort(by_column.begin(), by_column.end(),
+            [](const Override& a, const Override& b) { return a.j != b.j ? a.j < b.j : a.i < b.i; });
+}
+
+std::span<const Override> Patch::row(int32_t i) const {
+  const auto range = std::equal_range(by_row.begin(), by_row.end(), Override{i, 0, 0},
+                                      [](const Override& a, const Override& b) { return a.i < b.i; });
+  return {range.first, range.second};
+}
+
+std::span<const Override> Patch::column(int32_t j) const {
+  const auto range = std::equal_range(by_column.begin(), by_column.end(), Override{0, j, 0},
+                                      [](const Override& a, const Override& b) { return a.j < b.j; });
+  return {range.first, range.second};
+}
+
+}  // namespace tagwright
