@@ -269,8 +269,8 @@ class BaumWelch:
             [*map(str, range(V)), "<s>", "</s>"],
             np.append(emissions.end[:V], [self.entries + L, self.entries + 2 * L]).astype(np.uint64),
             np.concatenate([self.label, np.arange(L), np.arange(L)]).astype(np.uint16),
-            transitions.previous[inner].astype(np.int32),
-            transitions.current[inner].astype(np.int32),
+            transitions.previous[inner].astype(np.uint16),
+            transitions.current[inner].astype(np.uint16),
         )
         self.counts: Floats = np.empty(self.trainer.size)
         self.everyone = np.arange(len(corpus.sentences), dtype=np.int32)

@@ -38,6 +38,7 @@ class Training:
         self.learner = learner
         self.old = old = self._old_model()
         self.features = self._features(X, old)
+        self.known = None if old is None else _core.Weights.from_arrays(len(old.labels), old.arrays)
         self.labels = rank(y, old.labels if old else ())
         self.ids = numbers(y, self.labels)
         self.text = core_text(X, self.features)
@@ -45,16 +46,25 @@ class Training:
         self.history: list[dict[str, float]] = []
         self.check_stop: Callable[[], None] = never
         """Raises KeyboardInterrupt where Ctrl-C was pressed."""
-        self.finished: _core.TrainedWeights | Model | None = None
+        self.finished: _core.Weights | Model | None = None
         self.finished_after = 0
         """Epochs or iterations that the model has seen."""
 
-    def corpus_arguments(
-        self,
-    ) -> tuple[_core.Text, _core.Templates, npt.NDArray[np.int32], int, list[str], list[str]]:
-        """Give what every trainer of the core takes first: text, templates, labels, and names known already."""
-        names = names_of(self.old, "names"), names_of(self.old, "edge_names")
-        return self.text, core_templates(self.features), self.ids, len(self.labels), *names
+    def corpus_arguments(self) -> dict[str, Any]:
+        """Return what every trainer of the core takes: the corpus, and a model whose features are known already."""
+        return {
+            "text": self.text,
+            "templates": core_templates(self.features),
+            "labels": self.ids,
+            "L": len(self.labels),
+            "known": self.known,
+            "min_count": self.learner.min_count,
+            "threads": self.learner.threads,
+        }
+
+    def new_numbers(self, old: Model) -> npt.NDArray[np.int32]:
+        """Return the number that each label of an old model has here."""
+        return numbers([old.labels], self.labels)
 
     def _old_model(self) -> Model | None:
         start = self.learner.warm_start
@@ -109,30 +119,17 @@ class Training:
             "version": __version__,
         }
 
-    def model(self, trained: _core.TrainedWeights, after: int) -> Model:
+    def model(self, trained: _core.Weights, after: int) -> Model:
         """Make a model of weights."""
         word = self.features.word_prefix() if self.features else None
-        found = trained.arrays(float(getattr(self.learner, "min_weight", 0)), word or "")
-        arrays: Arrays = {}
-        for name in ("names", "edge_names"):
-            arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
-        arrays |= self.more_arrays()
-        arrays |= {"rows.end": found["row_end"], "rows.label": found["label"], "rows.weight": found["weight"]}
-        previous, current, score = found["edges"]
-        arrays |= _narrow("edges", {"previous": previous, "current": current, "score": score})
-        if len(found["corrections"][0]):
-            parts = dict(zip(("set", "previous", "current", "score"), found["corrections"], strict=True))
-            arrays |= _narrow("corrections", parts)
-        else:
-            for part in ("slots", "ends", "bytes"):
-                del arrays[f"edge_names.{part}"]
-        return self.makes(self.labels, self.features, arrays, self.facts(after))
+        arrays = trained.arrays(float(getattr(self.learner, "min_weight", 0)), word or "")
+        return self.makes(self.labels, self.features, {**arrays, **self.more_arrays()}, self.facts(after))
 
     def more_arrays(self) -> Arrays:
         """Give arrays that only some models have."""
         return {}
 
-    def keep(self, trained: _core.TrainedWeights | Model, after: int) -> None:
+    def keep(self, trained: _core.Weights | Model, after: int) -> None:
         """Remember what would be returned if training ended now."""
         self.finished, self.finished_after = trained, after
 
@@ -239,9 +236,3 @@ def _weights_digest(model: Model) -> str:
 
 def _form(features: Features | None) -> list[Any] | None:
     return None if features is None else [features.text, features.lists]
-
-
-def _narrow(kind: str, parts: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """Edges as a file keeps them."""
-    dtypes = {"previous": np.uint16, "current": np.uint16, "score": np.float32, "set": np.int32}
-    return {f"{kind}.{part}": array.astype(dtypes[part]) for part, array in parts.items()}

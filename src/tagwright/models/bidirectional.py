@@ -81,7 +81,9 @@ def dual_decomposition(
     for name, value in (("T", T), ("L", L)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < (name == "L"):
             raise ValueError(f"{name} must be a whole number of at least {int(name == 'L')}, not {value!r}")
-    first, second, done, agreed, disputed = _core.agree(left, right, int(T), int(L), rounds, float(step), schedule)
+    first, second, done, agreed, disputed = _core.agree(
+        left, right, int(T), int(L), rounds=rounds, step=float(step), schedule=schedule
+    )
     labels: list[int] = first.tolist()
     total = None if score is None else float(score(labels))
     if not agreed and score is not None and total is not None:
@@ -190,7 +192,7 @@ class BidirectionalModel(Model):
         texts = self.left.text(X), self.right.text(X)
         flat, facts = _core.agree_batch(
             self.left.priced(decoder), texts[0], self.right.priced(decoder), texts[1],
-            self._to_left, int(rounds), float(step), schedule, threads,
+            self._to_left, rounds=int(rounds), step=float(step), schedule=schedule, threads=threads,
         )  # fmt: skip
         names = [self.labels[y] for y in flat.tolist()]
         made, at = [], 0

@@ -68,18 +68,15 @@ class MemmModel(Model):
         start, stop, follows = (nothing, nothing, nothing)
         if rules is not None:
             start, stop, follows = rules.reversed() if self.leftward else rules
-        end, label = arrays.get("dictionary.end"), arrays.get("dictionary.label")
         self._memm = _core.Memm.make(
             self._scorer,
             self.labels,
-            self.leftward,
-            self.beam,
-            start,
-            stop,
-            follows.ravel(),
-            self._index("dictionary"),
-            np.empty(0, np.uint64) if end is None else end,
-            np.empty(0, np.uint16) if label is None else label,
+            arrays,
+            leftward=self.leftward,
+            width=self.beam,
+            start=start,
+            stop=stop,
+            follows=follows.ravel(),
         )
 
     def core_templates(self) -> _core.Templates:

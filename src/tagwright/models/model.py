@@ -81,25 +81,12 @@ class Model:
         templates = self.core_templates()
         if templates.history and not self.looks_back:
             raise ValueError("the templates look at earlier labels, which only a MEMM can")
-        self._scorer = _core.Scorer.make(
-            templates,
-            len(self.labels),
-            self._index("names"),
-            self._index("edge_names"),
-            arrays["rows.end"],
-            arrays["rows.label"],
-            arrays["rows.weight"],
-            *self._parts(),
-            bool(facts.get("first_only", False)),
-        )
+        weights = _core.Weights.from_arrays(len(self.labels), arrays, bool(facts.get("first_only", False)))
+        self._scorer = _core.Scorer.make(templates, weights)
 
     def core_templates(self) -> _core.Templates:
         """Templates as the core takes them."""
         return core_templates(self.features)
-
-    def _parts(self) -> tuple[npt.NDArray[np.uint16], int]:
-        parts = self.arrays.get("parts", np.empty(0, np.uint16))
-        return parts, int(parts.max(initial=0)) + 1 if parts.size else 0
 
     def _index(self, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
         if f"{name}.slots" not in self.arrays:
@@ -198,12 +185,13 @@ class Model:
         if k > 1 and not chosen.row.kbest:
             raise ValueError(f'decoder {chosen.row.name!r} gives one path only, but k = {k}; use "auto" or another')
         text = self.text(X)
-        flat, scores, work = self._scorer.decode(text, self.edges._core, chosen.core, k, threads)
+        flat, scores, work, log_z, marginals = self._scorer.decode(
+            text, self.edges._core, chosen.core, k, threads, sure=proba
+        )
         names = [self.labels[y] for y in flat.tolist()]
         paths, lengths = [row[0] for row in work], text.lengths().tolist()
         if not proba:
             return list(cut(names, scores, lengths, paths))
-        log_z, marginals = self._scorer.probabilities(text, self.edges._core, flat, paths, threads)
         # Rounding may put a score that is all of Z a little above it.
         sure = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, paths), 0)).tolist()
         return list(cut(names, scores, lengths, paths, sure, marginals.tolist()))
@@ -306,62 +294,13 @@ def restored(meta: dict[str, Any], arrays: Arrays) -> Model:
     return made(meta["labels"], features, arrays, facts)
 
 
-_DTYPES = {
-    "names.slots": "u8",
-    "names.ends": "u4",
-    "names.bytes": "u1",
-    "rows.end": "u8",
-    "rows.label": "u2",
-    "rows.weight": "f4",
-    "edges.previous": "u2",
-    "edges.current": "u2",
-    "edges.score": "f4",
-}
-_DTYPES_OF_PARTS = {"parts": "u2"}
-_DTYPES_OF_SETS = {
-    "edge_names.slots": "u8",
-    "edge_names.ends": "u4",
-    "edge_names.bytes": "u1",
-    "corrections.set": "i4",
-    "corrections.previous": "u2",
-    "corrections.current": "u2",
-    "corrections.score": "f4",
-}
-
-
 def _check(labels: list[str], arrays: Arrays) -> None:
-    """Complain about parts that do not fit together; the core looks at names and rows itself."""
+    """Complain about parts that do not fit together; the core looks at the weights itself."""
     if not all(isinstance(name, str) for name in labels) or len(set(labels)) < len(labels):
         raise ValueError("label names must be strings that differ")
-    wanted = dict(_DTYPES)
-    for more in (_DTYPES_OF_PARTS, _DTYPES_OF_SETS):
-        if any(name in arrays for name in more):
-            wanted |= more
-    for name, dtype in wanted.items():
-        if arrays[name].dtype != np.dtype(dtype):
-            raise ValueError(f"{name} holds {arrays[name].dtype}, not {np.dtype(dtype)}")
-    _check_edges(arrays, "edges", len(labels), np.zeros(len(arrays["edges.score"]), np.int64))
     for end in ("start", "stop"):
         if end in arrays and (arrays[end].shape != (len(labels),) or not np.isfinite(arrays[end]).all()):
             raise ValueError(f"{end} must hold a finite score for each label")
-    if "corrections.set" not in arrays:
-        return
-    sets = arrays["corrections.set"].astype(np.int64)
-    if not sets.size or sets.min() != 0 or sets.max() + 1 != len(arrays["edge_names.ends"]):
-        raise ValueError("the sets of corrections are not those that have names")
-    _check_edges(arrays, "corrections", len(labels), sets)
-
-
-def _check_edges(arrays: Arrays, kind: str, L: int, sets: npt.NDArray[np.int64]) -> None:
-    previous, current, scores = (arrays[f"{kind}.{part}"] for part in ("previous", "current", "score"))
-    if not len(previous) == len(current) == len(scores) == len(sets):
-        raise ValueError(f"{kind}: arrays of unequal length")
-    if len(scores) and max(previous.max(), current.max()) >= L:
-        raise ValueError(f"{kind}: a label that is not there")
-    if not np.isfinite(scores).all():
-        raise ValueError(f"{kind}: a score that is not finite")
-    if (np.diff((sets * L + previous) * L + current) <= 0).any():
-        raise ValueError(f"{kind}: not in order, or given twice")
 
 
 def core_text(X: Sequence[Sequence[object]], features: Features | None) -> _core.Text:
