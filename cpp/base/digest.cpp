@@ -56,4 +56,12 @@ Digest digest_of(const void* bytes, size_t n, const Digest& seed) {
   return out;
 }
 
+std::string hex(const Digest& digest) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  for (const uint64_t word : digest)
+    for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[word >> shift & 0xfU];
+  return out;
+}
+
 }  // namespace tagwright

@@ -69,7 +69,7 @@ void fail_in(size_t sentence, const std::invalid_argument& error) {
 }
 
 std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
-                               size_t threads, const Supply& supply) {
+                               size_t threads, const Supply& supply, const Finish& finish) {
   std::vector<Answer> answers(sentences.size());
   std::vector<std::exception_ptr> errors(sentences.size());
   const std::vector<std::vector<size_t>> work = units(sentences, decoder, options, threads);
@@ -129,6 +129,11 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
       }
       // Decoders sum in their own order; the reported scores may differ from theirs in the last bits.
       std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
+      try {
+        if (finish) finish(whose[q], lattices[q], answers[whose[q]]);
+      } catch (...) {
+        errors[whose[q]] = std::current_exception();
+      }
     }
   };
 

@@ -23,6 +23,8 @@ struct Supplied {
   std::vector<std::vector<int32_t>> on;
 };
 using Supply = std::function<Supplied(size_t sentence, Arena& arena)>;
+// Is called when a sentence has its answer, while its scores are still there.
+using Finish = std::function<void(size_t sentence, const Lattice& lattice, const Answer& answer)>;
 
 // Throws an error again with the number of its sentence before it.
 [[noreturn]] void fail_in(size_t sentence, const std::invalid_argument& error);
@@ -30,6 +32,6 @@ using Supply = std::function<Supplied(size_t sentence, Arena& arena)>;
 // One answer a sentence, in order, the same for any number of threads. Throws std::invalid_argument for the first
 // sentence with a bad score or without a path.
 std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
-                               size_t threads, const Supply& supply = {});
+                               size_t threads, const Supply& supply = {}, const Finish& finish = {});
 
 }  // namespace tagwright

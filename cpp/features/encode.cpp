@@ -80,7 +80,7 @@ void drop_rare(Ids& ids, Index& index, size_t min_count, size_t kept) {
     if (chosen[id]) renamed[id] = next++;
   }
   if (static_cast<size_t>(next) == index.size()) return;
-  index = select(index, chosen);
+  index = select(index.view(), chosen);
   size_t left = 0, at = 0;
   for (size_t& end : ids.end) {
     for (; at < end; ++at) {
@@ -148,7 +148,7 @@ LabelsMet labels_met(const Ids& ids, std::span<const int32_t> labels, size_t fea
   return met;
 }
 
-Index select(const Index& from, const std::vector<bool>& chosen) {
+Index select(const IndexView& from, const std::vector<bool>& chosen) {
   std::vector<std::string_view> texts;
   for (size_t id = 0; id < from.size(); ++id)
     if (chosen[id]) texts.push_back(from.text(id));

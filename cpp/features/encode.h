@@ -55,6 +55,6 @@ struct LabelsMet {
 LabelsMet labels_met(const Ids& ids, std::span<const int32_t> labels, size_t features);
 
 // The features that are chosen, in their order, as a new index.
-Index select(const Index& from, const std::vector<bool>& chosen);
+Index select(const IndexView& from, const std::vector<bool>& chosen);
 
 }  // namespace tagwright

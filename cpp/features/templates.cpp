@@ -198,6 +198,12 @@ size_t Templates::columns() const {
   return most;
 }
 
+void Templates::check_text(const Text& text) const {
+  if (text.ready && columns() > 0) throw std::invalid_argument("the templates read text, but features are ready-made");
+  if (!text.ready && text.columns < columns())
+    throw std::invalid_argument("the text has fewer columns than the templates read");
+}
+
 void Templates::start(const Text& text, size_t sentence, FeatureScratch& scratch) const {
   if (text.ready) return;
   const size_t T = text.length(sentence), first = text.first_token(sentence);

@@ -104,6 +104,8 @@ class Templates {
   size_t history() const;
   // How many columns a token must have.
   size_t columns() const;
+  // Throws std::invalid_argument unless a text is such as the templates read.
+  void check_text(const Text& text) const;
 
  private:
   void expand_one(const Template& one, size_t T, size_t t, const Before* before, FeatureScratch& scratch) const;

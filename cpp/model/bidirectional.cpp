@@ -1,8 +1,8 @@
 #include "model/bidirectional.h"
 
 #include <algorithm>
-#include <stdexcept>
 
+#include "base/need.h"
 #include "base/threads.h"
 #include "decode/batch.h"
 
@@ -75,9 +75,43 @@ double LatticeSearch::score(std::span<const int32_t> labels) {
   return path_score(Lattice(edges_, T_, {nodes_.data(), nullptr}, on_.empty() ? nullptr : &on_), labels);
 }
 
+LatticeModel::LatticeModel(const Scorer& scorer, const Edges& edges, const Decoder& decoder, const Options& options)
+    : scorer_(scorer), edges_(edges), decoder_(decoder), options_(options) {
+  need(scorer.L() == edges.L(), "the edges are for another number of labels");
+}
+
+std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width, size_t k, size_t threads) {
+  need(threads >= 1, "threads must be at least 1");
+  model.scorer->templates().check_text(text);
+  std::vector<Answer> answers(text.sentences());
+  in_pieces(answers.size(), threads, [&](size_t first, size_t last) {
+    MemmSearch search(model, width, k);
+    for (size_t s = first; s < last; ++s) {
+      search.start(text, s);
+      answers[s].paths = search.best();
+      answers[s].work.rounds = 1;
+      answers[s].exact = search.exact();
+    }
+  });
+  return answers;
+}
+
 std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, const PricedModel& right,
                              const Text& right_text, std::span<const int32_t> to_left, const AgreeOptions& options,
                              size_t threads) {
+  options.check();
+  need(threads >= 1, "threads must be at least 1");
+  left.templates().check_text(left_text);
+  right.templates().check_text(right_text);
+  need(left.L() == right.L() && to_left.size() == left.L(), "the models have different labels");
+  std::vector<bool> met(left.L(), false);
+  for (const int32_t y : to_left) {
+    need(y >= 0 && static_cast<size_t>(y) < met.size() && !met[static_cast<size_t>(y)], "labels must be renumbered");
+    met[static_cast<size_t>(y)] = true;
+  }
+  need(left_text.sentences() == right_text.sentences(), "the texts differ");
+  for (size_t s = 0; s < left_text.sentences(); ++s)
+    need(left_text.length(s) == right_text.length(s), "the texts differ");
   std::vector<Joint> made(left_text.sentences());
   in_pieces(made.size(), threads, [&](size_t first, size_t last) {
     const std::unique_ptr<SentenceSearch> mine = left.search(), its = right.search();
@@ -105,12 +139,16 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
 
 std::vector<double> scores_of_labels(const PricedModel& model, const Text& text, std::span<const int32_t> labels,
                                      std::span<const size_t> paths, size_t threads) {
+  need(threads >= 1, "threads must be at least 1");
+  model.templates().check_text(text);
+  need(paths.size() == text.sentences(), "there must be a number of labellings for each sentence");
+  for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < model.L(), "no such label");
   std::vector<size_t> at(text.sentences() + 1, 0), path(at);
   for (size_t s = 0; s < text.sentences(); ++s) {
     at[s + 1] = at[s] + times(paths[s], text.length(s));
     path[s + 1] = path[s] + paths[s];
   }
-  if (at.back() != labels.size()) throw std::invalid_argument("there must be one label a token of every labelling");
+  need(at.back() == labels.size(), "there must be one label per token of every labelling");
   std::vector<double> scores(path.back());
   in_pieces(text.sentences(), threads, [&](size_t first, size_t last) {
     const std::unique_ptr<SentenceSearch> search = model.search();

@@ -47,6 +47,39 @@ class PricedModel {
   virtual std::unique_ptr<SentenceSearch> search() const = 0;
 };
 
+class LatticeModel : public PricedModel {
+ public:
+  LatticeModel(const Scorer& scorer, const Edges& edges, const Decoder& decoder, const Options& options);
+
+  size_t L() const override { return scorer_.L(); }
+  const Templates& templates() const override { return scorer_.templates(); }
+  std::unique_ptr<SentenceSearch> search() const override {
+    return std::make_unique<LatticeSearch>(scorer_, edges_, decoder_, options_);
+  }
+
+ private:
+  const Scorer& scorer_;
+  const Edges& edges_;
+  const Decoder& decoder_;
+  Options options_;
+};
+
+class MemmModel : public PricedModel {
+ public:
+  explicit MemmModel(Memm memm) : memm_(std::move(memm)) { memm_.check(); }
+
+  const Memm& memm() const { return memm_; }
+  size_t L() const override { return memm_.L(); }
+  const Templates& templates() const override { return memm_.scorer->templates(); }
+  std::unique_ptr<SentenceSearch> search() const override { return std::make_unique<MemmSearch>(memm_, memm_.width); }
+
+ private:
+  Memm memm_;
+};
+
+// The k best labellings of each sentence by a beam.
+std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width, size_t k, size_t threads);
+
 // Calls work(first, last) for pieces of so many sentences, over several threads: what a search remembers serves for all
 // sentences of a piece.
 void in_pieces(size_t sentences, size_t threads, const std::function<void(size_t, size_t)>& work);
@@ -57,8 +90,8 @@ struct Joint {
   double score = 0;             // that sum
 };
 
-// One answer a sentence, the same for any number of threads. to_left: [label of the right model] its number in the left
-// one, by which labels go here.
+// One answer per sentence, the same for any number of threads. to_left: [label of the right model] its number in the
+// left one, by which labels go here.
 std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, const PricedModel& right,
                              const Text& right_text, std::span<const int32_t> to_left, const AgreeOptions& options,
                              size_t threads);

@@ -1,8 +1,18 @@
 #include "model/dual.h"
 
+#include <cmath>
+
+#include "base/need.h"
+
 namespace tagwright {
 
+void AgreeOptions::check() const {
+  need(rounds >= 1, "rounds must be at least 1");
+  need(std::isfinite(step) && step > 0, "step must be above 0");
+}
+
 Agreement agree(PricedSearch& left, PricedSearch& right, const AgreeOptions& options) {
+  options.check();
   Agreement made;
   std::vector<double> disputes(left.length(), 0.0);  // [t]: rounds in which the token was in dispute
   while (made.rounds < options.rounds) {

@@ -50,6 +50,9 @@ struct AgreeOptions {
   size_t rounds = 30;
   double step = 0.5;
   Schedule schedule = Schedule::falling;
+
+  // Throws std::invalid_argument for what cannot be.
+  void check() const;
 };
 
 struct Agreement {

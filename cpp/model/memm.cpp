@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <stdexcept>
 
+#include "base/need.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -29,14 +29,11 @@ bool better(const Partial& a, const Partial& b) {
 
 }  // namespace
 
-void MemmRules::check(size_t L, size_t word_bytes) const {
-  const auto need = [](bool condition, const char* message) {
-    if (!condition) throw std::invalid_argument(message);
-  };
-  for (const auto* ends : {&start, &stop}) need(ends->empty() || ends->size() == L, "rules: one a label is needed");
-  need(follows.empty() || follows.size() == L * L, "rules: one a pair of labels is needed");
+void MemmRules::check(size_t L) const {
+  for (const auto* ends : {&start, &stop}) need(ends->empty() || ends->size() == L, "rules: one per label is needed");
+  need(follows.empty() || follows.size() == L * L, "rules: one per pair of labels is needed");
   check_index(words, word_bytes);
-  need(end.size() == words.size(), "tag dictionary: there must be one row a word");
+  need(end.size() == words.size(), "tag dictionary: there must be one row per word");
   uint64_t before = 0;
   for (const uint64_t own : end) {
     need(own > before && own <= label.size(), "tag dictionary: a word without labels");
@@ -47,9 +44,20 @@ void MemmRules::check(size_t L, size_t word_bytes) const {
   need(before == label.size(), "tag dictionary: labels of no word");
 }
 
-MemmSearch::MemmSearch(const Memm& model, size_t width, size_t k) : model_(model), width_(std::max(width, k)), k_(k) {
+void Memm::check() const {
+  const Weights& weights = scorer->weights();
+  need(names.size() == scorer->L(), "there must be one name per label");
+  need(width >= 1, "beam must be at least 1");
+  need(!weights.first_only() && weights.parts().each == 0 && weights.edge_names().size() == 0,
+       "a maxent Markov model has weights for labels only");
+  rules.check(L());
+}
+
+MemmSearch::MemmSearch(const Memm& model, size_t width, size_t k)
+    : model_(model), history_(model.history()), width_(std::max(width, k)), k_(k) {
+  need(k >= 1 && width >= 1, "k and the beam must be at least 1");
   all_ = k;
-  for (size_t back = 0; back < std::max<size_t>(model.history, !model.rules.follows.empty()); ++back)
+  for (size_t back = 0; back < std::max<size_t>(history_, !model.rules.follows.empty()); ++back)
     all_ = times_up_to(all_, model.L(), SIZE_MAX / 2);
 }
 
@@ -104,7 +112,7 @@ void MemmSearch::change(size_t t, int32_t label, double by) {
 void MemmSearch::add_history(size_t t, LabelHistory history) {
   const size_t L = model_.L();
   std::array<int32_t, kLongestHistory> labels{};
-  for (size_t back = 1; back <= model_.history; ++back)
+  for (size_t back = 1; back <= history_; ++back)
     labels[kLongestHistory - back] = static_cast<int32_t>((history >> (16 * (back - 1))) & 0xffffU);
   const Before before{model_.names, labels.data() + kLongestHistory};
   const auto add = [&](Templates::Which which, float* out) {
@@ -130,7 +138,7 @@ const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
     if (known.history == history) return known.row;
   double* row = arena_.array<double>(L);
   std::copy_n(nodes_ + t * L, L, scores_.data());
-  if (model_.history) add_history(t, history);
+  if (history_) add_history(t, history);
   // Equation 3.
   const double highest = kernels().max_f(scores_.data(), L);
   kernels().exp_f(scores_.data(), highest, L, row);
@@ -154,7 +162,7 @@ bool MemmSearch::compatible(size_t t, LabelHistory history, size_t y, bool words
 
 LabelHistory MemmSearch::state(LabelHistory history) const {
   // Rules look at the label before even where no feature does.
-  return model_.history || model_.rules.follows.empty() ? seen(history) : history & 0xffffU;
+  return history_ || model_.rules.follows.empty() ? seen(history) : history & 0xffffU;
 }
 
 // Holds the best of what was found: as many as a column may, and of a history at most k.
@@ -185,7 +193,7 @@ void MemmSearch::cut(std::vector<Partial>& found) {
   if (full_) least_ = found.back().score;
 }
 
-// Extends partial sequences by labels that are compatible; whether there are any comes back.
+// Extends partial sequences by labels that are compatible. Returns whether there are any.
 bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rules, bool words) {
   const size_t L = model_.L();
   const MemmRules& given = model_.rules;
@@ -299,6 +307,26 @@ std::vector<Path> MemmSearch::best() {
   }
   std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
   return paths;
+}
+
+std::vector<double> memm_steps(const Memm& model, const Text& text, size_t sentence) {
+  need(sentence < text.sentences(), "no such sentence");
+  need(model.history() <= 1, "the model looks back at more than one label");
+  model.scorer->templates().check_text(text);
+  const size_t T = text.length(sentence), L = model.L();
+  std::vector<double> out(times(T, times(L + 1, L)), kForbidden);
+  MemmSearch search(model, 1);
+  search.start(text, sentence);
+  for (size_t t = 0; t < T; ++t) {
+    for (size_t i = 0; i <= L; ++i) {
+      if ((t == 0) != (i == L)) continue;
+      const LabelHistory history = i == L ? search.none() : search.after(search.none(), static_cast<int32_t>(i));
+      const double* row = search.log_probabilities(t, history);
+      for (size_t j = 0; j < L; ++j)
+        if (search.compatible(t, history, j, true)) out[(t * (L + 1) + i) * L + j] = row[j];
+    }
+  }
+  return out;
 }
 
 }  // namespace tagwright

@@ -2,7 +2,7 @@
 // decodes them.
 //
 // A history is the last few labels, packed 16 bits each into one number, the latest lowest; kNoLabel where the sentence
-// does not go back so far. Scores of labels are worked out once for each history that the search comes to, and kept for
+// does not go back so far. Scores of labels are computed once for each history that the search comes to, and kept for
 // the sentence: prices change nothing about them.
 //
 // A model may read sentences from their end. It is then given texts that are reversed, and all inside is in that order;
@@ -32,20 +32,25 @@ struct MemmRules {
   IndexView words;
   std::span<const uint64_t> end;    // [word]
   std::span<const uint16_t> label;  // sorted within a word
+  size_t word_bytes = 0;            // of all words together
   std::shared_ptr<void> owner;      // of the arrays
 
   // Throws std::invalid_argument unless all is of the right size.
-  void check(size_t L, size_t word_bytes) const;
+  void check(size_t L) const;
 };
 
 struct Memm {
   std::shared_ptr<const Scorer> scorer;
   std::vector<std::string> names;  // of labels
-  size_t history = 0;              // labels that it looks back
   bool leftward = false;           // goes from the last token to the first
+  size_t width = 1;                // of the beam
   MemmRules rules;
 
   size_t L() const { return names.size(); }
+  // Labels that it looks back.
+  size_t history() const { return scorer->templates().history(); }
+  // Throws std::invalid_argument unless all fits together.
+  void check() const;
 };
 
 // What a column of the beam holds: a partial sequence.
@@ -95,7 +100,7 @@ class MemmSearch : public SentenceSearch {
   size_t place(size_t t) const { return model_.leftward ? T_ - 1 - t : t; }
   // The part of a history that the model looks at.
   LabelHistory seen(LabelHistory history) const {
-    const size_t bits = 16 * model_.history;
+    const size_t bits = 16 * history_;
     return bits >= 64 ? history : history & ((LabelHistory{1} << bits) - 1);
   }
   // What tells two partial sequences apart: all that later columns look at.
@@ -109,7 +114,7 @@ class MemmSearch : public SentenceSearch {
   std::vector<int32_t> path(size_t at) const;
 
   const Memm& model_;
-  size_t width_, k_;
+  size_t history_, width_, k_;
   size_t all_;      // histories there are, times k
   size_t now_ = 1;  // how wide the beam is by now
   const Text* text_ = nullptr;
@@ -138,5 +143,9 @@ class MemmSearch : public SentenceSearch {
   double least_ = 0;   // the worst it holds, where it is full
   double lost_ = 0;    // the best that was dropped
 };
+
+// log p(y | x, the label before) of every token in the model's order: [(t * (L + 1) + i) * L + y], the last i for no
+// label before; -inf where the rules forbid. For models that look back at one label at most.
+std::vector<double> memm_steps(const Memm& model, const Text& text, size_t sentence);
 
 }  // namespace tagwright

@@ -4,28 +4,30 @@
 // what is learnt of NN|B-NP serves NN|I-NP too (Silfverberg, Ruokolainen, Lindén and Kurimo 2014).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <stdexcept>
-#include <vector>
+
+#include "base/need.h"
 
 namespace tagwright {
 
-// Part p has the key L + p, behind the labels' own. Every label has `each` parts; one that falls into fewer pieces has
-// the empty piece in the other places.
+// Part p has the key L + p, behind the labels' own. Every label has `each` parts; a label of fewer pieces has the empty
+// piece in the other places.
 struct Parts {
   size_t L = 0, count = 0, each = 0;
   std::span<const uint16_t> of;  // [k * L + y]: the k-th part of label y
 
+  // Those that an array [k * L + y] describes.
+  static Parts of_array(std::span<const uint16_t> of, size_t L) {
+    const size_t count = of.empty() ? 0 : size_t{*std::max_element(of.begin(), of.end())} + 1;
+    return {L, count, L ? of.size() / L : 0, of};
+  }
+
   size_t keys() const { return L + count; }
 
-  void check() const {
-    if (each == 0 && count != 0) throw std::invalid_argument("parts: no label has any");
-    if (of.size() != each * L) throw std::invalid_argument("parts: there must be as many for each label");
-    for (const uint16_t part : of)
-      if (part >= count) throw std::invalid_argument("parts: one that is not there");
-  }
+  void check() const { need(of.size() == each * L, "parts: there must be as many for each label"); }
 
   // scores: [key], of labels and parts; those of the parts are added to those of the labels.
   template <class Score>

@@ -1,4 +1,4 @@
-// What the files that face Python share.
+// What the bindings share: arrays in and out, the GIL, and the checks of shapes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "base/need.h"
 #include "decode/batch.h"
 #include "features/templates.h"
 
@@ -39,18 +40,19 @@ auto span_of(const Array& array) {
   return std::span(array.data(), array.shape(0));
 }
 
-// What a thread's arena may hold between sentences.
-inline constexpr size_t kHeld = size_t{64} << 20;
-
-inline void need(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
+// Calls work() while other Python threads may run.
+template <class Work>
+auto without_gil(Work&& work) {
+  nb::gil_scoped_release release;
+  return work();
 }
 
-// Holds an array's memory while the core borrows it; given back under the GIL whoever lets go of it.
-inline std::shared_ptr<void> owner_of(AnyArray array) {
-  return {new AnyArray(std::move(array)), [](void* held) {
+// Holds what keeps borrowed memory alive; it is let go of under the GIL, whoever does that.
+template <class Held>
+std::shared_ptr<void> owner_of(Held held) {
+  return {new Held(std::move(held)), [](void* own) {
             nb::gil_scoped_acquire gil;
-            delete static_cast<AnyArray*>(held);
+            delete static_cast<Held*>(own);
           }};
 }
 
@@ -91,8 +93,16 @@ struct Plan {
 using KeepTuple = std::tuple<std::string, double, size_t>;
 Keep keep_of(const std::string& rule, double value, size_t at_least);
 
+// For each sentence that has them, the correction sets switched on at each step.
+using SwitchedOn = std::optional<std::vector<std::optional<std::vector<std::vector<int32_t>>>>>;
+
 template <class V>
 using Vector = nb::ndarray<const V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class V>
+std::vector<V> copied(const Vector<V>& array) {
+  return {array.data(), array.data() + array.shape(0)};
+}
 
 template <class V>
 auto array_of(std::vector<V> values) {
@@ -100,36 +110,43 @@ auto array_of(std::vector<V> values) {
   return to_numpy(std::move(values), {n});
 }
 
-struct IndexArrays {
-  Vector<uint64_t> slots;
-  Vector<uint32_t> ends;
-  Vector<uint8_t> bytes;
+// Arrays by name, as model files hold them; those that were read are held until the owner goes.
+class NamedArrays {
+ public:
+  explicit NamedArrays(nb::dict arrays) : arrays_(std::move(arrays)) {}
 
-  IndexView view() const {
-    return {{slots.data(), slots.shape(0)}, {ends.data(), ends.shape(0)}, reinterpret_cast<const char*>(bytes.data())};
+  bool has(const std::string& name) const { return arrays_.contains(name.c_str()); }
+  // Throws std::invalid_argument where an array is not there or holds other numbers.
+  template <class V>
+  void read(const std::string& name, std::span<const V>& to) {
+    need(has(name), name + " is missing");
+    Vector<V> found;
+    const nb::object array = arrays_[name.c_str()];
+    if (!nb::try_cast(array, found, false)) refuse(name, array, nb::dtype<V>());
+    to = span_of(found);
+    held_.emplace_back(found);
   }
+  std::shared_ptr<void> owner() { return owner_of(std::move(held_)); }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& name, nb::handle array, nb::dlpack::dtype wanted);
+
+  nb::dict arrays_;
+  std::vector<AnyArray> held_;
 };
 
-inline IndexArrays index_arrays(nb::handle arrays) {
-  auto [slots, ends, bytes] = nb::cast<std::tuple<Vector<uint64_t>, Vector<uint32_t>, Vector<uint8_t>>>(arrays);
-  return {slots, ends, bytes};
-}
+// The arrays of an index of names.
+using IndexTuple = std::tuple<Vector<uint64_t>, Vector<uint32_t>, Vector<uint8_t>>;
 
-inline nb::tuple arrays_of(const Index& index) {
-  std::vector<uint8_t> bytes(index.bytes().begin(), index.bytes().end());
-  return nb::make_tuple(array_of(index.slots()), array_of(index.ends()), array_of(std::move(bytes)));
-}
-
-inline void need_columns(const Text& text, const Templates& templates) {
-  need(text.ready || text.columns >= templates.columns(), "the text has fewer columns than the templates read");
-}
+// One sentence per array of node scores, over its own edges or those of all.
+std::vector<Sentence> sentences_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
+                                   const SwitchedOn& switched_on);
 
 void bind_edges(nb::module_& m);
 void bind_decode(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_sums(nb::module_& m);
 void bind_training(nb::module_& m);
-void bind_crf(nb::module_& m);
 void bind_memm(nb::module_& m);
 void bind_models(nb::module_& m);
 

@@ -1,4 +1,4 @@
-// The Python face of text, templates and feature names.
+// Text, templates and feature names.
 #include <cmath>
 #include <string>
 
@@ -199,7 +199,7 @@ void bind_features(nb::module_& m) {
           "expand",
           [](const Templates& templates, const Text& text, size_t sentence) {
             need(sentence < text.sentences(), "no such sentence");
-            need_columns(text, templates);
+            templates.check_text(text);
             FeatureScratch scratch;
             std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> out(text.length(sentence));
             templates.start(text, sentence, scratch);
@@ -215,14 +215,19 @@ void bind_features(nb::module_& m) {
   m.def(
       "index_arrays",
       [](const std::vector<std::string_view>& names) {
-        Index index{std::vector<std::string_view>(names)};
-        return arrays_of(index);
+        const Index index{std::vector<std::string_view>(names)};
+        return nb::make_tuple(array_of(index.slots()), array_of(index.ends()),
+                              array_of(std::vector<uint8_t>(index.bytes().begin(), index.bytes().end())));
       },
-      "names"_a, "The arrays of an index of these names, which must differ.");
+      "names"_a, "Returns the arrays of an index of these names, which must differ.");
   m.def(
       "index_find",
-      [](nb::handle arrays, std::string_view name) { return index_arrays(arrays).view().find(hash_of(name), name); },
-      "arrays"_a, "name"_a, "The number of a name in an index that was checked, or -1.");
+      [](const IndexTuple& arrays, std::string_view name) {
+        const auto& [slots, ends, bytes] = arrays;
+        const IndexView index{span_of(slots), span_of(ends), reinterpret_cast<const char*>(bytes.data())};
+        return index.find(hash_of(name), name);
+      },
+      "arrays"_a, "name"_a, "Returns the number of a name in an index that was checked, or -1.");
 }
 
 }  // namespace tagwright

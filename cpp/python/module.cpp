@@ -16,6 +16,5 @@ NB_MODULE(_core, m) {
   bind_features(m);
   bind_training(m);
   bind_models(m);
-  bind_crf(m);
   bind_memm(m);
 }

@@ -1,102 +1,145 @@
-// What the faces of trainers share.
-#include "python/train.h"
-
-#include <cmath>
-#include <cstdio>
+// Trainers.
+#include "python/bindings.h"
+#include "train/crf/crf.h"
+#include "train/perceptron.h"
 
 namespace tagwright {
 namespace {
 
-template <class V>
-Digest joined(const std::vector<V>& values, const Digest& before) {
-  return digest_of(values.data(), values.size() * sizeof(V), before);
+using Writable = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, IntArray labels, size_t L,
+                                            const Weights* known, size_t min_count, size_t threads,
+                                            Vector<uint16_t> parts, bool edges, bool all_pairs, double margin,
+                                            std::optional<bool> dense_edges) {
+  std::optional<EdgeForm> form;
+  if (dense_edges) form = *dense_edges ? EdgeForm::kDense : choose_edge_form(L, 0, EdgeUse::kTraining);
+  return without_gil([&] {
+    const CorpusOptions read{L, min_count, known, {}, threads};
+    return std::make_unique<Perceptron>(read_corpus(text, templates, span_of(labels), read), copied(parts),
+                                        PerceptronOptions{edges, all_pairs, margin, form});
+  });
 }
 
-// The arrays of a model: features without weights are left out, but for words, so that a model knows what it has met.
-// least: node weights smaller than this are left out, too. word: what the names of words begin with, or nothing.
-nb::dict trained_arrays(const TrainedWeights& a, double least, const std::string& word) {
-  std::vector<bool> used(a.names->node.size(), false), used_set(a.names->edge.size(), false);
-  std::vector<uint64_t> row_end;
-  std::vector<uint16_t> label;
-  std::vector<float> weight;
-  for (size_t f = 0, at = 0; f < a.node_end.size(); ++f) {
-    const size_t before = label.size();
-    for (; at < a.node_end[f]; ++at) {
-      if (std::fabs(a.node_weight[at]) < least) continue;
-      label.push_back(a.node_label[at]);
-      weight.push_back(a.node_weight[at]);
-    }
-    used[f] = label.size() > before || (!word.empty() && a.names->node.text(f).starts_with(word));
-    if (used[f]) row_end.push_back(label.size());
-  }
-  for (const int32_t set : a.set) used_set[static_cast<size_t>(set)] = true;
-  std::vector<int32_t> renamed(used_set.size()), set(a.set.size());
-  for (size_t s = 0, next = 0; s < used_set.size(); ++s) renamed[s] = static_cast<int32_t>(used_set[s] ? next++ : next);
-  for (size_t q = 0; q < set.size(); ++q) set[q] = renamed[static_cast<size_t>(a.set[q])];
+std::unique_ptr<Crf> make_crf(const Text& text, const Templates& templates, IntArray labels, size_t L,
+                              const Weights* known, size_t min_count, size_t threads,
+                              const std::vector<std::string>& label_names, bool edges, bool all_pairs, bool dense_edges,
+                              bool lanes) {
+  return without_gil([&] {
+    const CorpusOptions read{L, min_count, known, label_names, threads};
+    Corpus corpus = read_corpus(text, templates, span_of(labels), read);
+    WeightKeys<Owned> keys = keys_of(corpus, edges, all_pairs);
+    return std::make_unique<Crf>(std::move(corpus), std::move(keys), CrfOptions{dense_edges, lanes, false});
+  });
+}
+
+std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<std::string_view>& names,
+                                 Vector<uint64_t> row_end, Vector<uint16_t> row_label, Vector<uint16_t> previous,
+                                 Vector<uint16_t> current) {
+  WeightKeys<Owned> keys{copied(row_end), copied(row_label), copied(previous), copied(current), {}, {}, {}};
+  return without_gil([&] { return std::make_unique<Crf>(Crf::closed(text, L, names, std::move(keys))); });
+}
+
+nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
+
+nb::tuple run(Perceptron& trainer, IntArray sentences, const Plan& plan) {
+  const Perceptron::Seen seen =
+      without_gil([&] { return trainer.run(span_of(sentences), *plan.decoder, plan.options); });
+  return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
+                        seen.work.edges);
+}
+
+// The names of the arrays of a checkpoint: state.nodes.row and so on.
+template <class Arrays, class Take>
+void each_of_state(Arrays& state, Take&& take) {
+  for (size_t kind = 0; kind < state.size(); ++kind)
+    each_state_array(state[kind], [&](const char* name, auto& array) {
+      take(std::string("state.") + kStateKinds[kind] + "." + name, array);
+    });
+}
+
+nb::dict state_of(const Perceptron& trainer) {
   nb::dict out;
-  out["names"] = arrays_of(select(a.names->node, used));
-  out["edge_names"] = arrays_of(select(a.names->edge, used_set));
-  out["row_end"] = array_of(std::move(row_end));
-  out["label"] = array_of(std::move(label));
-  out["weight"] = array_of(std::move(weight));
-  out["edges"] = nb::make_tuple(array_of(a.previous), array_of(a.current), array_of(a.edge));
-  out["corrections"] = nb::make_tuple(array_of(std::move(set)), array_of(a.set_previous), array_of(a.set_current),
-                                      array_of(a.correction));
+  State<Owned> state = trainer.state();
+  each_of_state(state, [&](const std::string& name, auto& array) { out[name.c_str()] = array_of(std::move(array)); });
   return out;
+}
+
+void restore(Perceptron& trainer, double seen, nb::dict arrays) {
+  NamedArrays named(std::move(arrays));
+  State<Borrowed> state;
+  each_of_state(state, [&](const std::string& name, auto& array) { named.read(name, array); });
+  trainer.restore(seen, state);
 }
 
 }  // namespace
 
-TrainingCorpus read_corpus(const Text& text, const Templates& templates, IntArray labels, size_t L,
-                           const std::vector<std::string_view>& known_node,
-                           const std::vector<std::string_view>& known_edge, size_t min_count, size_t threads,
-                           const std::vector<std::string>& label_names) {
-  need(labels.shape(0) == text.tokens(), "there must be one label a token");
-  need_columns(text, templates);
-  need(label_names.empty() || label_names.size() == L, "there must be one name a label");
-  TrainingCorpus made;
-  made.labels.assign(labels.data(), labels.data() + labels.shape(0));
-  for (const int32_t y : made.labels) need(y >= 0 && static_cast<size_t>(y) < L, "no such label");
-  made.names = std::make_shared<Names>();
-  for (const std::string_view name : known_node) made.names->node.add(name);
-  for (const std::string_view name : known_edge) made.names->edge.add(name);
-  nb::gil_scoped_release release;
-  made.corpus = encode(text, templates, {label_names, made.labels}, *made.names, threads);
-  drop_rare(made.corpus, *made.names, min_count, known_node.size(), known_edge.size());
-  Digest digest = joined(made.labels, {});
-  for (const Ids* ids : {&made.corpus.node, &made.corpus.edge})
-    digest = joined(ids->end, joined(ids->value, joined(ids->id, digest)));
-  for (const Index* index : {&made.names->node, &made.names->edge})
-    digest = joined(index->ends(), joined(index->bytes(), digest));
-  made.digest = joined(made.corpus.sentence_end, digest);
-  return made;
-}
-
-std::string hex(const Digest& digest) {
-  std::string out;
-  char word[17];
-  for (const uint64_t part : digest) {
-    std::snprintf(word, sizeof word, "%016llx", static_cast<unsigned long long>(part));
-    out += word;
-  }
-  return out;
-}
-
 void bind_training(nb::module_& m) {
-  nb::class_<TrainedWeights>(m, "TrainedWeights")
-      .def("arrays", &trained_arrays, "least"_a, "word"_a)
-      .def_prop_ro("weights",
-                   [](const TrainedWeights& a) { return a.node_weight.size() + a.edge.size() + a.set.size(); });
+  nb::class_<Perceptron>(m, "PerceptronTrainer")
+      .def_static("make", &make_perceptron, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
+                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
+                  "all_pairs"_a = false, "margin"_a = 0.0, "dense_edges"_a.none() = nb::none())
+      .def("run", &run, "sentences"_a, "plan"_a,
+           "Goes over sentences once. Returns tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
+      .def("average", &Perceptron::average, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "start_from",
+          [](Perceptron& p, const Weights& old, IntArray label) {
+            without_gil([&] { p.start_from(old, span_of(label)); });
+          },
+          "weights"_a, "label"_a, "Takes over a model's weights; label: [its label] the number here.")
+      .def("state", &state_of, "Returns the arrays from which training can go on.")
+      .def("restore", &restore, "seen"_a, "arrays"_a)
+      .def_prop_ro("seen", &Perceptron::seen)
+      .def_prop_ro("corpus", [](const Perceptron& p) { return hex(p.corpus().digest); });
 
-  m.def(
-      "digest",
-      [](const std::vector<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>& pieces) {
-        nb::gil_scoped_release release;
-        Digest digest{};
-        for (const auto& piece : pieces) digest = digest_of(piece.data(), piece.nbytes(), digest);
-        return hex(digest);
-      },
-      "pieces"_a, "A digest of arrays, one after the other, in hexadecimal.");
+  nb::class_<Crf>(m, "CrfTrainer")
+      .def_static("make", &make_crf, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
+                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1,
+                  "label_names"_a = std::vector<std::string>(), "edges"_a = true, "all_pairs"_a = false,
+                  "dense_edges"_a = false, "lanes"_a = true)
+      .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "row_end"_a, "row_label"_a, "previous"_a,
+                  "current"_a)
+      .def(
+          "expect",
+          [](const Crf& crf, RealArray weights, const KeepTuple& rule, IntArray sentences, size_t threads,
+             Writable counts) {
+            const Keep keep = std::apply(keep_of, rule);
+            return packed(without_gil(
+                [&] { return crf.expect(span_of(weights), keep, span_of(sentences), threads, span_of(counts)); }));
+          },
+          "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a.noconvert(),
+          "Fills the expected counts. Returns log Z, tokens, labels kept.")
+      .def(
+          "observe",
+          [](const Crf& crf, IntArray sentences, Writable counts) {
+            without_gil([&] { crf.observe(span_of(sentences), span_of(counts)); });
+          },
+          "sentences"_a, "counts"_a.noconvert(), "Fills what the right labels count.")
+      .def(
+          "adagrad",
+          [](const Crf& crf, Writable weights, Writable squares, const KeepTuple& rule, IntArray sentences,
+             size_t batch, double rate, double l2) {
+            const Keep keep = std::apply(keep_of, rule);
+            return packed(without_gil([&] {
+              return crf.adagrad(span_of(weights), span_of(squares), keep, span_of(sentences), batch, rate, l2);
+            }));
+          },
+          "weights"_a.noconvert(), "squares"_a.noconvert(), "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a,
+          "Goes over the sentences once and changes weights and squares. Returns the loss, tokens, labels kept.")
+      .def(
+          "trained", [](const Crf& crf, RealArray weights) { return crf.trained(span_of(weights)); }, "weights"_a)
+      .def(
+          "start_from",
+          [](const Crf& crf, const Weights& old, IntArray label, Writable weights) {
+            without_gil([&] { crf.start_from(old, span_of(label), span_of(weights)); });
+          },
+          "weights"_a, "label"_a, "to"_a.noconvert(),
+          "Takes over a model's weights, where there is a place for them; label: [its label] the number here.")
+      .def_prop_ro("size", [](const Crf& crf) { return crf.keys().size(); })
+      .def_prop_ro("nodes", [](const Crf& crf) { return crf.keys().nodes(); })
+      .def_prop_ro("edges", [](const Crf& crf) { return crf.keys().edges(); })
+      .def_prop_ro("corpus", [](const Crf& crf) { return hex(crf.corpus().digest); });
 }
 
 }  // namespace tagwright

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/weight_rows.h"
+#include "base/need.h"
 
 namespace tagwright {
 namespace {
@@ -30,81 +30,72 @@ std::vector<double> tie_preferences(size_t L) {
   return ties;
 }
 
-EdgeForm form_for(const Encoded& corpus, std::span<const int32_t> labels, size_t L) {
+EdgeForm form_for(const Corpus& corpus) {
   std::vector<uint64_t> met;
   for (size_t s = 0; s < corpus.sentences(); ++s)
     for (size_t token = corpus.first_token(s) + 1; token < corpus.sentence_end[s]; ++token)
-      met.push_back(Corrections::pair(labels[token - 1], labels[token]));
+      met.push_back(Corrections::pair(corpus.labels[token - 1], corpus.labels[token]));
   std::sort(met.begin(), met.end());
   const size_t pairs = static_cast<size_t>(std::unique(met.begin(), met.end()) - met.begin());
   // Wrong guesses give weights to about half as many pairs again.
-  return choose_edge_form(L, pairs + pairs / 2, EdgeUse::kTraining);
+  return choose_edge_form(corpus.L, pairs + pairs / 2, EdgeUse::kTraining);
 }
 
 }  // namespace
 
-Perceptron::Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_features, size_t edge_features,
-                       std::vector<uint16_t> parts, const PerceptronOptions& options)
+Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const PerceptronOptions& options)
     : options_(options),
       corpus_(std::move(corpus)),
-      labels_(std::move(labels)),
       part_of_(std::move(parts)),
-      parts_{options.L, options.parts, options.parts_each, part_of_},
+      parts_(Parts::of_array(part_of_, corpus_.L)),
       scores_(parts_.keys()),
-      ties_(tie_preferences(options.L)) {
+      ties_(tie_preferences(corpus_.L)) {
+  need(parts_.keys() <= kMostLabels, "a model has between 1 and 65,535 labels, their parts included");
   parts_.check();
-  const size_t L = options_.L;
-  nodes_.reset(node_features);
-  edges_.reset(L);
-  sets_.reset(edge_features);
-  const EdgeForm form = options_.edge_form ? *options_.edge_form : form_for(corpus_, labels_, L);
-  current_ = std::make_unique<ChangingEdges>(L, form, edge_features);
-  if (options_.all_pairs) return;
-  observe();
-  for (size_t s = 0; s < corpus_.sentences(); ++s) {
-    for (size_t token = corpus_.first_token(s) + 1; token < corpus_.sentence_end[s]; ++token) {
-      const int32_t i = labels_[token - 1], j = labels_[token];
-      if (options_.edges) edges_.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
-      for (size_t at = corpus_.edge.begin(token); at < corpus_.edge.end[token]; ++at)
-        sets_.find_or_add(static_cast<size_t>(corpus_.edge.id[at]), Corrections::pair(i, j));
-    }
-  }
+  need(options_.margin >= 0 && options_.margin <= 1e6, "margin must be between 0 and 1,000,000");
+  weights_.nodes.reset(corpus_.features());
+  weights_.edges.reset(corpus_.L);
+  weights_.sets.reset(corpus_.sets());
+  const EdgeForm form = options_.edge_form ? *options_.edge_form : form_for(corpus_);
+  current_ = std::make_unique<ChangingEdges>(corpus_.L, form, corpus_.sets());
+  if (!options_.all_pairs) observe();
 }
 
-// Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts: those of a
-// feature beside each other, so that its row is made once.
+// Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts, those of a
+// feature beside each other, so that its row is made once; then for the pairs of labels.
 void Perceptron::observe() {
-  const size_t L = options_.L;
-  const LabelsMet met = labels_met(corpus_.node, labels_, nodes_.rows());
+  const size_t L = corpus_.L;
+  const LabelsMet met = labels_met(corpus_.node, corpus_.labels, corpus_.features());
   for (size_t f = 0, at = 0; f < met.end.size(); ++f) {
     for (; at < met.end[f]; ++at) {
       const uint16_t y = met.label[at];
-      nodes_.find_or_add(f, y);
-      for (size_t k = 0; k < parts_.each; ++k) nodes_.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
+      weights_.nodes.find_or_add(f, y);
+      for (size_t k = 0; k < parts_.each; ++k)
+        weights_.nodes.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
+    }
+  }
+  for (size_t s = 0; s < corpus_.sentences(); ++s) {
+    for (size_t token = corpus_.first_token(s) + 1; token < corpus_.sentence_end[s]; ++token) {
+      const int32_t i = corpus_.labels[token - 1], j = corpus_.labels[token];
+      if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
+      for (const int32_t set : corpus_.sets_of(token))
+        weights_.sets.find_or_add(static_cast<size_t>(set), Corrections::pair(i, j));
     }
   }
 }
 
 void Perceptron::score(size_t first, size_t T, double* nodes) {
-  const size_t L = options_.L;
+  const size_t L = corpus_.L, keys = parts_.keys();
+  const auto whole = [&](size_t f) { return is_large(weights_.nodes.size(f), keys) ? whole_row(f) : nullptr; };
   for (size_t t = 0; t < T; ++t) {
     double* out = parts_.each ? scores_.data() : nodes + t * L;
     const double* ties = ties_.data() + t % kTieRows * L;
     std::copy(ties, ties + L, out);
-    if (parts_.each) std::fill(out + L, out + parts_.keys(), 0.0);
-    out[labels_[first + t]] -= options_.margin;
-    const size_t begin = corpus_.node.begin(first + t), end = corpus_.node.end[first + t];
-    constexpr size_t kAhead = 4;
-    for (size_t at = begin; at < end; ++at) {
-      if (at + kAhead < end) nodes_.prefetch(static_cast<size_t>(corpus_.node.id[at + kAhead]));
-      const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-      const double value = corpus_.node.value_of(at);
-      if (is_large(nodes_.size(f), parts_.keys())) {
-        add_whole(whole_row(f), value, parts_.keys(), out);
-      } else {
-        add_sparse(nodes_.keys(f), nodes_.values<0>(f), value, out);
-      }
-    }
+    if (parts_.each) std::fill(out + L, out + keys, 0.0);
+    out[corpus_.labels[first + t]] -= options_.margin;
+    const size_t begin = corpus_.node.begin(first + t);
+    const auto value = [&](size_t n) { return corpus_.node.value_of(begin + n); };
+    add_rows(weights_.nodes, corpus_.features_of(first + t), value, whole, keys, out);
     if (parts_.each == 0) continue;
     parts_.add_to_labels(out);
     std::copy(out, out + L, nodes + t * L);
@@ -112,66 +103,50 @@ void Perceptron::score(size_t first, size_t T, double* nodes) {
 }
 
 Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Decoder& decoder, const Options& options) {
+  for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   Seen seen;
   std::vector<std::vector<int32_t>> on;
   for (const int32_t s : sentences) {
-    const size_t first = corpus_.first_token(static_cast<size_t>(s));
-    const size_t T = corpus_.sentence_end[static_cast<size_t>(s)] - first;
+    const size_t first = corpus_.first_token(static_cast<size_t>(s)), T = corpus_.length(static_cast<size_t>(s));
     seen.tokens += T;
     if (T > 0) {
       arena_.reset();
-      double* nodes = arena_.array<double>(times(T, options_.L));
+      double* nodes = arena_.array<double>(times(T, corpus_.L));
       score(first, T, nodes);
-      if (sets_.rows()) {
-        on.assign(T - 1, {});
-        for (size_t t = 1; t < T; ++t)
-          on[t - 1].assign(corpus_.edge.id.begin() + static_cast<ptrdiff_t>(corpus_.edge.begin(first + t)),
-                           corpus_.edge.id.begin() + static_cast<ptrdiff_t>(corpus_.edge.end[first + t]));
-      }
-      const Lattice lattice(*current_, T, {nullptr, nodes}, sets_.rows() ? &on : nullptr);
+      if (corpus_.sets()) corpus_.sets_on(static_cast<size_t>(s), on);
+      const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr);
       const Answer answer = decoder.decode(lattice, options, arena_);
       const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
       size_t errors = 0;
-      for (size_t t = 0; t < T; ++t) errors += predicted[t] != labels_[first + t];
+      for (size_t t = 0; t < T; ++t) errors += predicted[t] != corpus_.labels[first + t];
       seen.errors += errors;
       seen.wrong_sentences += errors > 0;
-      seen.work.rounds += answer.work.rounds;
-      seen.work.nodes += answer.work.nodes;
-      seen.work.edges += answer.work.edges;
+      seen.work += answer.work;
       if (errors) update(first, T, predicted.data());
     }
-    ++seen_;
+    ++weights_.seen;
   }
   arena_.trim(size_t{64} << 20);
   return seen;
 }
 
 void Perceptron::update(size_t first, size_t T, const int32_t* predicted) {
+  const std::vector<int32_t>& labels = corpus_.labels;
   for (size_t t = 0; t < T; ++t) {
     const size_t token = first + t;
-    const int32_t right = labels_[token], wrong = predicted[t];
+    const int32_t right = labels[token], wrong = predicted[t];
     if (right != wrong) change_nodes(token, right, wrong);
-    if (t == 0 || (right == wrong && labels_[token - 1] == predicted[t - 1])) continue;
-    change_edge(token, labels_[token - 1], right, 1.0F);
+    if (t == 0 || (right == wrong && labels[token - 1] == predicted[t - 1])) continue;
+    change_edge(token, labels[token - 1], right, 1.0F);
     change_edge(token, predicted[t - 1], wrong, -1.0F);
   }
-}
-
-// The entry, its weight and u changed; kNoPlace where it is none and none may be made.
-template <class AnyRows, class Key>
-size_t Perceptron::touch(AnyRows& rows, size_t row, Key key, double by) {
-  const size_t entry = options_.all_pairs ? rows.find_or_add(row, key) : rows.find(row, key);
-  if (entry == AnyRows::kNoPlace) return entry;
-  rows.template at<0>(entry) += static_cast<float>(by);
-  rows.template at<1>(entry) += seen_ * by;
-  return entry;
 }
 
 void Perceptron::change_nodes(size_t token, int32_t right, int32_t wrong) {
   change_node(token, static_cast<size_t>(right), 1.0F);
   change_node(token, static_cast<size_t>(wrong), -1.0F);
   for (size_t k = 0; k < parts_.each; ++k) {
-    const size_t L = options_.L;
+    const size_t L = corpus_.L;
     const uint16_t add = parts_.of[k * L + static_cast<size_t>(right)];
     const uint16_t take = parts_.of[k * L + static_cast<size_t>(wrong)];
     if (add == take) continue;
@@ -181,60 +156,88 @@ void Perceptron::change_nodes(size_t token, int32_t right, int32_t wrong) {
 }
 
 void Perceptron::change_node(size_t token, size_t key, float by) {
-  for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
-    const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-    const double change = static_cast<double>(by) * corpus_.node.value_of(at);
-    const size_t entry = touch(nodes_, f, static_cast<uint16_t>(key), change);
-    if (entry != Rows::kNoPlace) note_change(f, key, nodes_.at<0>(entry));
-  }
+  corpus_.each_feature(token, [&](size_t f, float value) {
+    const double change = static_cast<double>(by) * value;
+    const size_t entry = weights_.change(weights_.nodes, f, static_cast<uint16_t>(key), change, options_.all_pairs);
+    if (entry != kNoPlace) note_change(f, key, weights_.nodes.at<0>(entry));
+  });
 }
 
 const float* Perceptron::whole_row(size_t f) {
   const auto [found, fresh] = whole_.try_emplace(f);
   if (fresh) {
     found->second.assign(parts_.keys(), 0.0F);
-    for (size_t q = 0; q < nodes_.size(f); ++q) found->second[nodes_.keys(f)[q]] = nodes_.values<0>(f)[q];
+    set_row(weights_.nodes, f, found->second.data());
   }
   return found->second.data();
 }
 
 void Perceptron::note_change(size_t f, size_t key, float weight) {
-  if (!is_large(nodes_.size(f), parts_.keys())) return;
+  if (!is_large(weights_.nodes.size(f), parts_.keys())) return;
   if (const auto found = whole_.find(f); found != whole_.end()) found->second[key] = weight;
 }
 
 void Perceptron::change_edge(size_t token, int32_t i, int32_t j, float by) {
   const size_t from = static_cast<size_t>(i), to = static_cast<size_t>(j);
   if (options_.edges) {
-    const size_t entry = touch(edges_, from, static_cast<uint16_t>(j), by);
-    if (entry != Rows::kNoPlace) current_->change(from, to, edges_.at<0>(entry));
+    const size_t entry = weights_.change(weights_.edges, from, static_cast<uint16_t>(j), by, options_.all_pairs);
+    if (entry != kNoPlace) current_->change(from, to, weights_.edges.at<0>(entry));
   }
-  for (size_t at = corpus_.edge.begin(token); at < corpus_.edge.end[token]; ++at) {
-    const size_t set = static_cast<size_t>(corpus_.edge.id[at]);
-    const size_t entry = touch(sets_, set, Corrections::pair(i, j), by);
-    if (entry != PairRows::kNoPlace) current_->change_correction(set, from, to, sets_.at<0>(entry));
+  for (const int32_t id : corpus_.sets_of(token)) {
+    const size_t set = static_cast<size_t>(id);
+    const size_t entry = weights_.change(weights_.sets, set, Corrections::pair(i, j), by, options_.all_pairs);
+    if (entry != kNoPlace) current_->change_correction(set, from, to, weights_.sets.at<0>(entry));
   }
 }
 
-void Perceptron::set_node(size_t feature, size_t label, float weight, double sum) {
-  const size_t entry = nodes_.find_or_add(feature, static_cast<uint16_t>(label));
-  nodes_.at<0>(entry) = weight;
-  nodes_.at<1>(entry) = sum;
-  note_change(feature, label, weight);
+void Perceptron::set_node(size_t feature, size_t key, float w, double u) {
+  weights_.set(weights_.nodes, feature, static_cast<uint16_t>(key), w, u);
+  note_change(feature, key, w);
 }
 
-void Perceptron::set_edge(size_t i, size_t j, float weight, double sum) {
-  const size_t entry = edges_.find_or_add(i, static_cast<uint16_t>(j));
-  edges_.at<0>(entry) = weight;
-  edges_.at<1>(entry) = sum;
-  current_->change(i, j, weight);
+void Perceptron::set_edge(size_t i, size_t j, float w, double u) {
+  weights_.set(weights_.edges, i, static_cast<uint16_t>(j), w, u);
+  current_->change(i, j, w);
 }
 
-void Perceptron::set_pair(size_t set, size_t i, size_t j, float weight, double sum) {
-  const size_t entry = sets_.find_or_add(set, Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)));
-  sets_.at<0>(entry) = weight;
-  sets_.at<1>(entry) = sum;
-  current_->change_correction(set, i, j, weight);
+void Perceptron::set_pair(size_t set, size_t i, size_t j, float w, double u) {
+  weights_.set(weights_.sets, set, Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)), w, u);
+  current_->change_correction(set, i, j, w);
+}
+
+void Perceptron::start_from(const Weights& old, std::span<const int32_t> label) {
+  corpus_.check_known(old);
+  old.each(
+      old.renamed_keys(label, parts_), [&](size_t f, uint16_t key, float w) { set_node(f, key, w, 0); },
+      [&](uint16_t i, uint16_t j, float w) { set_edge(i, j, w, 0); },
+      [&](size_t set, uint16_t i, uint16_t j, float w) { set_pair(set, i, j, w, 0); });
+}
+
+void Perceptron::restore(double seen, const State<Borrowed>& state) {
+  need(std::isfinite(seen) && seen >= 0, "state: sentences seen must be a number");
+  const auto each = [](const StateArrays<Borrowed>& a, auto&& take) {
+    need(a.key.size() == a.row.size() && a.weight.size() == a.row.size() && a.sum.size() == a.row.size(),
+         "state: arrays of unequal length");
+    for (size_t q = 0; q < a.row.size(); ++q) {
+      need(std::isfinite(a.weight[q]) && std::isfinite(a.sum[q]), "state: a weight that is not finite");
+      take(a.row[q], a.key[q], a.weight[q], a.sum[q]);
+    }
+  };
+  const size_t L = corpus_.L;
+  each(state[0], [&](size_t f, uint64_t key, float w, double u) {
+    need(f < corpus_.features() && key < parts_.keys(), "state: a weight for a feature or label that is not there");
+    set_node(f, key, w, u);
+  });
+  each(state[1], [&](size_t i, uint64_t j, float w, double u) {
+    need(i < L && j < L, "state: an edge between labels that are not there");
+    set_edge(i, j, w, u);
+  });
+  each(state[2], [&](size_t set, uint64_t pair, float w, double u) {
+    const auto i = static_cast<size_t>(pair >> 32), j = static_cast<size_t>(pair & 0xffffffffU);
+    need(set < corpus_.sets() && i < L && j < L, "state: a correction that is not there");
+    set_pair(set, i, j, w, u);
+  });
+  weights_.seen = seen;
 }
 
 }  // namespace tagwright

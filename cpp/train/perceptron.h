@@ -1,7 +1,4 @@
 // The averaged perceptron of Collins (2002), with any decoder.
-//
-// Averaging is lazy: beside each weight w stands u, the sum of its changes times the number of sentences seen before
-// them, and the average over n sentences is w - u / n. So an update costs what it touches.
 #pragma once
 
 #include <memory>
@@ -10,18 +7,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/sparse_rows.h"
 #include "decode/algorithms.h"
-#include "features/encode.h"
 #include "lattice/changing_edges.h"
-#include "model/parts.h"
+#include "train/averaged_weights.h"
 
 namespace tagwright {
 
 struct PerceptronOptions {
-  size_t L = 0;
-  size_t parts = 0;  // how many there are, and how many a label has
-  size_t parts_each = 0;
   bool edges = true;       // weights for pairs of labels
   bool all_pairs = false;  // an update may give weights to (feature, label) pairs that the corpus does not have
   double margin = 0;       // the right label of a token must win by this much: it is scored so much lower
@@ -30,15 +22,8 @@ struct PerceptronOptions {
 
 class Perceptron {
  public:
-  // corpus and labels: of every token, in order.
-  Perceptron(Encoded corpus, std::vector<int32_t> labels, size_t node_features, size_t edge_features,
-             std::vector<uint16_t> parts, const PerceptronOptions& options);
-
-  // key: a label or part for nodes, a label for edges (row: a feature, or the previous label); a pair of labels for
-  // sets.
-  // Values: weight w; u.
-  using Rows = SparseRows<uint16_t, float, double>;
-  using PairRows = SparseRows<uint64_t, float, double>;
+  // parts: of labels, [k * L + y], or none.
+  Perceptron(Corpus corpus, std::vector<uint16_t> parts, const PerceptronOptions& options);
 
   struct Seen {
     size_t tokens = 0, errors = 0, wrong_sentences = 0;
@@ -48,19 +33,15 @@ class Perceptron {
   // others.
   Seen run(std::span<const int32_t> sentences, const Decoder& decoder, const Options& options);
 
-  const Rows& nodes() const { return nodes_; }
-  const Rows& edges() const { return edges_; }
-  const PairRows& sets() const { return sets_; }
-  double seen() const { return seen_; }
-  size_t sentences() const { return corpus_.sentences(); }
+  const Corpus& corpus() const { return corpus_; }
+  double seen() const { return weights_.seen; }
+  Weights average() const { return weights_.average(corpus_, part_of_); }
 
-  // To go on where another left off: values of single entries, then how many sentences were seen.
-  void set_node(size_t feature, size_t label, float weight, double sum);
-  void set_edge(size_t i, size_t j, float weight, double sum);
-  void set_pair(size_t set, size_t i, size_t j, float weight, double sum);
-  void set_seen(double sentences) { seen_ = sentences; }
-  const PerceptronOptions& options() const { return options_; }
-  const Parts& parts() const { return parts_; }
+  // Takes over the weights of a model, whose features come first in the corpus. label: [its label] the number here.
+  void start_from(const Weights& old, std::span<const int32_t> label);
+  // All that is needed to go on later, beside the corpus, the options and how many sentences were seen.
+  State<Owned> state() const { return weights_.state(); }
+  void restore(double seen, const State<Borrowed>& state);
 
  private:
   void observe();
@@ -71,22 +52,21 @@ class Perceptron {
   const float* whole_row(size_t feature);
   void note_change(size_t feature, size_t key, float weight);
   void change_edge(size_t token, int32_t i, int32_t j, float by);
-  template <class AnyRows, class Key>
-  size_t touch(AnyRows& rows, size_t row, Key key, double by);
+  // w and u of single entries, which are made where they are not there.
+  void set_node(size_t feature, size_t key, float w, double u);
+  void set_edge(size_t i, size_t j, float w, double u);
+  void set_pair(size_t set, size_t i, size_t j, float w, double u);
 
   PerceptronOptions options_;
-  Encoded corpus_;
-  std::vector<int32_t> labels_;  // [token]
+  Corpus corpus_;
   std::vector<uint16_t> part_of_;
   Parts parts_;
   std::vector<double> scores_;  // [key]: of one token
   // Large rows, held whole and kept up to date.
   std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
-  Rows nodes_, edges_;
-  PairRows sets_;
-  std::unique_ptr<ChangingEdges> current_;  // the scores of edges_ and sets_
+  AveragedWeights weights_;
+  std::unique_ptr<ChangingEdges> current_;  // the scores of the weights' edges and sets
   std::vector<double> ties_;                // [kTieRows][L]
-  double seen_ = 0;
   Arena arena_;
 };
 

@@ -121,8 +121,8 @@ def test_nothing_to_agree_on():
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ([0], "left must give one label a token: 2 tokens, but 1 labels"),
-        ([0, 3], "left must give one label a token: labels go from 0 to 2"),
+        ([0], "left must give one label per token: 2 tokens, but 1 labels"),
+        ([0, 3], "left must give one label per token: labels go from 0 to 2"),
         ([0, -1], "labels go from 0 to 2"),
         ([0, "a"], "labels go from 0 to 2"),
         (None, "what it gave is no list"),

@@ -1205,7 +1205,7 @@ def test_only_token_dependent_edges_can_tell(options):
 
 def closed_trainer():
     text = _core.Text.from_ready([[["0", "<s>"], ["0", "</s>"]]] * 3)
-    end, label, none = np.array([2, 4, 6], np.uint64), np.array([0, 1] * 3, np.uint16), np.array([], np.int32)
+    end, label, none = np.array([2, 4, 6], np.uint64), np.array([0, 1] * 3, np.uint16), np.array([], np.uint16)
     return _core.CrfTrainer.closed(text, 2, ["0", "<s>", "</s>"], end, label, none, none)
 
 

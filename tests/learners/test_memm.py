@@ -74,8 +74,8 @@ def test_other_learners_do_not_look_at_labels(learner):
 
 def trained_numbers(run):
     """Weight numbers by (feature, label), as the trainer has them."""
-    names = names_of(run.model(run.trainer.trained(np.ones(run.trainer.size)), 0).arrays)
-    ends, labels, *_ = run.trainer.pairs()
+    arrays = run.model(run.trainer.trained(np.ones(run.trainer.size)), 0).arrays
+    names, ends, labels = names_of(arrays), arrays["rows.end"], arrays["rows.label"]
     row = np.repeat(np.arange(len(ends)), np.diff(ends.astype(int), prepend=0))
     return [(names[f], run.labels[y]) for f, y in zip(row, labels, strict=True)]
 

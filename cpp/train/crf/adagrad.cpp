@@ -1,7 +1,7 @@
 // Stochastic training: AdaGrad (Duchi, Hazan and Singer 2011).
 #include <cmath>
 
-#include "kernels/kernels.h"
+#include "base/need.h"
 #include "train/crf/crf.h"
 
 namespace tagwright {
@@ -15,9 +15,9 @@ class Occurrences {
  public:
   explicit Occurrences(size_t ids) : times_(ids, 0) {}
 
-  void add(const Ids& ids, size_t token) {
-    for (size_t at = ids.begin(token); at < ids.end[token]; ++at) {
-      const size_t id = static_cast<size_t>(ids.id[at]);
+  void add(std::span<const int32_t> ids) {
+    for (const int32_t own : ids) {
+      const auto id = static_cast<size_t>(own);
       if (times_[id]++ == 0) met_.push_back(id);
     }
   }
@@ -40,10 +40,14 @@ class Occurrences {
 
 Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, const Keep& keep,
                        std::span<const int32_t> sentences, size_t batch, double rate, double l2) const {
+  check(sentences, {weights.size(), squares.size()}, weights);
+  need_labels();
+  need(batch >= 1, "batch must be at least 1");
+  for (const double sum : squares) need(sum >= 0 && std::isfinite(sum), "a sum of squares that is none");
   Ready ready;
   Strand strand;
   start(strand, ready);
-  Occurrences features(pairs_.node_end.size()), sets(pairs_.set_end.size());
+  Occurrences features(keys_.row_end.size()), sets(corpus_.sets());
   Seen seen;
   // g is taken from the counts, which are left at 0; share: of the penalty.
   const auto step = [&](size_t q, double share) {
@@ -83,20 +87,20 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
       for (size_t token = corpus_.first_token(static_cast<size_t>(s));
            token < corpus_.sentence_end[static_cast<size_t>(s)]; ++token) {
         ++seen.tokens;
-        features.add(corpus_.node, token);
-        if (!pairs_.set_end.empty()) sets.add(corpus_.edge, token);
+        features.add(corpus_.features_of(token));
+        sets.add(corpus_.sets_of(token));
       }
     }
     features.each([&](size_t f, double times) {
       const double share = times / feature_tokens_[f];
-      for (size_t q = node_begin(f); q < pairs_.node_end[f]; ++q) step(q, share);
+      for (size_t q = node_begin(f); q < keys_.row_end[f]; ++q) step(q, share);
     });
     const double share = static_cast<double>(some.size()) / static_cast<double>(corpus_.sentences());
-    const size_t edges = pairs_.nodes(), behind = edges + pairs_.edges();
+    const size_t edges = keys_.nodes(), behind = edges + keys_.edges();
     for (size_t q = edges; q < behind; ++q) step(q, share);
     sets.each([&](size_t set, double times) {
       const double part = times / set_tokens_[set];
-      for (size_t q = set ? pairs_.set_end[set - 1] : 0; q < pairs_.set_end[set]; ++q) step(behind + q, part);
+      for (size_t q = set_begin(set); q < set_end_[set]; ++q) step(behind + q, part);
     });
   }
   return seen;

@@ -1,90 +1,98 @@
-// Which pairs of features and labels a corpus has, and how often.
+// What labels count: the right ones, and all by their probabilities.
 #include <algorithm>
 
+#include "kernels/kernels.h"
 #include "train/crf/crf.h"
 
 namespace tagwright {
-namespace {
 
-// Sorts and leaves out what is there twice.
-template <class V>
-void make_distinct(std::vector<V>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
-}  // namespace
-
-CrfPairs pairs_of(const Encoded& corpus, std::span<const int32_t> labels, size_t L, size_t features, size_t sets,
-                  bool edges, bool all) {
-  CrfPairs made;
-  if (all) {
-    for (size_t f = 0; f < features; ++f) {
-      for (size_t y = 0; y < L; ++y) made.node_label.push_back(static_cast<uint16_t>(y));
-      made.node_end.push_back(made.node_label.size());
-    }
-  } else {
-    LabelsMet met = labels_met(corpus.node, labels, features);
-    made.node_end = std::move(met.end);
-    made.node_label = std::move(met.label);
-  }
-  std::vector<uint64_t> met;
-  std::vector<std::vector<uint64_t>> set_met(sets);
-  for (size_t s = 0; s < corpus.sentences(); ++s) {
-    for (size_t token = corpus.first_token(s) + 1; token < corpus.sentence_end[s]; ++token) {
-      const uint64_t pair = Corrections::pair(labels[token - 1], labels[token]);
-      met.push_back(pair);
-      for (size_t at = corpus.edge.begin(token); at < corpus.edge.end[token]; ++at)
-        set_met[static_cast<size_t>(corpus.edge.id[at])].push_back(pair);
-    }
-  }
-  if (all) {
-    met.clear();
-    for (size_t i = 0; i < L; ++i)
-      for (size_t j = 0; j < L; ++j) met.push_back(Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)));
-  }
-  make_distinct(met);
-  if (!edges) met.clear();
-  for (const uint64_t pair : met) {
-    made.previous.push_back(Corrections::previous(pair));
-    made.current.push_back(Corrections::current(pair));
-  }
-  for (std::vector<uint64_t>& set : set_met) {
-    make_distinct(set);
-    made.set_pair.insert(made.set_pair.end(), set.begin(), set.end());
-    made.set_end.push_back(made.set_pair.size());
-  }
-  return made;
-}
-
-void Crf::observe(std::span<const int32_t> sentences, double* counts) const {
-  std::fill(counts, counts + pairs_.size(), 0.0);
+void Crf::observe(std::span<const int32_t> sentences, std::span<double> counts) const {
+  check(sentences, {counts.size()}, {});
+  need_labels();
+  std::fill(counts.begin(), counts.end(), 0.0);
   for (const int32_t s : sentences)
     each_observed(static_cast<size_t>(s), [&](size_t q, double times) { counts[q] += times; });
 }
 
 void Crf::each_observed(size_t s, const std::function<void(size_t, double)>& take) const {
-  const auto find = [&](const auto& keys, size_t begin, size_t end, auto key, size_t shift, double times) {
-    const auto first = keys.begin() + static_cast<ptrdiff_t>(begin), last = keys.begin() + static_cast<ptrdiff_t>(end);
-    const auto found = std::lower_bound(first, last, key);
-    if (found != last && *found == key) take(shift + static_cast<size_t>(found - keys.begin()), times);
+  const auto found = [&](size_t shift, size_t place, double times) {
+    if (place != kNoPlace) take(shift + place, times);
   };
-  for (size_t t = 0; t < length(s); ++t) {
-    const size_t token = corpus_.first_token(s) + t;
-    for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
-      const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-      find(pairs_.node_label, node_begin(f), pairs_.node_end[f], static_cast<uint16_t>(labels_[token]), 0,
-           corpus_.node.value_of(at));
-    }
-    if (t == 0) continue;
-    if (const size_t entry = edge_of(labels_[token - 1], labels_[token]); entry != kNoPlace)
-      take(pairs_.nodes() + entry, 1);
-    for (size_t at = corpus_.edge.begin(token); at < corpus_.edge.end[token]; ++at) {
-      const size_t set = static_cast<size_t>(corpus_.edge.id[at]);
-      find(pairs_.set_pair, set ? pairs_.set_end[set - 1] : 0, pairs_.set_end[set],
-           Corrections::pair(labels_[token - 1], labels_[token]), pairs_.nodes() + pairs_.edges(), 1);
-    }
+  for (size_t token = corpus_.first_token(s); token < corpus_.sentence_end[s]; ++token) {
+    const int32_t j = corpus_.labels[token];
+    corpus_.each_feature(token, [&](size_t f, double value) { found(0, node_of(f, j), value); });
+    if (token == corpus_.first_token(s)) continue;
+    const int32_t i = corpus_.labels[token - 1];
+    found(keys_.nodes(), edge_of(i, j), 1);
+    for (const int32_t set : corpus_.sets_of(token))
+      found(keys_.nodes() + keys_.edges(), correction_of(static_cast<size_t>(set), i, j), 1);
   }
+}
+
+// p: [y], multiples of the grain.
+void Crf::take(const Ready& ready, size_t token, const double* p, Strand& strand) const {
+  const size_t L = corpus_.L;
+  corpus_.each_feature(token, [&](size_t f, double value) {
+    const size_t first = node_begin(f), n = keys_.row_end[f] - first;
+    double* count = strand.counts.data() + first;
+    const uint16_t* label = keys_.row_label.data() + first;
+    const double grain = feature_grain_[f];
+    if (value != 1 || grain != grain_) {
+      for (size_t q = 0; q < n; ++q) count[q] += to_grain(p[label[q]] * value, grain);
+    } else if (n == L) {
+      kernels().add_scaled_dd(p, 1, L, count);
+    } else if (whole_[f] >= 0 && !ready.whole.empty()) {
+      kernels().add_scaled_dd(p, 1, L, strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * L);
+    } else {
+      for (size_t q = 0; q < n; ++q) count[q] += p[label[q]];
+    }
+  });
+}
+
+// The same where few labels have a probability. p: beside the labels.
+void Crf::take_kept(const Ready& ready, size_t token, std::span<const int32_t> labels, const double* p,
+                    Strand& strand) const {
+  const size_t L = corpus_.L;
+  double* const dense = strand.left.data();
+  for (size_t q = 0; q < labels.size(); ++q) dense[labels[q]] = to_grain(p[q], grain_);
+  if (labels.size() * 4 > L) {
+    take(ready, token, dense, strand);
+  } else {
+    corpus_.each_feature(token, [&](size_t f, double value) {
+      const double grain = feature_grain_[f];
+      const size_t first = node_begin(f), n = keys_.row_end[f] - first;
+      double* count = strand.counts.data() + first;
+      const uint16_t *label = keys_.row_label.data() + first, *from = label;
+      const bool whole = whole_[f] >= 0 && !ready.whole.empty();
+      if (whole || n == L) {
+        if (whole) count = strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * L;
+        for (const int32_t y : labels) count[y] += to_grain(dense[y] * value, grain);
+      } else if (n < 8 * labels.size()) {
+        for (size_t q = 0; q < n; ++q) count[q] += to_grain(dense[label[q]] * value, grain);
+      } else {
+        for (const int32_t y : labels) {
+          from = std::lower_bound(from, label + n, static_cast<uint16_t>(y));
+          if (from != label + n && *from == y) count[from - label] += to_grain(dense[y] * value, grain);
+        }
+      }
+    });
+  }
+  for (const int32_t y : labels) dense[y] = 0;
+}
+
+// Brings what was counted elsewhere to its weights.
+void Crf::fold(Strand& strand) const {
+  for (size_t f = 0; f < whole_.size() && !strand.whole_counts.empty(); ++f) {
+    if (whole_[f] < 0) continue;
+    const double* row = strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * corpus_.L;
+    for (size_t q = node_begin(f); q < keys_.row_end[f]; ++q) strand.counts[q] += row[keys_.row_label[q]];
+  }
+  std::fill(strand.whole_counts.begin(), strand.whole_counts.end(), 0.0);
+  if (!options_.dense_edges) return;
+  for (size_t q = 0; q < keys_.edges(); ++q)
+    strand.counts[keys_.nodes() + q] +=
+        strand.matrix[static_cast<size_t>(keys_.previous[q]) * shape_.stride + static_cast<size_t>(keys_.current[q])];
+  std::fill(strand.matrix.begin(), strand.matrix.end(), 0.0);
 }
 
 }  // namespace tagwright

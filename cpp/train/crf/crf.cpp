@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/need.h"
 #include "base/threads.h"
 #include "kernels/kernels.h"
-#include "model/weight_rows.h"
 
 namespace tagwright {
 namespace {
@@ -24,16 +24,22 @@ std::vector<int32_t> by_length(std::span<const int32_t> sentences, auto&& length
 
 }  // namespace
 
-Crf::Crf(Encoded corpus, std::vector<int32_t> labels, CrfPairs pairs, const CrfOptions& options)
-    : options_(options), corpus_(std::move(corpus)), labels_(std::move(labels)), pairs_(std::move(pairs)) {
-  const size_t L = options_.L, features = pairs_.node_end.size();
+Crf::Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options)
+    : options_(options),
+      corpus_(std::move(corpus)),
+      held_(std::make_shared<const WeightKeys<Owned>>(std::move(keys))),
+      keys_(held_->view()),
+      set_end_(corpus_.sets(), 0) {
+  for (const int32_t set : keys_.set) ++set_end_[static_cast<size_t>(set)];
+  std::partial_sum(set_end_.begin(), set_end_.end(), set_end_.begin());
+  const size_t L = corpus_.L, features = keys_.row_end.size();
   whole_.assign(features, -1);
   for (size_t f = 0; f < features; ++f) {
-    const size_t n = pairs_.node_end[f] - node_begin(f);
+    const size_t n = keys_.row_end[f] - node_begin(f);
     if (n < L && is_large(n, L) && !options_.closed) whole_[f] = static_cast<int32_t>(whole_rows_++);
   }
   feature_tokens_.assign(features, 0);
-  set_tokens_.assign(pairs_.set_end.size(), 0);
+  set_tokens_.assign(corpus_.sets(), 0);
   for (const int32_t id : corpus_.edge.id)
     if (static_cast<size_t>(id) < set_tokens_.size()) ++set_tokens_[static_cast<size_t>(id)];
   // A count is below 2^52 of its grains.
@@ -61,11 +67,11 @@ Crf::Crf(Encoded corpus, std::vector<int32_t> labels, CrfPairs pairs, const CrfO
     for (Factors::Side& side : shape_.side) side.matrix.assign(times(L, shape_.stride), 0.0);
     return;
   }
-  const size_t n = pairs_.edges();
+  const size_t n = keys_.edges();
   column_order_.resize(n);
   std::iota(column_order_.begin(), column_order_.end(), size_t{0});
   std::stable_sort(column_order_.begin(), column_order_.end(),
-                   [&](size_t a, size_t b) { return pairs_.current[a] < pairs_.current[b]; });
+                   [&](size_t a, size_t b) { return keys_.current[a] < keys_.current[b]; });
   for (size_t side = 0; side < 2; ++side) {
     Factors::Side& to = shape_.side[side];
     to.begin.assign(L + 1, 0);
@@ -74,34 +80,26 @@ Crf::Crf(Encoded corpus, std::vector<int32_t> labels, CrfPairs pairs, const CrfO
     to.more.resize(n);
     for (size_t q = 0; q < n; ++q) {
       const size_t row = side ? column_order_[q] : q;
-      ++to.begin[static_cast<size_t>(side ? pairs_.current[row] : pairs_.previous[row]) + 1];
-      to.index[q] = side ? pairs_.previous[row] : pairs_.current[row];
+      ++to.begin[static_cast<size_t>(side ? keys_.current[row] : keys_.previous[row]) + 1];
+      to.index[q] = side ? keys_.previous[row] : keys_.current[row];
     }
     std::partial_sum(to.begin.begin(), to.begin.end(), to.begin.begin());
   }
 }
 
-size_t Crf::edge_of(int32_t i, int32_t j) const {
-  const auto first = std::lower_bound(pairs_.previous.begin(), pairs_.previous.end(), i);
-  const auto last = std::upper_bound(first, pairs_.previous.end(), i);
-  const auto begin = pairs_.current.begin() + (first - pairs_.previous.begin());
-  const auto end = pairs_.current.begin() + (last - pairs_.previous.begin());
-  const auto found = std::lower_bound(begin, end, j);
-  return found == end || *found != j ? kNoPlace : static_cast<size_t>(found - pairs_.current.begin());
-}
-
 // Edges that have no weight score 0.
 void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) const {
-  const size_t L = options_.L, n = pairs_.edges();
-  const double* edge = weights.data() + pairs_.nodes();
+  const size_t L = corpus_.L, n = keys_.edges();
+  const double* edge = weights.data() + keys_.nodes();
   ready.weights = weights;
+  ready.rows = {keys_.row_end, keys_.row_label, weights.first(keys_.nodes())};
   ready.edges.reset();
   if (whole) {
     ready.whole.assign(times(whole_rows_, L), 0.0);
     for (size_t f = 0; f < whole_.size(); ++f) {
       if (whole_[f] < 0) continue;
       double* row = ready.whole.data() + static_cast<size_t>(whole_[f]) * L;
-      for (size_t q = node_begin(f); q < pairs_.node_end[f]; ++q) row[pairs_.node_label[q]] = weights[q];
+      for (size_t q = node_begin(f); q < keys_.row_end[f]; ++q) row[keys_.row_label[q]] = weights[q];
     }
   }
   Factors& to = ready.factors;
@@ -128,7 +126,7 @@ void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) con
     std::vector<double> factor(n);
     kernels().exp_d(edge, most, n, factor.data());
     for (size_t q = 0; q < n; ++q) {
-      const size_t i = static_cast<size_t>(pairs_.previous[q]), j = static_cast<size_t>(pairs_.current[q]);
+      const size_t i = static_cast<size_t>(keys_.previous[q]), j = static_cast<size_t>(keys_.current[q]);
       to.side[0].matrix[i * to.stride + j] = to.side[1].matrix[j * to.stride + i] = factor[q];
     }
     return;
@@ -144,33 +142,28 @@ void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) con
 // Where single sentences are summed.
 void Crf::make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const {
   if (std::none_of(work.begin(), work.end(), [](const auto& group) { return group.size() == 1; })) return;
-  const double* edge = ready.weights.data() + pairs_.nodes();
-  std::vector<int32_t> set, previous, current;
-  for (size_t s = 0, q = 0; s < pairs_.set_end.size(); ++s) {
-    for (; q < pairs_.set_end[s]; ++q) {
-      set.push_back(static_cast<int32_t>(s));
-      previous.push_back(Corrections::previous(pairs_.set_pair[q]));
-      current.push_back(Corrections::current(pairs_.set_pair[q]));
-    }
-  }
-  const EdgeExtras extras{.correction_sets = pairs_.set_end.size(),
-                          .correction_set = set,
-                          .corrections = {previous, current, {nullptr, edge + pairs_.edges()}}};
+  const double* edge = ready.weights.data() + keys_.nodes();
+  const auto wide = [](std::span<const uint16_t> labels) { return std::vector<int32_t>(labels.begin(), labels.end()); };
+  const std::vector<int32_t> previous = wide(keys_.previous), current = wide(keys_.current);
+  const std::vector<int32_t> set_previous = wide(keys_.set_previous), set_current = wide(keys_.set_current);
+  const EdgeExtras extras{.correction_sets = corpus_.sets(),
+                          .correction_set = keys_.set,
+                          .corrections = {set_previous, set_current, {nullptr, edge + keys_.edges()}}};
   // Sums read factors, not a matrix.
-  ready.edges = std::make_unique<Edges>(EdgeScores::from_triples(
-      options_.L, 0.0, {pairs_.previous, pairs_.current, {nullptr, edge}}, EdgeForm::kSparse, extras));
+  ready.edges = std::make_unique<Edges>(
+      EdgeScores::from_triples(corpus_.L, 0.0, {previous, current, {nullptr, edge}}, EdgeForm::kSparse, extras));
 }
 
 // How many labels a sentence may keep for sparse sums to be worth it: a quarter.
 size_t Crf::most_kept(const Ready& ready, const Keep& keep, size_t T) const {
   constexpr size_t kFewLabels = 64;
-  if (keep.all() || options_.L < kFewLabels || !together(ready, {})) return SIZE_MAX;
-  return T * (options_.L / 4);
+  if (keep.all() || corpus_.L < kFewLabels || !together(ready, {})) return SIZE_MAX;
+  return T * (corpus_.L / 4);
 }
 
 // Whether sentences are summed side by side.
 bool Crf::together(const Ready& ready, const Keep& keep) const {
-  return options_.lanes && keep.all() && pairs_.set_end.empty() && !options_.closed && ready.factors.close &&
+  return options_.lanes && keep.all() && corpus_.sets() == 0 && !options_.closed && ready.factors.close &&
          !ready.factors.forbids;
 }
 
@@ -181,7 +174,7 @@ std::vector<std::vector<int32_t>> Crf::groups(std::span<const int32_t> sentences
   constexpr size_t kBytes = size_t{256} << 20;
   for (const int32_t s : order) {
     const size_t bytes =
-        made.empty() ? 0 : length(static_cast<size_t>(made.back()[0])) * options_.L * kLanes * 2 * sizeof(double);
+        made.empty() ? 0 : length(static_cast<size_t>(made.back()[0])) * corpus_.L * kLanes * 2 * sizeof(double);
     if (made.empty() || made.back().size() == lanes || bytes > kBytes) made.emplace_back();
     made.back().push_back(s);
   }
@@ -189,80 +182,21 @@ std::vector<std::vector<int32_t>> Crf::groups(std::span<const int32_t> sentences
 }
 
 void Crf::score(const Ready& ready, size_t token, double* out) const {
-  const size_t L = options_.L, begin = corpus_.node.begin(token), end = corpus_.node.end[token];
+  const size_t L = corpus_.L;
+  std::span<const int32_t> ids = corpus_.features_of(token);
+  size_t first = corpus_.node.begin(token);
   std::fill(out, out + L, options_.closed ? kForbidden : 0.0);
-  for (size_t at = begin; at < end; ++at) {
-    const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-    const double value = corpus_.node.value_of(at);
-    const size_t first = node_begin(f), n = pairs_.node_end[f] - first;
-    const double* weight = ready.weights.data() + first;
-    if (at + 4 < end)
-      __builtin_prefetch(ready.weights.data() + node_begin(static_cast<size_t>(corpus_.node.id[at + 4])));
-    if (options_.closed && at == begin) {
-      for (size_t q = 0; q < n; ++q) out[pairs_.node_label[first + q]] = weight[q];
-    } else if (n == L) {
-      kernels().add_scaled_dd(weight, value, L, out);
-    } else if (whole_[f] >= 0 && !ready.whole.empty()) {
-      kernels().add_scaled_dd(ready.whole.data() + static_cast<size_t>(whole_[f]) * L, value, L, out);
-    } else {
-      const uint16_t* label = pairs_.node_label.data() + first;
-      for (size_t q = 0; q < n; ++q) out[label[q]] += weight[q] * value;
-    }
+  if (options_.closed && !ids.empty()) {
+    set_row(ready.rows, static_cast<size_t>(ids[0]), out);
+    ids = ids.subspan(1);
+    ++first;
   }
-}
-
-// p: [y], multiples of the grain.
-void Crf::take(const Ready& ready, size_t token, const double* p, Strand& strand) const {
-  const size_t L = options_.L;
-  for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
-    const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-    const double value = corpus_.node.value_of(at);
-    const size_t first = node_begin(f), n = pairs_.node_end[f] - first;
-    double* count = strand.counts.data() + first;
-    const uint16_t* label = pairs_.node_label.data() + first;
-    const double grain = feature_grain_[f];
-    if (value != 1 || grain != grain_) {
-      for (size_t q = 0; q < n; ++q) count[q] += to_grain(p[label[q]] * value, grain);
-    } else if (n == L) {
-      kernels().add_scaled_dd(p, 1, L, count);
-    } else if (whole_[f] >= 0 && !ready.whole.empty()) {
-      kernels().add_scaled_dd(p, 1, L, strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * L);
-    } else {
-      for (size_t q = 0; q < n; ++q) count[q] += p[label[q]];
-    }
-  }
-}
-
-// The same where few labels have a probability. p: beside the labels.
-void Crf::take_kept(const Ready& ready, size_t token, std::span<const int32_t> labels, const double* p,
-                    Strand& strand) const {
-  const size_t L = options_.L;
-  double* const dense = strand.left.data();
-  for (size_t q = 0; q < labels.size(); ++q) dense[labels[q]] = to_grain(p[q], grain_);
-  if (labels.size() * 4 > L) {
-    take(ready, token, dense, strand);
-  } else {
-    for (size_t at = corpus_.node.begin(token); at < corpus_.node.end[token]; ++at) {
-      const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-      const double value = corpus_.node.value_of(at), grain = feature_grain_[f];
-      const size_t first = node_begin(f), n = pairs_.node_end[f] - first;
-      double* count = strand.counts.data() + first;
-      const uint16_t *label = pairs_.node_label.data() + first, *from = label;
-      const bool whole = whole_[f] >= 0 && !ready.whole.empty();
-      if (whole || n == L) {
-        if (whole) count = strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * L;
-        for (const int32_t y : labels) count[y] += to_grain(dense[y] * value, grain);
-      } else if (n < 8 * labels.size()) {
-        for (size_t q = 0; q < n; ++q) count[q] += to_grain(dense[label[q]] * value, grain);
-      } else {
-        for (const int32_t y : labels) {
-          from = std::lower_bound(from, label + n, static_cast<uint16_t>(y));
-          if (from != label + n && *from == y) count[from - label] += to_grain(dense[y] * value, grain);
-        }
-      }
-    }
-  }
-  for (const int32_t y : labels) dense[y] = 0;
+  const auto value = [&](size_t n) { return corpus_.node.value_of(first + n); };
+  const auto whole = [&](size_t f) -> const double* {
+    if (ready.rows.size(f) == L) return ready.weights.data() + node_begin(f);
+    return whole_[f] < 0 || ready.whole.empty() ? nullptr : ready.whole.data() + static_cast<size_t>(whole_[f]) * L;
+  };
+  add_rows(ready.rows, ids, value, whole, L, out);
 }
 
 void Crf::sum_group(const Ready& ready, std::span<const int32_t> group, Strand& strand, double* log_z) const {
@@ -274,27 +208,22 @@ void Crf::sum_group(const Ready& ready, std::span<const int32_t> group, Strand& 
   sums.score = [&](size_t lane, size_t t, double* out) { score(ready, token(lane, t), out); };
   sums.take = [&](size_t lane, size_t t, const double* p) { take(ready, token(lane, t), p, strand); };
   sums.grain = grain_;
-  if (pairs_.edges())
-    sums.edge_counts = options_.dense_edges ? strand.matrix.data() : strand.counts.data() + pairs_.nodes();
+  if (keys_.edges())
+    sums.edge_counts = options_.dense_edges ? strand.matrix.data() : strand.counts.data() + keys_.nodes();
   strand.arena.reset();
   forward_backward_lanes(ready.factors, sums, strand.arena, log_z);
 }
 
 size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& strand, double* log_z) const {
-  const size_t first = corpus_.first_token(s), T = length(s), L = options_.L;
+  const size_t first = corpus_.first_token(s), T = length(s), L = corpus_.L;
   strand.arena.reset();
   double* nodes = strand.arena.array<double>(times(T, L));
   for (size_t t = 0; t < T; ++t) score(ready, first + t, nodes + t * L);
-  const bool sets = !pairs_.set_end.empty();
-  if (sets) {
-    strand.on.resize(T - 1);
-    for (size_t t = 1; t < T; ++t)
-      strand.on[t - 1].assign(corpus_.edge.id.begin() + static_cast<ptrdiff_t>(corpus_.edge.begin(first + t)),
-                              corpus_.edge.id.begin() + static_cast<ptrdiff_t>(corpus_.edge.end[first + t]));
-  }
+  const bool sets = corpus_.sets() > 0;
+  if (sets) corpus_.sets_on(s, strand.on);
   const Lattice lattice(*ready.edges, T, {nullptr, nodes}, sets ? &strand.on : nullptr);
   // The right labels are always kept: what is learnt is to tell them from the others.
-  const int32_t* right = labels_.empty() ? nullptr : labels_.data() + first;
+  const int32_t* right = corpus_.labels.empty() ? nullptr : corpus_.labels.data() + first;
   const size_t most = most_kept(ready, keep, T);
   const Sums sums = forward_backward(lattice, &ready.factors, keep, right, strand.arena, most);
   if (sums.wide) return kNoPlace;
@@ -306,32 +235,17 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
     take_kept(ready, first + t, sums.columns[t].labels, sums.columns[t].node, strand);
     if (t + 1 == T) break;
     if (sums.logs) sums.step(lattice, t, strand.step);
-    if (pairs_.edges()) take_edges(ready, lattice, sums, t, strand);
+    if (keys_.edges()) take_edges(ready, lattice, sums, t, strand);
     if (sets) take_set_edges(lattice, sums, t, strand);
   }
   return kept;
 }
 
-// Brings what was counted elsewhere to its weights.
-void Crf::fold(Strand& strand) const {
-  for (size_t f = 0; f < whole_.size() && !strand.whole_counts.empty(); ++f) {
-    if (whole_[f] < 0) continue;
-    const double* row = strand.whole_counts.data() + static_cast<size_t>(whole_[f]) * options_.L;
-    for (size_t q = node_begin(f); q < pairs_.node_end[f]; ++q) strand.counts[q] += row[pairs_.node_label[q]];
-  }
-  std::fill(strand.whole_counts.begin(), strand.whole_counts.end(), 0.0);
-  if (!options_.dense_edges) return;
-  for (size_t q = 0; q < pairs_.edges(); ++q)
-    strand.counts[pairs_.nodes() + q] +=
-        strand.matrix[static_cast<size_t>(pairs_.previous[q]) * shape_.stride + static_cast<size_t>(pairs_.current[q])];
-  std::fill(strand.matrix.begin(), strand.matrix.end(), 0.0);
-}
-
 void Crf::start(Strand& strand, const Ready& ready) const {
-  strand.counts.assign(pairs_.size(), 0.0);
+  strand.counts.assign(keys_.size(), 0.0);
   strand.whole_counts.assign(ready.whole.size(), 0.0);
-  strand.left.assign(options_.L, 0.0);
-  strand.right.assign(options_.L, 0.0);
+  strand.left.assign(corpus_.L, 0.0);
+  strand.right.assign(corpus_.L, 0.0);
   if (options_.dense_edges) strand.matrix.assign(shape_.side[0].matrix.size(), 0.0);
 }
 
@@ -340,12 +254,14 @@ size_t Crf::sum(const Ready& ready, const Keep& keep, std::span<const int32_t> g
   if (!lanes || group.size() == 1) return sum_one(ready, keep, static_cast<size_t>(group[0]), strand, log_z);
   sum_group(ready, group, strand, log_z);
   size_t kept = 0;
-  for (const int32_t s : group) kept += length(static_cast<size_t>(s)) * options_.L;
+  for (const int32_t s : group) kept += length(static_cast<size_t>(s)) * corpus_.L;
   return kept;
 }
 
 Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::span<const int32_t> sentences,
-                      size_t threads, double* counts) const {
+                      size_t threads, std::span<double> counts) const {
+  check(sentences, {weights.size(), counts.size()}, weights);
+  need(threads >= 1, "threads must be at least 1");
   Ready ready;
   prepare(weights, true, ready);
   const bool lanes = together(ready, keep);
@@ -375,8 +291,8 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
     if (wide[static_cast<size_t>(s)]) again.push_back(s);
   sum_all(groups(again, kLanes), {}, true);
   for (Strand& strand : strands) fold(strand);
-  std::fill(counts, counts + pairs_.size(), 0.0);
-  for (const Strand& strand : strands) kernels().add_scaled_dd(strand.counts.data(), 1, pairs_.size(), counts);
+  std::fill(counts.begin(), counts.end(), 0.0);
+  for (const Strand& strand : strands) kernels().add_scaled_dd(strand.counts.data(), 1, keys_.size(), counts.data());
   Seen seen;
   for (const int32_t s : sentences) {
     seen.log_z += log_z[static_cast<size_t>(s)];

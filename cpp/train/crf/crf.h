@@ -1,44 +1,28 @@
 // Conditional random fields: log Z and expected counts of a corpus, exact or sparse, and stochastic steps.
 //
 // The gradient of the log-likelihood is observed less expected counts (Pal et al. 2006, equation 4). The weights are
-// one vector: those of (feature, label) pairs, then of (previous, current) pairs, then of (set, pair)s, which belong to
-// token-dependent edges.
+// one vector, in the order of model/weights.h.
 //
 // Expected counts are sums of numbers that were rounded to multiples of one power of 2 before, so that they are exact
 // and depend neither on the number of threads nor on who does what.
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
-#include "features/encode.h"
 #include "sums/forward_backward.h"
+#include "train/corpus.h"
 
 namespace tagwright {
 
-inline constexpr size_t kNoPlace = static_cast<size_t>(-1);
-
-// Which weights there are.
-struct CrfPairs {
-  std::vector<size_t> node_end;  // [feature]
-  std::vector<uint16_t> node_label;
-  std::vector<int32_t> previous, current;  // sorted
-  std::vector<size_t> set_end;             // [set]
-  std::vector<uint64_t> set_pair;
-
-  size_t nodes() const { return node_label.size(); }
-  size_t edges() const { return previous.size(); }
-  size_t size() const { return nodes() + edges() + set_pair.size(); }
-};
-
-// The pairs that a corpus has, or (all) every label for every feature and every pair of labels.
-CrfPairs pairs_of(const Encoded& corpus, std::span<const int32_t> labels, size_t L, size_t features, size_t sets,
-                  bool edges, bool all);
+// The weights that a corpus has, or (all) every label for every feature and every pair of labels.
+WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all);
 
 struct CrfOptions {
-  size_t L = 0;
   bool dense_edges = false;  // sums over the whole matrix, not over default + exceptions
   // Exact sums take several sentences side by side. A sentence of which a rule keeps more than a quarter of the labels
   // is summed so, too, which is faster.
@@ -48,8 +32,10 @@ struct CrfOptions {
 
 class Crf {
  public:
-  // labels: of every token, in order; empty where they are not known.
-  Crf(Encoded corpus, std::vector<int32_t> labels, CrfPairs pairs, const CrfOptions& options);
+  Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options);
+  // For hidden Markov models: nobody knows the labels; a token's first feature says which it may have.
+  // names: of the features, one per row.
+  static Crf closed(const Text& text, size_t L, const std::vector<std::string_view>& names, WeightKeys<Owned> keys);
 
   struct Seen {
     double log_z = 0;  // summed over sentences
@@ -58,9 +44,9 @@ class Crf {
   };
   // Sums over these sentences; counts: [weight], filled.
   Seen expect(std::span<const double> weights, const Keep& keep, std::span<const int32_t> sentences, size_t threads,
-              double* counts) const;
+              std::span<double> counts) const;
   // What the right labels of these sentences count; counts: [weight], filled.
-  void observe(std::span<const int32_t> sentences, double* counts) const;
+  void observe(std::span<const int32_t> sentences, std::span<double> counts) const;
 
   // Goes over these sentences once, `batch` at a time, and takes a step of AdaGrad (Duchi, Hazan and Singer 2011) after
   // each: w -= rate * g / sqrt(sum of g^2). g holds a share of the penalty's gradient: of a feature's weights where
@@ -68,10 +54,13 @@ class Crf {
   Seen adagrad(std::span<double> weights, std::span<double> squares, const Keep& keep,
                std::span<const int32_t> sentences, size_t batch, double rate, double l2) const;
 
-  const CrfPairs& pairs() const { return pairs_; }
-  bool labelled() const { return !labels_.empty() || corpus_.node.end.empty(); }
-  bool closed() const { return options_.closed; }
-  size_t sentences() const { return corpus_.sentences(); }
+  const Corpus& corpus() const { return corpus_; }
+  const WeightKeys<Borrowed>& keys() const { return keys_; }
+  // Weights as a model has them, in single precision.
+  Weights trained(std::span<const double> weights) const;
+  // Takes over the weights of a model, whose features come first in the corpus, where there is a place for them.
+  // label: [its label] the number here.
+  void start_from(const Weights& old, std::span<const int32_t> label, std::span<double> weights) const;
 
  private:
   // What one thread works with.
@@ -80,7 +69,7 @@ class Crf {
     std::vector<double> whole_counts;  // as whole_ is
     std::vector<double> matrix;        // of edge counts
     std::vector<double> left, right;   // [y], 0 between uses
-    std::vector<double> step;          // edge probabilities, where they are reckoned with logarithms
+    std::vector<double> step;          // edge probabilities, where they are computed from logarithms
     std::vector<std::pair<double*, double>> patched;
     std::vector<std::vector<int32_t>> on;
     Arena arena;
@@ -88,6 +77,7 @@ class Crf {
   // The weights in the forms that sums need.
   struct Ready {
     std::span<const double> weights;
+    PackedRows<double> rows;
     std::vector<double> whole;  // large rows of weights, held whole
     Factors factors;
     std::unique_ptr<Edges> edges;  // made where single sentences are summed
@@ -98,7 +88,7 @@ class Crf {
   void make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const;
   bool together(const Ready& ready, const Keep& keep) const;
   std::vector<std::vector<int32_t>> groups(std::span<const int32_t> sentences, size_t lanes) const;
-  // A group of sentences; how many labels were kept comes back, or kNoPlace where it is one that is better summed
+  // Sums a group of sentences. Returns how many labels were kept, or kNoPlace where it is one that is better summed
   // exactly. log_z: [sentence of the group], filled.
   size_t sum(const Ready& ready, const Keep& keep, std::span<const int32_t> group, bool lanes, Strand& strand,
              double* log_z) const;
@@ -115,15 +105,25 @@ class Crf {
   void fold(Strand& strand) const;
   // Calls take(weight, times) for all that the right labels of a sentence count.
   void each_observed(size_t sentence, const std::function<void(size_t, double)>& take) const;
-  size_t length(size_t s) const { return corpus_.sentence_end[s] - corpus_.first_token(s); }
-  size_t node_begin(size_t f) const { return f ? pairs_.node_end[f - 1] : 0; }
-  size_t edge_of(int32_t i, int32_t j) const;  // which weight, or kNoPlace
+  size_t length(size_t s) const { return corpus_.length(s); }
+  size_t node_begin(size_t f) const { return f ? keys_.row_end[f - 1] : 0; }
+  size_t set_begin(size_t set) const { return set ? set_end_[set - 1] : 0; }
+  // Which weight of rows, of edges, of corrections; or kNoPlace.
+  size_t node_of(size_t feature, int32_t label) const;
+  size_t edge_of(int32_t i, int32_t j) const;
+  size_t correction_of(size_t set, int32_t i, int32_t j) const;
+  // Throws std::invalid_argument for sentences that are not there, another number of weights, or weights that are no
+  // numbers: sums of these would be none either, and not say so.
+  void check(std::span<const int32_t> sentences, std::initializer_list<size_t> sizes,
+             std::span<const double> weights) const;
+  void need_labels() const;
 
   CrfOptions options_;
-  Encoded corpus_;
-  std::vector<int32_t> labels_;  // [token]
-  CrfPairs pairs_;
-  std::vector<int32_t> whole_;  // [feature]: which of the rows held whole, or -1
+  Corpus corpus_;
+  std::shared_ptr<const WeightKeys<Owned>> held_;  // shared with the weights that were trained
+  WeightKeys<Borrowed> keys_;
+  std::vector<size_t> set_end_;  // [set], in corrections
+  std::vector<int32_t> whole_;   // [feature]: which of the rows held whole, or -1
   size_t whole_rows_ = 0;
   std::vector<double> feature_tokens_;  // [feature]: on how many tokens
   std::vector<double> set_tokens_;

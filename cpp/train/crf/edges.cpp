@@ -18,7 +18,7 @@ size_t place(std::span<const int32_t> labels, int32_t y) {
 void Crf::take_edges(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const {
   const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
   const Factors& factors = ready.factors;
-  double* count = strand.counts.data() + pairs_.nodes();
+  double* count = strand.counts.data() + keys_.nodes();
   if (sums.logs) {
     for (size_t p = 0; p < left.labels.size(); ++p) {
       for (size_t q = 0; q < right.labels.size(); ++q) {
@@ -43,7 +43,7 @@ void Crf::take_edges(const Ready& ready, const Lattice& lattice, const Sums& sum
 
 void Crf::count_shared(const Ready& ready, const Sums::Column& left, const Sums::Column& right, Strand& strand) const {
   const Factors& factors = ready.factors;
-  double* count = strand.counts.data() + pairs_.nodes();
+  double* count = strand.counts.data() + keys_.nodes();
   if (factors.dense) {
     for (size_t p = 0; p < left.labels.size(); ++p) {
       const size_t row = static_cast<size_t>(left.labels[p]) * factors.stride;
@@ -71,12 +71,11 @@ void Crf::count_shared(const Ready& ready, const Sums::Column& left, const Sums:
 
 void Crf::take_set_edges(const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const {
   const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
-  double* count = strand.counts.data() + pairs_.nodes() + pairs_.edges();
+  double* count = strand.counts.data() + keys_.nodes() + keys_.edges();
   for (const int32_t set : strand.on[t]) {
     const size_t s = static_cast<size_t>(set);
-    for (size_t e = s ? pairs_.set_end[s - 1] : 0; e < pairs_.set_end[s]; ++e) {
-      const size_t p = place(left.labels, Corrections::previous(pairs_.set_pair[e]));
-      const size_t q = place(right.labels, Corrections::current(pairs_.set_pair[e]));
+    for (size_t e = set_begin(s); e < set_end_[s]; ++e) {
+      const size_t p = place(left.labels, keys_.set_previous[e]), q = place(right.labels, keys_.set_current[e]);
       if (p == kNoPlace || q == kNoPlace) continue;
       const double probability = sums.logs ? strand.step[p * right.labels.size() + q] : sums.edge(lattice, t, p, q);
       count[e] += to_grain(probability, grain_);

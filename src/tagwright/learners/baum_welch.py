@@ -13,7 +13,6 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.decoding.keep import KeepArguments
 from tagwright.learners.learner import MOST_LABELS, Sentences
-from tagwright.learners.training import names_of, rows_of
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
@@ -145,7 +144,7 @@ class Emissions:
     @classmethod
     def of(cls, model: Model) -> tuple[Emissions, Floats]:
         """Return them, and the labels' backoff, which the model's rows hold too, from a model."""
-        names = names_of(model, "names")
+        names = names_of(model)
         is_word = np.array([name.startswith(WORD) for name in names])
         end = model.arrays["rows.end"].astype(np.int64)
         entries = is_word[rows_of(model)]
@@ -269,8 +268,8 @@ class BaumWelch:
             [*map(str, range(V)), "<s>", "</s>"],
             np.append(emissions.end[:V], [self.entries + L, self.entries + 2 * L]).astype(np.uint64),
             np.concatenate([self.label, np.arange(L), np.arange(L)]).astype(np.uint16),
-            transitions.previous[inner].astype(np.int32),
-            transitions.current[inner].astype(np.int32),
+            transitions.previous[inner].astype(np.uint16),
+            transitions.current[inner].astype(np.uint16),
         )
         self.counts: Floats = np.empty(self.trainer.size)
         self.everyone = np.arange(len(corpus.sentences), dtype=np.int32)
@@ -336,3 +335,16 @@ def _probabilities(counts: Floats) -> Floats:
         if not (p < _LEAST_LABEL).any():
             return p
         low |= p < _LEAST_LABEL
+
+
+def names_of(model: Model) -> list[str]:
+    """Return the features of a model, in their order."""
+    ends = model.arrays["names.ends"].tolist()
+    text = model.arrays["names.bytes"].tobytes()
+    return [text[begin:end].decode() for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def rows_of(model: Model) -> npt.NDArray[np.int64]:
+    """Return the feature of each node weight of a model."""
+    ends = model.arrays["rows.end"].astype(np.int64)
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))

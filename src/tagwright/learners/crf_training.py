@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -20,7 +19,7 @@ from tagwright.learners.interrupts import stops
 from tagwright.learners.lbfgs import MOST_ITERATIONS, PERIOD, Floats, Numbers, Objective, converged, descend
 from tagwright.learners.learner import Labels, Sentences, accuracy
 from tagwright.learners.options import CrfOptions
-from tagwright.learners.training import Training, is_best, rows_of, stalled
+from tagwright.learners.training import Training, is_best, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
@@ -82,14 +81,11 @@ class CrfTraining(Training):
     def make_trainer(self) -> _core.CrfTrainer:
         """Return the core's trainer, which has the corpus and sums over it."""
         return _core.CrfTrainer.make(
-            *self.corpus_arguments(),
-            self.options.min_count,
-            self.features.edges if self.features else True,
-            self.options.all_pairs,
-            self.dense_edges,
-            self.lanes,
-            self.learner.threads,
-            [],
+            **self.corpus_arguments(),
+            edges=self.features.edges if self.features else True,
+            all_pairs=self.options.all_pairs,
+            dense_edges=self.dense_edges,
+            lanes=self.lanes,
         )
 
     def run(self) -> None:
@@ -128,28 +124,7 @@ class CrfTraining(Training):
             raise ValueError(
                 f"warm_start: the model has weights for parts of labels, which a {self.kind.upper()} does not have"
             )
-        number = {name: n for n, name in enumerate(self.labels)}
-        renamed = np.array([number[name] for name in old.labels], np.int64)
-        node_end, node_label, previous, current, set_end, set_pair = self.trainer.pairs()
-        L, arrays = len(self.labels), old.arrays
-        row = np.repeat(np.arange(len(node_end)), np.diff(node_end.astype(np.int64), prepend=0))
-        nodes = row * L + node_label
-        self._take(nodes, rows_of(old) * L + renamed[arrays["rows.label"]], arrays["rows.weight"], 0)
-        edges = renamed[arrays["edges.previous"]] * L + renamed[arrays["edges.current"]]
-        self._take(previous.astype(np.int64) * L + current, edges, arrays["edges.score"], len(nodes))
-        if "corrections.set" in arrays:
-            pair = renamed[arrays["corrections.previous"]] * L + renamed[arrays["corrections.current"]]
-            key = arrays["corrections.set"].astype(np.int64) * L * L + pair
-            sets = np.repeat(np.arange(len(set_end)), np.diff(set_end.astype(np.int64), prepend=0))
-            mine = sets * L * L + (set_pair >> np.uint64(32)).astype(np.int64) * L
-            mine += (set_pair & np.uint64(0xFFFFFFFF)).astype(np.int64)
-            self._take(mine, key, arrays["corrections.score"], len(nodes) + len(previous))
-
-    def _take(self, mine: npt.NDArray[Any], its: npt.NDArray[Any], weight: npt.NDArray[Any], at: int) -> None:
-        place = np.searchsorted(mine, its)
-        there = place < len(mine)
-        there[there] = mine[place[there]] == its[there]
-        self.weights[at + place[there]] = weight[there]
+        self.trainer.start_from(self.known, self.new_numbers(old), self.weights)
 
     def deciding(self) -> dict[str, Any]:
         """Return what decides the weights, beside the corpus and how long it is trained."""

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core
-from tagwright.learners.baum_welch import LEAST_BACKOFF, WORD, Emissions, Transitions
-from tagwright.learners.training import names_of
+from tagwright.learners.baum_welch import LEAST_BACKOFF, WORD, Emissions, Transitions, names_of
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
@@ -96,7 +95,7 @@ def suffixes_of(model: Model) -> dict[str, Row]:
     """Return the rows of a model's suffixes, without what stands behind b."""
     _, backoff = Emissions.of(model)
     rows, begin = {}, 0
-    for name, end in zip(names_of(model, "names"), model.arrays["rows.end"].tolist(), strict=True):
+    for name, end in zip(names_of(model), model.arrays["rows.end"].tolist(), strict=True):
         if not name.startswith(WORD):
             label, weight = (model.arrays[f"rows.{part}"][begin:end].tolist() for part in ("label", "weight"))
             rows[name] = {j: score - backoff[j] for j, score in zip(label, weight, strict=True)}

@@ -165,17 +165,13 @@ class MemmTraining(CrfTraining):
         # Here, where the labels are known.
         self.rules = bool(self.learner.spans) and self._keeps_to_rules()
         self.words = self._dictionary()
-        text, templates, ids, L, names, edge_names = self.corpus_arguments()
+        arguments = self.corpus_arguments()
         if self.leftward:
-            text = text.reversed()
-            ids = reversed_labels(ids, [len(labels) for labels in self.y])
+            arguments["text"] = self.text.reversed()
+            arguments["labels"] = reversed_labels(self.ids, [len(labels) for labels in self.y])
         if self.features is None:
-            templates = Features.restored(self._label_templates(), {}).core
-        learner = self.learner
-        return _core.CrfTrainer.make(
-            text, templates, ids, L, names, edge_names,
-            learner.min_count, False, False, False, True, learner.threads, self.labels,
-        )  # fmt: skip
+            arguments["templates"] = Features.restored(self._label_templates(), {}).core
+        return _core.CrfTrainer.make(**arguments, label_names=self.labels, edges=False)
 
     def _label_templates(self) -> str:
         """Return templates for ready-made features, which have no text to look at."""

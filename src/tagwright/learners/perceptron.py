@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +20,12 @@ from tagwright.features.templates import Features
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, accuracy
 from tagwright.learners.options import PerceptronOptions
-from tagwright.learners.training import Training, check_training, is_best, rows_of, stalled
-from tagwright.models.file import Arrays
+from tagwright.learners.training import Training, check_training, is_best, stalled
 from tagwright.models.model import Model
 
 __all__ = ["Perceptron"]
 
 _A_WHILE = 0.1  # seconds between two looks at the keyboard and the progress bar
-_KINDS = ("nodes", "edges", "sets")
-_PARTS = ("row", "key", "weight", "sum")
-
-State = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.float32], npt.NDArray[np.float64]]
-"""Weights as the trainer takes them: `_PARTS`, side by side."""
 
 
 class Perceptron(Learner):
@@ -167,50 +161,26 @@ class _Run(Training):
         self.options = options = PerceptronOptions.of(learner)
         self.min_weight = options.min_weight
         self.plan = plan(learner.decoder)
-        self.parts, part_count = label_parts(self.labels, options.parts)
         self.trainer = _core.PerceptronTrainer.make(
-            *self.corpus_arguments(),
-            options.min_count,
-            self.features.edges if self.features else True,
-            options.pairs == "touched",
-            options.margin,
-            self.parts,
-            part_count,
-            None if learner._dense_edges is None else not learner._dense_edges,
-            learner.threads,
+            **self.corpus_arguments(),
+            parts=label_parts(self.labels, options.parts)[0],
+            edges=self.features.edges if self.features else True,
+            all_pairs=options.pairs == "touched",
+            margin=options.margin,
+            dense_edges=learner._dense_edges,
         )
         if self.old:
             self._start_from(self.old)
         if found := self.read(learner.epochs, "epochs", "epochs"):
             arrays, going_on = found
-            state = [cast(State, tuple(arrays[f"state.{kind}.{part}"] for part in _PARTS)) for kind in _KINDS]
-            self.trainer.restore(going_on["seen"], *state)
+            self.trainer.restore(going_on["seen"], arrays)
 
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
-        number = {name: n for n, name in enumerate(self.labels)}
-        its = old.arrays.get("parts", np.empty(0, np.uint16))
         parts = old.facts.get("options", {}).get("parts")
         if parts != self.options.parts:
             raise ValueError(f"warm_start: the model was trained with parts={parts!r}; give the same")
-        whole = [number[name] for name in old.labels]
-        renamed = np.zeros(len(whole) + (int(its.max()) + 1 if its.size else 0), np.uint64)
-        renamed[: len(whole)] = whole
-        # Longer labels that are new may have more parts; the old labels' are the first of them.
-        same = self.parts.reshape(-1, len(self.labels))[: len(its) // len(whole), whole].ravel()
-        renamed[len(whole) + its.astype(np.int64)] = len(self.labels) + same
-        arrays = old.arrays
-        nodes = _state(rows_of(old).astype(np.uint32), renamed[arrays["rows.label"]], arrays["rows.weight"])
-        edges = _state(
-            renamed[arrays["edges.previous"]].astype(np.uint32),
-            renamed[arrays["edges.current"]],
-            arrays["edges.score"],
-        )
-        sets = _state(np.empty(0, np.uint32), np.empty(0, np.uint64), np.empty(0, np.float32))
-        if "corrections.set" in arrays:
-            pairs = renamed[arrays["corrections.previous"]] << np.uint64(32) | renamed[arrays["corrections.current"]]
-            sets = _state(arrays["corrections.set"].astype(np.uint32), pairs, arrays["corrections.score"])
-        self.trainer.restore(0.0, nodes, edges, sets)
+        self.trainer.start_from(self.known, self.new_numbers(old))
 
     def epoch(self, epoch: int, bar: Any) -> dict[str, float]:
         """Go over the corpus once, in this epoch's order."""
@@ -225,10 +195,6 @@ class _Run(Training):
             bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
         return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
 
-    def more_arrays(self) -> Arrays:
-        """Return the parts of labels."""
-        return {"parts": self.parts} if self.parts.size else {}
-
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
         return {**self.common_facts({"epochs": int(self.learner.epochs)}), "epochs_done": after}
@@ -239,11 +205,7 @@ class _Run(Training):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model so far and all that is needed to go on."""
-        state = self.trainer.state()
-        arrays = {
-            f"state.{kind}.{part}": array for kind in _KINDS for part, array in zip(_PARTS, state[kind], strict=True)
-        }
-        self.write(path, arrays, {"seen": self.trainer.seen})
+        self.write(path, self.trainer.state(), {"seen": self.trainer.seen})
 
 
 def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArray[np.uint16], int]:
@@ -259,11 +221,6 @@ def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArr
     if len(labels) + len(number) > np.iinfo(np.uint16).max:
         raise ValueError(f"{len(labels)} labels with {len(number)} parts are more than 65,535 together")
     return np.array(parts, np.uint16), len(number)
-
-
-def _state(row: npt.NDArray[Any], key: npt.NDArray[Any], weight: npt.NDArray[Any]) -> State:
-    """Weights with nothing to average yet."""
-    return row, np.ascontiguousarray(key), np.ascontiguousarray(weight, np.float32), np.zeros(len(row))
 
 
 def _pieces(order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:

@@ -40,6 +40,7 @@ class Training:
         self.learner = learner
         self.old = old = self._old_model()
         self.features = self._features(X, old)
+        self.known = None if old is None else _core.Weights.from_arrays(len(old.labels), old.arrays)
         self.labels = rank(y, old.labels if old else ())
         self.ids = numbers(y, self.labels)
         self.text = core_text(X, self.features)
@@ -47,16 +48,25 @@ class Training:
         self.history: list[dict[str, float]] = []
         self.check_stop: Callable[[], None] = never
         """Raises KeyboardInterrupt where Ctrl-C was pressed."""
-        self.finished: _core.TrainedWeights | Model | None = None
+        self.finished: _core.Weights | Model | None = None
         self.finished_after = 0
         """Epochs or iterations that the model has seen."""
 
-    def corpus_arguments(
-        self,
-    ) -> tuple[_core.Text, _core.Templates, npt.NDArray[np.int32], int, list[str], list[str]]:
-        """Return what every trainer of the core takes first: text, templates, labels, and names known already."""
-        names = names_of(self.old, "names"), names_of(self.old, "edge_names")
-        return self.text, core_templates(self.features), self.ids, len(self.labels), *names
+    def corpus_arguments(self) -> dict[str, Any]:
+        """Return what every trainer of the core takes: the corpus, and a model whose features are known already."""
+        return {
+            "text": self.text,
+            "templates": core_templates(self.features),
+            "labels": self.ids,
+            "L": len(self.labels),
+            "known": self.known,
+            "min_count": self.learner.min_count,
+            "threads": self.learner.threads,
+        }
+
+    def new_numbers(self, old: Model) -> npt.NDArray[np.int32]:
+        """Return the number that each label of an old model has here."""
+        return numbers([old.labels], self.labels)
 
     def _old_model(self) -> Model | None:
         start = self.learner.warm_start
@@ -115,30 +125,17 @@ class Training:
             "version": __version__,
         }
 
-    def model(self, trained: _core.TrainedWeights, after: int) -> Model:
+    def model(self, trained: _core.Weights, after: int) -> Model:
         """Return a model with these weights."""
         word = self.features.word_prefix() if self.features else None
-        found = trained.arrays(self.min_weight, word or "")
-        arrays: Arrays = {}
-        for name in ("names", "edge_names"):
-            arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
-        arrays |= self.more_arrays()
-        arrays |= {"rows.end": found["row_end"], "rows.label": found["label"], "rows.weight": found["weight"]}
-        previous, current, score = found["edges"]
-        arrays |= _narrow("edges", {"previous": previous, "current": current, "score": score})
-        if len(found["corrections"][0]):
-            parts = dict(zip(("set", "previous", "current", "score"), found["corrections"], strict=True))
-            arrays |= _narrow("corrections", parts)
-        else:
-            for part in ("slots", "ends", "bytes"):
-                del arrays[f"edge_names.{part}"]
-        return self.makes(self.labels, self.features, arrays, self.facts(after))
+        arrays = trained.arrays(self.min_weight, word or "")
+        return self.makes(self.labels, self.features, {**arrays, **self.more_arrays()}, self.facts(after))
 
     def more_arrays(self) -> Arrays:
         """Return arrays that only some models have."""
         return {}
 
-    def finish_with(self, trained: _core.TrainedWeights | Model, after: int) -> None:
+    def finish_with(self, trained: _core.Weights | Model, after: int) -> None:
         """Remember what is to be returned if training ends now."""
         self.finished, self.finished_after = trained, after
 
@@ -224,21 +221,6 @@ def is_best(history: list[dict[str, float]]) -> bool:
     return accuracies[-1] >= max(accuracies)
 
 
-def names_of(model: Model | None, index: str) -> list[str]:
-    """Return the features of a model, in their order."""
-    if model is None or f"{index}.ends" not in model.arrays:
-        return []
-    ends = model.arrays[f"{index}.ends"].tolist()
-    text = model.arrays[f"{index}.bytes"].tobytes()
-    return [text[begin:end].decode() for begin, end in zip([0, *ends], ends, strict=False)]
-
-
-def rows_of(model: Model) -> npt.NDArray[np.int64]:
-    """Return the feature of each node weight of a model."""
-    ends = model.arrays["rows.end"].astype(np.int64)
-    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-
-
 def _weights_digest(model: Model) -> str:
     names = ("rows.weight", "edges.score", "corrections.score")
     return _core.digest([model.arrays[name] for name in names if name in model.arrays])
@@ -247,9 +229,3 @@ def _weights_digest(model: Model) -> str:
 def _form(features: Features | None) -> list[Any] | None:
     """Return what makes two sets of templates the same, but for how they read word lists."""
     return None if features is None else [features.text, features.lists]
-
-
-def _narrow(kind: str, parts: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """Edges as a file keeps them."""
-    dtypes = {"previous": np.uint16, "current": np.uint16, "score": np.float32, "set": np.int32}
-    return {f"{kind}.{part}": array.astype(dtypes[part]) for part, array in parts.items()}

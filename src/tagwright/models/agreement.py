@@ -76,7 +76,9 @@ def dual_decomposition(
     check_options(rounds, step, schedule)
     checks.at_least_zero("T", T)
     checks.at_least_one("L", L)
-    first, second, done, agreed, disputed = _core.agree(left, right, int(T), int(L), rounds, float(step), schedule)
+    first, second, done, agreed, disputed = _core.agree(
+        left, right, int(T), int(L), rounds=rounds, step=float(step), schedule=schedule
+    )
     labels: list[int] = first.tolist()
     total = None if score is None else float(score(labels))
     if not agreed and score is not None and total is not None:

@@ -109,7 +109,7 @@ class BidirectionalModel(Model):
         texts = self.left.text(X), self.right.text(X)
         flat, facts = _core.agree_batch(
             self.left.priced(decoder), texts[0], self.right.priced(decoder), texts[1],
-            self._to_left, int(rounds), float(step), schedule, threads,
+            self._to_left, rounds=int(rounds), step=float(step), schedule=schedule, threads=threads,
         )  # fmt: skip
         names = [self.labels[y] for y in flat.tolist()]
         made, at = [], 0

@@ -15,7 +15,7 @@ from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
 from tagwright.models.file import Arrays
 from tagwright.models.model import Lattice, Model, Tagging, cut
-from tagwright.models.scoring import index_of, make_scorer
+from tagwright.models.scoring import make_scorer
 from tagwright.schemes import span_labels
 
 __all__ = ["MemmModel", "SpanRules", "span_rules"]
@@ -74,18 +74,15 @@ class MemmModel(Model):
         start, stop, follows = (nothing, nothing, nothing)
         if rules is not None:
             start, stop, follows = rules.reversed() if self.leftward else rules
-        end, label = arrays.get("dictionary.end"), arrays.get("dictionary.label")
         self._memm = _core.Memm.make(
             scorer,
             self.labels,
-            self.leftward,
-            self.beam,
-            start,
-            stop,
-            follows.ravel(),
-            index_of(arrays, "dictionary"),
-            np.empty(0, np.uint64) if end is None else end,
-            np.empty(0, np.uint16) if label is None else label,
+            arrays,
+            leftward=self.leftward,
+            width=self.beam,
+            start=start,
+            stop=stop,
+            follows=follows.ravel(),
         )
 
     @property

@@ -1,0 +1,142 @@
+// The weights of a model, in the one layout that files, scorers and what training returns have in common.
+//
+//   rows         [feature]                one weight for each of some labels, or parts of labels
+//   edges        (previous, current)      one weight for each of some pairs of labels
+//   corrections  (set, previous, current) the same, added where a token has the edge feature that names the set
+//
+// As one vector of numbers, those of rows come first, then those of edges, then those of corrections. Keys rise: labels
+// within a row, pairs among the edges, pairs within a set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "features/index.h"
+#include "model/parts.h"
+#include "model/rows.h"
+
+namespace tagwright {
+
+template <class V>
+using Owned = std::vector<V>;
+template <class V>
+using Borrowed = std::span<const V>;
+
+inline constexpr size_t kMostLabels = 65'535;  // and parts of labels
+
+// Which weights there are.
+template <template <class> class Array>
+struct WeightKeys {
+  Array<uint64_t> row_end;  // [feature]
+  Array<uint16_t> row_label;
+  Array<uint16_t> previous, current;  // [edge]
+  Array<int32_t> set;                 // [correction]
+  Array<uint16_t> set_previous, set_current;
+
+  size_t nodes() const { return row_label.size(); }
+  size_t edges() const { return previous.size(); }
+  size_t corrections() const { return set.size(); }
+  size_t size() const { return nodes() + edges() + corrections(); }
+  WeightKeys<Borrowed> view() const { return {row_end, row_label, previous, current, set, set_previous, set_current}; }
+};
+
+template <template <class> class Array>
+struct NameArrays {
+  Array<uint64_t> slots;
+  Array<uint32_t> ends;
+  Array<uint8_t> bytes;
+
+  IndexView view() const { return {slots, ends, reinterpret_cast<const char*>(bytes.data())}; }
+};
+
+// All arrays of a model's file that hold weights or say what they are for.
+template <template <class> class Array>
+struct WeightArrays : WeightKeys<Array> {
+  Array<float> row_weight, edge_score, correction_score;
+  NameArrays<Array> names, edge_names;  // edge_names: of the sets, in the order of their numbers
+  Array<uint16_t> parts;                // [k * L + y]: the k-th part of label y
+};
+
+// Calls take(name, array) for the arrays that every file has, by the names they have there.
+template <class Arrays, class Take>
+void each_array(Arrays& a, Take&& take) {
+  take("names.slots", a.names.slots);
+  take("names.ends", a.names.ends);
+  take("names.bytes", a.names.bytes);
+  take("rows.end", a.row_end);
+  take("rows.label", a.row_label);
+  take("rows.weight", a.row_weight);
+  take("edges.previous", a.previous);
+  take("edges.current", a.current);
+  take("edges.score", a.edge_score);
+}
+// The same for those that only some have: with token-dependent edges, and with parts of labels.
+template <class Arrays, class Take>
+void each_set_array(Arrays& a, Take&& take) {
+  take("edge_names.slots", a.edge_names.slots);
+  take("edge_names.ends", a.edge_names.ends);
+  take("edge_names.bytes", a.edge_names.bytes);
+  take("corrections.set", a.set);
+  take("corrections.previous", a.set_previous);
+  take("corrections.current", a.set_current);
+  take("corrections.score", a.correction_score);
+}
+template <class Arrays, class Take>
+void each_part_array(Arrays& a, Take&& take) {
+  take("parts", a.parts);
+}
+
+// The place of a pair of labels among those from begin to end, or kNoPlace.
+size_t find_pair(Borrowed<uint16_t> previous, Borrowed<uint16_t> current, size_t begin, size_t end, int32_t i,
+                 int32_t j);
+
+class Weights {
+ public:
+  Weights() = default;
+  // Numbers that lie elsewhere; `owner` holds them. first_only: of an HMM: a token's scores are the row of the first of
+  // its features that is there, and labels not in it are forbidden. Otherwise they are the sum of all its rows.
+  Weights(size_t L, const WeightArrays<Borrowed>& arrays, bool first_only, std::shared_ptr<const void> owner);
+
+  // Throws std::invalid_argument unless the arrays fit together: no look-up then leaves them.
+  void check() const;
+
+  size_t L() const { return parts_.L; }
+  bool first_only() const { return first_only_; }
+  const Parts& parts() const { return parts_; }
+  const WeightArrays<Borrowed>& arrays() const { return arrays_; }
+  IndexView names() const { return arrays_.names.view(); }
+  IndexView edge_names() const { return arrays_.edge_names.view(); }
+  PackedRows<float> rows() const { return {arrays_.row_end, arrays_.row_label, arrays_.row_weight}; }
+
+  // What a model needs: without weights of 0, and of rows without those smaller than `least`. Features that are left
+  // with none go, but for those that begin with `word` (where it is not empty), so that a model knows what it has met.
+  WeightArrays<Owned> dropped(double least, std::string_view word) const;
+
+  // Where the labels and parts of these weights are found under other names. label: [label] its new number; parts: of
+  // the labels under their new numbers. Longer labels that are new may have more parts; the old labels' come first.
+  std::vector<uint16_t> renamed_keys(std::span<const int32_t> label, const Parts& parts) const;
+
+  // Calls row(feature, key, weight), edge(i, j, score) and correction(set, i, j, score) for all, with renamed keys.
+  template <class Row, class Edge, class Correction>
+  void each(std::span<const uint16_t> renamed, Row&& row, Edge&& edge, Correction&& correction) const {
+    const WeightArrays<Borrowed>& a = arrays_;
+    for (size_t f = 0, q = 0; f < a.row_end.size(); ++f)
+      for (; q < a.row_end[f]; ++q) row(f, renamed[a.row_label[q]], a.row_weight[q]);
+    for (size_t q = 0; q < a.edges(); ++q) edge(renamed[a.previous[q]], renamed[a.current[q]], a.edge_score[q]);
+    for (size_t q = 0; q < a.corrections(); ++q)
+      correction(static_cast<size_t>(a.set[q]), renamed[a.set_previous[q]], renamed[a.set_current[q]],
+                 a.correction_score[q]);
+  }
+
+ private:
+  WeightArrays<Borrowed> arrays_;
+  Parts parts_;
+  bool first_only_ = false;
+  std::shared_ptr<const void> owner_;
+};
+
+}  // namespace tagwright

@@ -1,0 +1,137 @@
+// Which weights a CRF has, where each is found, how they come from a model and how they become one.
+#include <algorithm>
+#include <cmath>
+
+#include "base/need.h"
+#include "train/crf/crf.h"
+
+namespace tagwright {
+namespace {
+
+// Sorts and leaves out what is there twice.
+template <class V>
+void make_distinct(std::vector<V>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+void add_pairs(const std::vector<uint64_t>& pairs, std::vector<uint16_t>& previous, std::vector<uint16_t>& current) {
+  for (const uint64_t pair : pairs) {
+    previous.push_back(static_cast<uint16_t>(Corrections::previous(pair)));
+    current.push_back(static_cast<uint16_t>(Corrections::current(pair)));
+  }
+}
+
+}  // namespace
+
+WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all) {
+  const size_t L = corpus.L;
+  WeightKeys<Owned> made;
+  if (all) {
+    for (size_t f = 0; f < corpus.features(); ++f) {
+      for (size_t y = 0; y < L; ++y) made.row_label.push_back(static_cast<uint16_t>(y));
+      made.row_end.push_back(made.row_label.size());
+    }
+  } else {
+    LabelsMet met = labels_met(corpus.node, corpus.labels, corpus.features());
+    made.row_end.assign(met.end.begin(), met.end.end());
+    made.row_label = std::move(met.label);
+  }
+  std::vector<uint64_t> met;
+  std::vector<std::vector<uint64_t>> set_met(corpus.sets());
+  for (size_t s = 0; s < corpus.sentences(); ++s) {
+    for (size_t token = corpus.first_token(s) + 1; token < corpus.sentence_end[s]; ++token) {
+      const uint64_t pair = Corrections::pair(corpus.labels[token - 1], corpus.labels[token]);
+      if (edges && !all) met.push_back(pair);
+      for (const int32_t set : corpus.sets_of(token)) set_met[static_cast<size_t>(set)].push_back(pair);
+    }
+  }
+  for (size_t i = 0; i < L && edges && all; ++i)
+    for (size_t j = 0; j < L; ++j) met.push_back(Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)));
+  make_distinct(met);
+  add_pairs(met, made.previous, made.current);
+  for (size_t set = 0; set < set_met.size(); ++set) {
+    make_distinct(set_met[set]);
+    made.set.insert(made.set.end(), set_met[set].size(), static_cast<int32_t>(set));
+    add_pairs(set_met[set], made.set_previous, made.set_current);
+  }
+  return made;
+}
+
+Crf Crf::closed(const Text& text, size_t L, const std::vector<std::string_view>& names, WeightKeys<Owned> keys) {
+  need(L > 0 && L <= kMostLabels, "a model has between 1 and 65,535 labels");
+  need(text.ready, "features must be ready-made");
+  need(keys.row_end.size() == names.size(), "there must be one row per feature");
+  need(keys.previous.size() == keys.current.size(), "previous and current must have the same length");
+  uint64_t before = 0;
+  for (const uint64_t end : keys.row_end) {
+    need(end >= before && end <= keys.nodes(), "rows must follow each other");
+    for (uint64_t q = before; q < end; ++q)
+      need(keys.row_label[q] < L && (q == before || keys.row_label[q - 1] < keys.row_label[q]),
+           "labels of a row must be in order");
+    before = end;
+  }
+  need(before == keys.nodes(), "rows must follow each other");
+  for (size_t q = 0; q < keys.edges(); ++q) {
+    need(keys.previous[q] < L && keys.current[q] < L, "an edge between labels that are not there");
+    const auto pair = [&](size_t at) { return Corrections::pair(keys.previous[at], keys.current[at]); };
+    need(q == 0 || pair(q - 1) < pair(q), "edges must be in order");
+  }
+  const auto known = std::make_shared<Names>();
+  for (const std::string_view name : names) known->node.add(name);
+  need(known->node.size() == names.size(), "names must differ");
+  Corpus corpus{encode(text, Templates({}, {}, {}), {}, *known, 1)};
+  need(known->node.size() == names.size(), "a feature that has no row");
+  corpus.L = L;
+  corpus.names = known;
+  return {std::move(corpus), std::move(keys), {.closed = true}};
+}
+
+size_t Crf::node_of(size_t feature, int32_t label) const {
+  const auto row = keys_.row_label.subspan(node_begin(feature), keys_.row_end[feature] - node_begin(feature));
+  const auto found = std::lower_bound(row.begin(), row.end(), label);
+  if (found == row.end() || *found != label) return kNoPlace;
+  return node_begin(feature) + static_cast<size_t>(found - row.begin());
+}
+
+size_t Crf::edge_of(int32_t i, int32_t j) const {
+  return find_pair(keys_.previous, keys_.current, 0, keys_.edges(), i, j);
+}
+
+size_t Crf::correction_of(size_t set, int32_t i, int32_t j) const {
+  return find_pair(keys_.set_previous, keys_.set_current, set_begin(set), set_end_[set], i, j);
+}
+
+Weights Crf::trained(std::span<const double> weights) const {
+  check({}, {weights.size()}, {});
+  return corpus_.weights(keys_, std::vector<float>(weights.begin(), weights.end()), {}, held_);
+}
+
+void Crf::start_from(const Weights& old, std::span<const int32_t> label, std::span<double> weights) const {
+  check({}, {weights.size()}, {});
+  corpus_.check_known(old);
+  const auto put = [&](size_t shift, size_t place, float w) {
+    if (place != kNoPlace) weights[shift + place] = w;
+  };
+  old.each(
+      old.renamed_keys(label, Parts::of_array({}, corpus_.L)),
+      [&](size_t f, int32_t y, float w) { put(0, node_of(f, y), w); },
+      [&](int32_t i, int32_t j, float w) { put(keys_.nodes(), edge_of(i, j), w); },
+      [&](size_t set, int32_t i, int32_t j, float w) {
+        put(keys_.nodes() + keys_.edges(), correction_of(set, i, j), w);
+      });
+}
+
+void Crf::check(std::span<const int32_t> sentences, std::initializer_list<size_t> sizes,
+                std::span<const double> weights) const {
+  for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
+  for (const size_t size : sizes) need(size == keys_.size(), "there must be one number per weight");
+  for (const double w : weights)
+    need(std::isfinite(w) || (w == kForbidden && options_.closed), "a weight that is not finite");
+}
+
+void Crf::need_labels() const {
+  need(!corpus_.labels.empty() || corpus_.node.end.empty(), "the right labels are not known");
+}
+
+}  // namespace tagwright
