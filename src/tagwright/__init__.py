@@ -24,7 +24,8 @@ from tagwright.decoding.keep import Keep, KeepDivergence, KeepRatio, KeepSize
 from tagwright.decoding.marginals import Marginals, marginals, marginals_batch
 
 if TYPE_CHECKING:
-    from tagwright.data.reading import DataError, read
+    from tagwright.data.files import DataError
+    from tagwright.data.reading import read
     from tagwright.evaluation.evaluate import Evaluation, evaluate
     from tagwright.features.templates import Features, TemplateError
     from tagwright.learners.bidirectional import Bidirectional
@@ -95,7 +96,8 @@ _LATER = {
     "tagwright.learners.bidirectional": ("Bidirectional",),
     "tagwright.models.file": ("ModelError",),
     "tagwright.learners.crf": ("CRF",),
-    "tagwright.data.reading": ("DataError", "read"),
+    "tagwright.data.files": ("DataError",),
+    "tagwright.data.reading": ("read",),
     "tagwright.evaluation.evaluate": ("Evaluation", "evaluate"),
     "tagwright.features.templates": ("Features", "TemplateError"),
     "tagwright.learners.hmm": ("HMM",),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tagwright import _core
-from tagwright.data.reading import word_list
+from tagwright.data.files import word_list
 
 __all__ = ["PRESETS", "Features", "TemplateError"]
 
