@@ -18,9 +18,7 @@ from support.corpora import CONLLU, CORPORA
 import tagwright as tw
 from tagwright.data import files, formats
 from tagwright.data import reading as data
-from tagwright.data.columns import Columns
 from tagwright.data.files import DataError, word_list
-from tagwright.data.sentence import Request
 
 COLUMNS = "The\tDT\tB-NP\ncat\tNN\tI-NP\n\nIt\tPRP\tB-NP\nsat\tVBD\tB-VP\n\n"
 NO_FIELDS = "\t_" * 7
@@ -175,7 +173,9 @@ def test_columns():
     assert first.labels == ["B-NP", "I-NP"]
     assert (first.lines, first.at, first.first) == (["The\tDT\tB-NP", "cat\tNN\tI-NP"], [0, 1], 1)
     assert second.first == 4
-    assert first.form == Columns("<stream>", Request("last"), tab=True, width=3, picks=(2,))
+    form = first.form
+    assert (form.name, form.tab, form.width, form.picks, form.file) == ("columns", True, 3, (2,), "<stream>")
+    assert (form.request.comments, form.request.label) == (False, "last")
     assert data.text(first, ["x", "y"]) == "The\tDT\tB-NP\tx\ncat\tNN\tI-NP\ty\n\n"
 
 

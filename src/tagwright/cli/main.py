@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sys
@@ -10,18 +11,26 @@ from typing import Any, NoReturn
 import click
 
 from tagwright import __version__
-from tagwright.cli.decoders import decoders
-from tagwright.cli.demo import demo
-from tagwright.cli.eval import evaluate
-from tagwright.cli.info import info
-from tagwright.cli.tag import tag
-from tagwright.cli.train import train
 
 __all__ = ["main"]
 
+COMMANDS = {"train": "train", "tag": "tag", "eval": "evaluate", "info": "info", "decoders": "decoders", "demo": "demo"}
+"""The commands, and what they are called in their modules."""
+
 
 class OneLine(click.Group):
-    """A group that reports an error as one line on standard error with exit code 2."""
+    """A group that imports a command when it is asked for, and reports an error as one line with exit code 2."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"tagwright.cli.{cmd_name}"), COMMANDS[cmd_name])
+        return command
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command."""
@@ -72,7 +81,3 @@ def main(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-for _command in (train, tag, evaluate, info, decoders, demo):
-    main.add_command(_command)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from tagwright.data.files import BLANK, DataError
@@ -15,18 +14,24 @@ __all__ = ["Columns", "check_widths", "label_columns"]
 _CELL = re.compile(r"[^ \t]+")
 
 
-@dataclass(frozen=True)
 class Columns(Form):
     """A column file; tagged, it has one more column."""
 
     name = "columns"
 
-    tab: bool
-    """Whether a TAB separates columns; otherwise runs of blanks and TABs do."""
-    width: int
-    """The number of columns of every token line."""
-    picks: tuple[int, ...]
-    """The label's columns, from 0, in the order asked for."""
+    def __init__(self, file: str, request: Request, tab: bool, width: int, picks: tuple[int, ...]) -> None:
+        """Take the layout of every token line.
+
+        Args:
+            file: the name of the file, for messages.
+            request: what is asked for.
+            tab: whether a TAB separates columns; otherwise runs of blanks and TABs do.
+            width: the number of columns.
+            picks: the label's columns, from 0, in the order asked for.
+
+        """
+        super().__init__(file, request)
+        self.tab, self.width, self.picks = tab, width, picks
 
     @classmethod
     def has_token(cls, line: str, request: Request) -> bool:

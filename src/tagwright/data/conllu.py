@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from tagwright.data.columns import check_widths, label_columns
@@ -23,7 +22,6 @@ _FIRST_TOKEN = re.compile(r"1(-\d+)?\t[^\t]+\t[^\t]+\t[^\t]+\t")
 _RANGE_OR_EMPTY = re.compile(r"\d+[-.]\d+")
 
 
-@dataclass(frozen=True)
 class Conllu(Form):
     """CoNLL-U; tagged, the label replaces the fields it is read from.
 
@@ -33,8 +31,10 @@ class Conllu(Form):
 
     name = "conllu"
 
-    picks: tuple[int, ...]
-    """The label's fields, in the order asked for."""
+    def __init__(self, file: str, request: Request, picks: tuple[int, ...]) -> None:
+        """Take the label's fields, in the order asked for."""
+        super().__init__(file, request)
+        self.picks = picks
 
     @classmethod
     def has_name(cls, file: str) -> bool:

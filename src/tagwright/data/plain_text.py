@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from tagwright.data.files import DataError
@@ -15,7 +14,6 @@ __all__ = ["PlainText"]
 _WORD = re.compile(r"[^ \t]+")
 
 
-@dataclass(frozen=True)
 class PlainText(Form):
     """Plain text; tagged, it becomes ``token TAB label`` lines."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 __all__ = ["Form", "Request", "Sentence"]
@@ -36,7 +35,6 @@ class Sentence(NamedTuple):
     form: Form
 
 
-@dataclass(frozen=True)
 class Form(abc.ABC):
     """The form of one file, as its first token line shows it. A subclass is a file format."""
 
@@ -45,9 +43,9 @@ class Form(abc.ABC):
     sentence_per_line: ClassVar[bool] = False
     """Whether a sentence is one line; otherwise a blank line ends it."""
 
-    file: str
-    """The name of the file, for messages."""
-    request: Request
+    def __init__(self, file: str, request: Request) -> None:
+        """Take the name of the file, for messages, and what is asked for."""
+        self.file, self.request = file, request
 
     # How a format is recognised. Nothing is asked of a format that the caller named.
 
