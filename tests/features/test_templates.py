@@ -147,7 +147,7 @@ LITERALS = st.text(st.characters(codec="utf-8", exclude_characters="%\n\r#"), ma
 
 @st.composite
 def macros(draw, columns):
-    name = draw(st.sampled_from(MACROS[:-1]))  # %y has tests of its own
+    name = draw(st.sampled_from([name for name in MACROS if name != "y"]))  # %y has tests of its own
     more = {"prefix": st.integers(1, 4), "suffix": st.integers(1, 4), "in": st.sampled_from(sorted(LISTS))}
     arguments = [draw(ROWS), draw(st.integers(0, columns - 1)), *([draw(more[name])] if name in more else [])]
     return f"%{name}[{','.join(map(str, arguments))}]"
