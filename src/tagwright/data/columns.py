@@ -72,6 +72,7 @@ class Columns(Form):
         for i, label, share in zip(sentence.at, labels, shares, strict=True):
             line = lines[i] if self.tab else lines[i].strip(BLANK)
             lines[i] = f"{line}{separator}{label}{separator}{share}" if share else f"{line}{separator}{label}"
+        lines.append("")
         return lines
 
     @property

@@ -97,6 +97,7 @@ class Conllu(Form):
                 kept = [fact for fact in fields[_MISC].split("|") if fact != "_" and not fact.startswith("Prob=")]
                 fields[_MISC] = "|".join([*kept, f"Prob={share}"])
             lines[i] = "\t".join(fields)
+        lines.append("")
         return lines
 
     def _labels(self, rows: list[list[str]], at: list[int], first: int) -> list[str]:

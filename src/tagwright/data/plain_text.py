@@ -42,8 +42,7 @@ class PlainText(Form):
         return Sentence([[word] for word in words], None, lines, [0] * len(words), first, self)
 
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
-        """Return a line per token."""
-        return [
-            f"{row[0]}\t{label}\t{share}" if share else f"{row[0]}\t{label}"
-            for row, label, share in zip(sentence.rows, labels, shares, strict=True)
-        ]
+        """Return a line per token, and a blank line."""
+        cells = zip(sentence.rows, labels, shares, strict=True)
+        lines = [f"{row[0]}\t{label}\t{share}" if share else f"{row[0]}\t{label}" for row, label, share in cells]
+        return [*lines, ""]

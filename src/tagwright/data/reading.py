@@ -83,7 +83,7 @@ def read(
 
 
 def text(sentence: Sentence, labels: Sequence[str], probabilities: Sequence[float] | None = None) -> str:
-    """Return the sentence's lines with these labels, and a blank line after them.
+    """Return the sentence's lines with these labels, and what separates it from the next.
 
     A column file gets one more column, plain text becomes ``token TAB label`` lines, and in CoNLL-U the label replaces
     the fields it was read from. All other lines stay as they were. Probabilities, where given, are one more column, or
@@ -92,4 +92,4 @@ def text(sentence: Sentence, labels: Sequence[str], probabilities: Sequence[floa
     if len(labels) != len(sentence.rows):
         raise ValueError(f"{len(labels)} labels for {len(sentence.rows)} tokens; give one per token")
     shares = [""] * len(labels) if probabilities is None else [f"{p:.6f}" for p in probabilities]
-    return "\n".join(sentence.form.tagged(sentence, labels, shares)) + "\n\n"
+    return "\n".join(sentence.form.tagged(sentence, labels, shares)) + "\n"

@@ -82,7 +82,7 @@ class Form(abc.ABC):
 
     @abc.abstractmethod
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
-        """Return the lines with a label per token; shares: probabilities as text, or empty strings."""
+        """Return the lines to write, with what stands between sentences; shares: probabilities as text, or empty."""
 
     @property
     def blanks(self) -> int | None:
