@@ -69,7 +69,7 @@ std::string_view digit(std::string_view cell, size_t, TextPool&) {
   return digits + between == all ? "all" : "some";
 }
 
-// A single capital is `first`: it begins a sentence more often than it is an abbreviation.
+// A single capital is `first`, not `all`.
 std::string_view capital(std::string_view cell, size_t, TextPool&) {
   size_t all = 0, capitals = 0, small = 0;
   bool first = false;
@@ -100,17 +100,17 @@ constexpr Macro::From kCell = Macro::From::cell, kList = Macro::From::list, kLab
 constexpr Macro kMacros[] = {
     {"x", "row,column", "the cell", kCell, x},
     {"lower", "row,column", "the cell in lower case", kCell, lower},
-    {"prefix", "row,column,length", "its first characters, so many; no feature if it has fewer", kCell, prefix},
-    {"suffix", "row,column,length", "its last characters, so many; no feature if it has fewer", kCell, suffix},
+    {"prefix", "row,column,length", "its first length characters; no feature if it has fewer", kCell, prefix},
+    {"suffix", "row,column,length", "its last length characters; no feature if it has fewer", kCell, suffix},
     {"shape", "row,column",
      "capitals as X, small letters as x, letters without case as o, digits as d; runs shortened to one", kCell, shape},
-    {"digit", "row,column", "all if it is digits, maybe with . , - / : between; some if there is a digit; none", kCell,
-     digit},
+    {"digit", "row,column", "all if it is digits, possibly with . , - / : between; some if there is a digit; none",
+     kCell, digit},
     {"capital", "row,column", "all if all letters are capitals; first if only the first character is one; some; none",
      kCell, capital},
     {"punct", "row,column", "all if it is punctuation only; some; none", kCell, punct},
     {"in", "row,column,list", "B, I or O: whether an entry of the word list begins or continues here", kList, nullptr},
-    {"y", "back", "the label of an earlier token: -1 is the one before, down to -4; only for tw.MEMM", kLabel, nullptr},
+    {"y", "back", "the label of an earlier token, from -1 (the one before) to -4; only for tw.MEMM", kLabel, nullptr},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -176,6 +177,15 @@ def test_templates_give_what_the_reference_gives(case):
     text, X = case
     for s, sentence in enumerate(X):
         assert expand(text, X, LISTS, s) == expanded(text, sentence, LISTS)
+
+
+def test_the_page_and_the_table_say_the_same():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "templates.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `%([a-z]+)\[([a-z,]+)\]` \| (.*) \|$", page, flags=re.M)
+    plain = [(name, inside.split(","), re.sub(r"\[(.*?)\]\(.*?\)", r"\1", gives)) for name, inside, gives in rows]
+    assert [(name, inside, gives.replace("`", "")) for name, inside, gives in plain] == [
+        (macro.name, macro.arguments, macro.meaning) for macro in MACROS.values()
+    ]
 
 
 @settings(deadline=None, max_examples=100)
