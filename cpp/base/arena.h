@@ -10,18 +10,18 @@
 
 namespace tagwright {
 
-// a * b, or std::bad_alloc where that is more than any memory holds.
+// Returns a * b; throws std::bad_alloc where that is more than any memory holds.
 inline size_t times(size_t a, size_t b) {
   if (b != 0 && a > std::numeric_limits<size_t>::max() / 64 / b) throw std::bad_alloc();
   return a * b;
 }
 
-// a * b, but at most `most`.
+// Returns a * b, but at most `most`.
 inline size_t times_up_to(size_t a, size_t b, size_t most) { return b && a > most / b ? most : a * b; }
 
 class Arena {
  public:
-  // n values, uninitialised; valid until reset().
+  // Returns room for n values, uninitialised; valid until reset().
   template <class V>
   V* array(size_t n) {
     static_assert(std::is_trivially_destructible_v<V>);
@@ -45,7 +45,7 @@ class Arena {
 
   void reset() { chunk_ = used_ = 0; }
 
-  // Gives memory back until at most `bytes` are held.
+  // Frees memory until at most `bytes` are held.
   void trim(size_t bytes) {
     reset();
     size_t held = 0;
@@ -66,7 +66,8 @@ class Arena {
   size_t chunk_ = 0, used_ = 0, next_ = size_t{64} << 10;
 };
 
-// That of this thread, which ends with it. (A variable of the calling function would not be made in other threads.)
+// Returns this thread's arena, which ends with the thread. (A thread_local of the calling function would not be made in
+// other threads.)
 inline Arena& thread_arena() {
   thread_local Arena arena;
   return arena;

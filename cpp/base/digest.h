@@ -9,7 +9,7 @@ namespace tagwright {
 
 using Digest = std::array<uint64_t, 4>;
 
-// seed: the digest of what came before, so that many pieces can be joined to one.
+// Returns the digest of n bytes; seed: the digest of what came before, so that many pieces make one digest.
 Digest digest_of(const void* bytes, size_t n, const Digest& seed);
 
 }  // namespace tagwright

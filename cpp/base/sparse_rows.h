@@ -54,13 +54,13 @@ class SparseRows {
     __builtin_prefetch(std::get<0>(values_).data() + row_[r].begin);
   }
 
-  // Which entry of the pool it is, or kNoPlace.
+  // Returns the entry of the pool, or kNoPlace.
   size_t find(size_t r, Key key) const {
     const size_t place = place_of(r, key);
     return place < row_[r].size && keys(r)[place] == key ? row_[r].begin + place : kNoPlace;
   }
 
-  // The same; a missing entry is put in with values of 0.
+  // The same; a missing entry is inserted with values of 0.
   size_t find_or_add(size_t r, Key key) {
     const size_t place = place_of(r, key);
     Row& row = row_[r];

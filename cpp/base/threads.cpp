@@ -26,7 +26,7 @@ void in_parallel(size_t count, size_t threads, const std::function<void(size_t)>
   try {
     for (size_t n = 1; n < useful; ++n) crew.emplace_back(worker);
   } catch (...) {
-    // No more threads to be had, or no memory for one: those there are do the work.
+    // The system has no more threads, or no memory for one: those that were started do the work.
   }
   worker();
   for (std::thread& thread : crew) thread.join();

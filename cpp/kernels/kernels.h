@@ -16,8 +16,8 @@ struct StepOf {
   A* best;
 };
 
-// What one look at a run of scores tells: the largest, the largest finite magnitude, and whether every score is
-// below +inf and no NaN.
+// What one pass over scores finds: the largest, the largest finite magnitude, and whether every score is a number
+// below +inf.
 struct Scan {
   double max;
   double magnitude;
@@ -40,16 +40,16 @@ struct Kernels {
   void (*dense_step_df)(const float* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
   void (*dense_step_dd)(const double* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
 
-  // best[q] = max(best[q], score + row[index[q] * stride]); the least best[q] comes back (+inf where n is 0).
+  // best[q] = max(best[q], score + row[index[q] * stride]); returns the least best[q] (+inf where n is 0).
   double (*raise_f)(double score, const float* row, size_t stride, const int32_t* index, size_t n, double* best);
   double (*raise_d)(double score, const double* row, size_t stride, const int32_t* index, size_t n, double* best);
 
   // best[label[q]] = max(best[label[q]], score + edge[q]); labels differ.
   void (*scatter_d)(double score, const int32_t* label, const double* edge, size_t n, double* best);
 
-  // --- tree (decode/tree.cpp); arrays of labels are padded to whole groups of kGroup ---
+  // --- decode/tree/; arrays of labels are padded to whole groups of kGroup ---
 
-  // sum[j] = nodes[j] + before[j], -inf from L on; the largest comes back. blocks[b]: the largest of
+  // sum[j] = nodes[j] + before[j], -inf from L on; returns the largest. blocks[b]: the largest of
   // sum[j] + out[j] over the labels of block b: every eighth of a group, from its (b modulo 8)-th on.
   float (*bound_column_f)(const float* nodes, const float* before, const float* out, size_t L, float* sum,
                           float* blocks);
@@ -61,10 +61,10 @@ struct Kernels {
   // best[label[q]] = max(best[label[q]], score + edge[q]); labels differ.
   void (*scatter_f)(float score, const int32_t* label, const double* edge, size_t n, float* best);
   // Writes every label of the blocks that reach `least` whose own sum + out does, and that sum, to `labels` and `keys`;
-  // how many there are comes back. L: padded. There must be room for eight more than are found.
+  // returns how many there are. L: padded. There must be room for eight more than are found.
   size_t (*open_blocks)(const float* blocks, const float* sum, const float* out, size_t L, float least, int32_t* labels,
                         float* keys);
-  // A value that at least 16 of n values reach, or -inf; n is a multiple of kTreeLanes.
+  // Returns a value that at least 16 of n values reach, or -inf; n is a multiple of kTreeLanes.
   float (*reached_by_16)(const float* values, size_t n);
 
   // out[j] = score + row[j] + nodes[j], in that order.
@@ -76,14 +76,14 @@ struct Kernels {
   void (*add_scaled_d)(const float* row, double value, size_t n, double* out);
   void (*add_scaled_dd)(const double* row, double value, size_t n, double* out);
 
-  // --- sums (forward_backward.cpp) ---
+  // --- sums/ ---
   // Every sum is taken in four (or kLanes) running parts, whatever the level.
 
   // out[j] = exp(scores[j] - shift), to within a few units of the last place; 0 where that is below e^-700. No score is
   // above the shift by more than 700.
   void (*exp_f)(const float* scores, double shift, size_t n, double* out);
   void (*exp_d)(const double* scores, double shift, size_t n, double* out);
-  // out[j] = a[j] * b[j]; their sum comes back.
+  // out[j] = a[j] * b[j]; returns their sum.
   double (*multiply_d)(const double* a, const double* b, size_t n, double* out);
   double (*sum_d)(const double* values, size_t n);
   // out[j] += sum_r value[r] * matrix[row[r] * stride + j] for r < n and j < stride.
@@ -114,7 +114,7 @@ struct Kernels {
   double (*max_f)(const float* scores, size_t n);
   double (*max_d)(const double* scores, size_t n);
 
-  // The first position of the largest value; n > 0.
+  // Returns the first position of the largest value; n > 0.
   size_t (*argmax_d)(const double* values, size_t n);
   // The same for row[j] + nodes[j], added in their own precision.
   size_t (*argmax_sum_ff)(const float* row, const float* nodes, size_t n);

@@ -18,13 +18,13 @@ namespace {
 
 using Labels = std::span<const int32_t>;
 
-// --- two ways to reckon; values are [y] or beside some labels ---
+// --- two arithmetics; values are [y], or one for each of some labels ---
 
-// With factors, each column scaled to a sum of 1. Something may underflow; whether it matters depends on the edges.
-// Where all edge scores are finite and at most kTame apart, a node that is so much worse than another one of its column
-// is on no path that counts, for the other could stand in its place. Where edges forbid, a number that comes near to
-// underflow may be the only way on: that is noticed, and the sentence is done again with logarithms, as it is where
-// edges are further apart.
+// With factors, each column scaled to a sum of 1. Numbers may underflow; whether it matters depends on the edges. Where
+// all edge scores are finite and at most kTame apart, a node that is so much worse than another one of its column is on
+// no path that counts, since the other could take its place. Where edges forbid, a node near underflow may be the only
+// way to go on: that is noticed, and the sentence is summed again with logarithms, as it is where edges are further
+// apart.
 class Scaled {
  public:
   static constexpr bool kLogs = false;
@@ -32,14 +32,14 @@ class Scaled {
   Scaled(const Lattice& lattice, const Factors* factors, Arena& arena)
       : lattice_(lattice), factors_(factors), scores_(arena.array<double>(lattice.L)) {}
 
-  // Whether something was lost that may matter.
+  // Returns whether something was lost that may matter.
   bool trouble() const { return trouble_; }
   double shift(size_t t) { return at(t).shift; }
   static double log(double sum) { return sum > 0 ? std::log(sum) : kForbidden; }
   static double one() { return 1; }
   static const double* belief(const double* values, size_t, double*) { return values; }
 
-  // out: the column's node factors; by how much their scores were lowered comes back.
+  // Fills out with the column's node factors; returns by how much their scores were lowered.
   double nodes(size_t t, double* out) {
     const size_t L = lattice_.L;
     const Scores nodes = lattice_.nodes.from(t * L);
@@ -61,7 +61,7 @@ class Scaled {
     return best;
   }
 
-  // out = a * b, scaled to a sum of 1; what the sum was comes back.
+  // out = a * b, scaled to a sum of 1; returns what the sum was.
   double product(const double* a, const double* b, size_t n, double* out) {
     const double sum = kernels().multiply_d(a, b, n, out);
     if (!(sum > 0)) return 0;
@@ -152,7 +152,7 @@ class Scaled {
       trouble_ = trouble_ || (scores[y] < least && static_cast<double>(scores[y]) != kForbidden);
   }
 
-  // Puts corrected factors in the place of the shared ones; the largest amount that was taken away comes back.
+  // Puts corrected factors in the place of the shared ones; returns the largest amount that was taken away.
   double correct(size_t t, size_t side, Labels labels, const double* value, double* out) {
     const Factors& factors = at(t);
     const Patch& patch = lattice_.patch(t);
@@ -248,8 +248,9 @@ double* gather(Labels labels, const double* values, Arena& arena) {
   return out;
 }
 
-template <class Way>
-Sums passes(const Lattice& lattice, Way& way, const Keep& keep, const int32_t* also, Arena& arena, size_t most) {
+template <class Arithmetic>
+Sums passes(const Lattice& lattice, Arithmetic& numbers, const Keep& keep, const int32_t* also, Arena& arena,
+            size_t most) {
   const size_t T = lattice.T, L = lattice.L, stride = (L + 7) / 8 * 8;
   constexpr size_t kForward = 0, kBackward = 1;
   const bool all = keep.all();
@@ -263,11 +264,11 @@ Sums passes(const Lattice& lattice, Way& way, const Keep& keep, const int32_t* a
   double* const believed = arena.array<double>(stride);
   double* const ones = arena.array<double>(L);
   double* const lowered = arena.array<double>(T);
-  std::fill(ones, ones + L, way.one());
+  std::fill(ones, ones + L, numbers.one());
 
   const auto choose = [&](size_t t, const double* values) -> Labels {
     if (all) return {everyone.data(), L};
-    const double* belief = way.belief(values, L, believed);
+    const double* belief = numbers.belief(values, L, believed);
     const size_t n = chooser.choose(keep, belief, L, also ? also[t] : -1, chosen.data());
     int32_t* own = arena.array<int32_t>(n);
     std::copy_n(chosen.data(), n, own);
@@ -278,18 +279,18 @@ Sums passes(const Lattice& lattice, Way& way, const Keep& keep, const int32_t* a
   };
 
   Sums sums;
-  sums.logs = Way::kLogs;
+  sums.logs = Arithmetic::kLogs;
   double log_z = 0;
   Labels kept;
   const double* sent = nullptr;
   for (size_t t = 0; t < T; ++t) {
     double* column = alpha + t * stride;
-    lowered[t] = way.nodes(t, psi + t * L);
+    lowered[t] = numbers.nodes(t, psi + t * L);
     if (lowered[t] == kForbidden) return sums;
-    if (t) way.send(t - 1, kForward, kept, sent, nullptr, column);
-    const double sum = way.log(way.product(t ? column : ones, psi + t * L, L, column));
+    if (t) numbers.send(t - 1, kForward, kept, sent, nullptr, column);
+    const double sum = numbers.log(numbers.product(t ? column : ones, psi + t * L, L, column));
     if (sum == kForbidden) return sums;
-    log_z += sum + lowered[t] + (t ? way.shift(t - 1) : 0);
+    log_z += sum + lowered[t] + (t ? numbers.shift(t - 1) : 0);
     if (t + 1 == T) break;
     kept = choose(t, column);
     sums.wide = kept.size() > most;
@@ -304,18 +305,19 @@ Sums passes(const Lattice& lattice, Way& way, const Keep& keep, const int32_t* a
     Sums::Column& column = sums.columns[t];
     double* back = arena.array<double>(stride);
     std::copy(ones, ones + L, back);
-    if (t + 1 < T) way.send(t, kBackward, sums.columns[t + 1].labels, sums.columns[t + 1].to, nullptr, back);
-    if (way.log(way.product(alpha + t * stride, back, L, message)) == kForbidden) return sums;
+    if (t + 1 < T) numbers.send(t, kBackward, sums.columns[t + 1].labels, sums.columns[t + 1].to, nullptr, back);
+    if (numbers.log(numbers.product(alpha + t * stride, back, L, message)) == kForbidden) return sums;
     column.labels = choose(t, message);
-    column.shift = t + 1 < T ? way.shift(t) : 0;
+    column.shift = t + 1 < T ? numbers.shift(t) : 0;
     beta[t] = at(column.labels, back);
     const size_t n = column.labels.size();
     double* to = arena.array<double>(n);
     const double* factor = at(column.labels, psi + t * L);
     // What cannot be reached is left out, lest it outweighs the rest.
     for (size_t q = 0; q < n; ++q)
-      to[q] = message[column.labels[q]] == (Way::kLogs ? kForbidden : 0) ? message[column.labels[q]] : beta[t][q];
-    if (way.log(way.product(to, factor, n, to)) == kForbidden) return sums;
+      to[q] =
+          message[column.labels[q]] == (Arithmetic::kLogs ? kForbidden : 0) ? message[column.labels[q]] : beta[t][q];
+    if (numbers.log(numbers.product(to, factor, n, to)) == kForbidden) return sums;
     column.to = to;
   }
 
@@ -327,20 +329,20 @@ Sums passes(const Lattice& lattice, Way& way, const Keep& keep, const int32_t* a
     if (all) {
       std::copy_n(alpha + t * stride, n, from);
     } else {
-      if (t) way.send(t - 1, kForward, sums.columns[t - 1].labels, sent, &column.labels, message);
+      if (t) numbers.send(t - 1, kForward, sums.columns[t - 1].labels, sent, &column.labels, message);
       const double* before = t ? gather(column.labels, message, arena) : ones;
-      const double sum = way.log(way.product(before, gather(column.labels, psi + t * L, arena), n, from));
+      const double sum = numbers.log(numbers.product(before, gather(column.labels, psi + t * L, arena), n, from));
       if (sum == kForbidden) return sums;
-      log_z += sum + lowered[t] + (t ? way.shift(t - 1) : 0);
+      log_z += sum + lowered[t] + (t ? numbers.shift(t - 1) : 0);
       double* own = arena.array<double>(n);
       std::copy_n(from, n, own);
       sent = own;
     }
     double* node = arena.array<double>(n);
-    const double sum = way.product(from, beta[t], n, node);
-    if (way.log(sum) == kForbidden) return sums;
-    way.divide(from, n, sum);
-    if (Way::kLogs) {
+    const double sum = numbers.product(from, beta[t], n, node);
+    if (numbers.log(sum) == kForbidden) return sums;
+    numbers.divide(from, n, sum);
+    if (Arithmetic::kLogs) {
       kernels().exp_d(node, 0, n, node);
       Scaled::divide(node, n, kernels().sum_d(node, n));  // Large scores are rounded by more than these digits.
     }

@@ -36,7 +36,7 @@ struct Sums {
   void step(const Lattice& lattice, size_t t, std::vector<double>& out) const;
 };
 
-// factors: of the lattice's edges; nullptr where there is one matrix a step. also: [t], labels that are kept whatever
+// factors: of the lattice's edges; nullptr where there is one matrix per step. also: [t], labels that are kept whatever
 // the rule says, or nullptr. most: labels that the columns may keep together on the way forward.
 Sums forward_backward(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
                       Arena& arena, size_t most = SIZE_MAX);

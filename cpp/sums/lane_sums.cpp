@@ -1,6 +1,6 @@
 // Forward-backward for several sentences side by side; see forward_backward.cpp for one.
 //
-// Everything is [label][lane]: one cache line a label, so that whatever an edge leads to is one whole vector.
+// Everything is [label][lane]: one cache line per label, so that whatever an edge leads to is one whole vector.
 #include <algorithm>
 #include <cmath>
 

@@ -22,6 +22,7 @@ from tagwright.decoding.decoders import (
 from tagwright.decoding.edges import Edges
 from tagwright.decoding.keep import Keep, KeepDivergence, KeepRatio, KeepSize
 from tagwright.decoding.marginals import Marginals, marginals, marginals_batch
+from tagwright.learners import LEARNERS
 
 if TYPE_CHECKING:
     from tagwright.data.files import DataError
@@ -93,19 +94,15 @@ __all__ = [
 # Imported when they are first asked for: decoding starts fast, and tagging does not wait for scikit-learn.
 _LATER = {
     "tagwright.models.bidirectional": ("Agreement", "BidirectionalModel", "dual_decomposition"),
-    "tagwright.learners.bidirectional": ("Bidirectional",),
     "tagwright.models.file": ("ModelError",),
-    "tagwright.learners.crf": ("CRF",),
     "tagwright.data.files": ("DataError",),
     "tagwright.data.reading": ("read",),
     "tagwright.evaluation.evaluate": ("Evaluation", "evaluate"),
     "tagwright.features.templates": ("Features", "TemplateError"),
-    "tagwright.learners.hmm": ("HMM",),
-    "tagwright.learners.memm": ("MEMM",),
     "tagwright.models.model": ("Lattice", "Model", "Tagging", "load"),
-    "tagwright.learners.perceptron": ("Perceptron",),
 }
 _WHERE = {name: module for module, names in _LATER.items() for name in names}
+_WHERE |= {name: f"tagwright.learners.{module}" for module, name in LEARNERS.items()}
 
 
 def __getattr__(name: str) -> Any:

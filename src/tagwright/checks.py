@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-__all__ = ["above_zero", "at_least_one", "not_negative", "one_of", "seed"]
+__all__ = ["above_zero", "at_least_one", "at_least_zero", "not_negative", "one_of"]
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
@@ -39,10 +39,10 @@ def above_zero(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a number above 0, not {value!r}")
 
 
-def seed(value: object) -> None:
-    """Check the seed of a random number generator."""
+def at_least_zero(name: str, value: object) -> None:
+    """Check a whole number that is not negative."""
     if not _is_whole(value) or value < 0:
-        raise ValueError(f"seed must be a whole number of at least 0, not {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least 0, not {value!r}")
 
 
 def one_of(name: str, value: object, choices: Collection[str]) -> None:

@@ -11,8 +11,8 @@ import tagwright as tw
 from tagwright.cli.learners import options_of
 from tagwright.cli.options import SectionOption
 from tagwright.cli.train import COMMON, train
+from tagwright.learners import LEARNERS
 from tagwright.learners.learner import Learner
-from tagwright.learners.registry import LEARNERS
 
 READING = {"label", "format", "comments", "dev", "learner"}
 OPTIONS = [option for option in train.params if isinstance(option, click.Option) and option.name not in READING]

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from support.brute_force import Case
+from support.comparing import comparing
 from support.corpora import many_labels, same_arrays
 from support.lattices import PATTERNS
 from support.levels import run_at
@@ -375,10 +376,10 @@ def test_threads_and_repetition():
 def test_training(options):
     X, y = many_labels(sentences=60, labels=150)
     options = {"features": "U:%x[0,0]\nU1:%x[-1,0]\nB\nB1:%x[0,0]\n", "epochs": 3, **options}
-    first = tw.Perceptron(decoder="viterbi", dense_edges=True, **options).fit(X, y).model_
+    first = comparing(tw.Perceptron, decoder="viterbi", dense_edges=True, **options).fit(X, y).model_
     assert len(first.labels) > 100
     for decoder, dense in itertools.product(DECODERS, [True, False]):
-        model = tw.Perceptron(decoder=decoder, dense_edges=dense, **options).fit(X, y).model_
+        model = comparing(tw.Perceptron, decoder=decoder, dense_edges=dense, **options).fit(X, y).model_
         assert same_arrays(model.arrays, first.arrays), (decoder, dense)
     for words in X[:20]:
         nodes, edges, on = first.lattice(words)

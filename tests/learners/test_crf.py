@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from support.brute_force import Case
+from support.comparing import comparing
 from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, weights_of
 from support.sums import choose, enumerated, exact, log_sum
 
@@ -168,7 +169,7 @@ class Core:
     """The sums that a learner trains with, and the place of each weight by its name."""
 
     def __init__(self, X, y, **options):
-        run = CrfTraining(tw.CRF(**options), X, y, None)
+        run = CrfTraining(comparing(tw.CRF, **options), X, y, None)
         self.trainer, self.labels, self.size = run.trainer, run.labels, run.trainer.size
         numbered = run.trainer.trained(np.arange(1.0, self.size + 1))
         self.place = {name: int(n) - 1 for name, n in all_weights_of(run.model(numbered, 0)).items()}
@@ -957,7 +958,7 @@ def test_what_a_training_may_change_and_go_on(tmp_path):
     path = tmp_path / "checkpoint"
     tw.CRF(features=RICH, max_iterations=10, l2=0.01, checkpoint=path).fit(X10, Y10)
     for options in ({"threads": 2}, {"dense_edges": True}, {"lanes": False}, {"progress": False}):
-        learner = tw.CRF(features=RICH, max_iterations=10, l2=0.01, checkpoint=path, **options).fit(X10, Y10)
+        learner = comparing(tw.CRF, features=RICH, max_iterations=10, l2=0.01, checkpoint=path, **options).fit(X10, Y10)
         assert len(learner.history_) == 10
 
 
@@ -1220,7 +1221,9 @@ def test_a_trainer_without_labels_has_nothing_to_observe():
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("weight", [-35.0, -50.0, -200.0, -280.0])
 def test_corrections_far_below_leave_the_other_counts_alone(weight, dense):
-    run = CrfTraining(tw.CRF(DEPENDENT, dense_edges=dense), [["a", "b", "a"]], [["X", "X", "X"]], None)
+    run = CrfTraining(
+        comparing(tw.CRF, features=DEPENDENT, dense_edges=dense), [["a", "b", "a"]], [["X", "X", "X"]], None
+    )
     trainer, nodes = run.trainer, run.trainer.nodes
     weights, counts = np.zeros(trainer.size), np.zeros(trainer.size)
     weights[nodes + trainer.edges :] = weight

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from support.brute_force import Case, all_paths
+from support.comparing import comparing
 from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, weights_of
 
 import tagwright as tw
@@ -40,7 +41,7 @@ LEARNERS = {
     "hmm": tw.HMM(),
     "crf": tw.CRF(l2=0.01, max_iterations=30),
     "crf, sparse": tw.CRF(l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
-    "crf, auto": tw.CRF(l2=0.01, max_iterations=30, keep="auto", dense_edges=True),
+    "crf, auto": comparing(tw.CRF, l2=0.01, max_iterations=30, keep="auto", dense_edges=True),
     "crf, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", l2=0.01, max_iterations=30),
     "crf, l1": tw.CRF(l1=0.01, l2=0.01, max_iterations=30),
     "crf, adagrad": tw.CRF(l2=0.01, solver="adagrad", epochs=20),
@@ -123,6 +124,10 @@ def test_kbest(learner):
     model = learner.fit(X10, Y10).model_
     best = learner.predict(X10)
     number = {label: n for n, label in enumerate(model.labels)}
+    if learner.decoder == "staggered":
+        with pytest.raises(ValueError, match="decoder 'staggered' gives one path only"):
+            learner.predict_kbest(X10, 5)
+        learner.set_params(decoder="auto")
     for sentence, found, first in zip(X10, learner.predict_kbest(X10, 5), best, strict=True):
         nodes, edges, switched_on = model.lattice(sentence)
         assert nodes.shape == (len(sentence), len(model.labels))
@@ -411,12 +416,12 @@ def test_perceptron_goes_past_the_rows_of_preferences():
 def test_exact_decoders_lead_to_the_same_weights(options):
     X, y = many_labels()
     options = {"features": DEPENDENT + "UV\n", "epochs": 3, **options}
-    first = tw.Perceptron(decoder="viterbi", dense_edges=True, **options).fit(X, y).model_
+    first = comparing(tw.Perceptron, decoder="viterbi", dense_edges=True, **options).fit(X, y).model_
     assert len(first.labels) > 50
     for row in tw.decoders():
         for dense in (True, False):
             if row.exact:
-                learner = tw.Perceptron(decoder=row.name, dense_edges=dense, **options)
+                learner = comparing(tw.Perceptron, decoder=row.name, dense_edges=dense, **options)
                 assert same_arrays(learner.fit(X, y).model_.arrays, first.arrays), (row.name, dense)
 
 
@@ -732,6 +737,7 @@ TRAIN = """
 import sys
 sys.path.insert(0, {tests!r})
 import tagwright as tw
+from support.comparing import comparing
 from support.corpora import many_labels
 tw.Perceptron(epochs=10**6, checkpoint={path!r}, **{options!r}).fit(*many_labels())
 """
@@ -970,3 +976,23 @@ def test_a_warm_start_that_is_resumed_ends_the_same(tmp_path, pairs):
         tw.Perceptron(epochs=1, warm_start=old, checkpoint=path, **options).fit(X, y)
         resumed = tw.Perceptron(epochs=3, warm_start=old, checkpoint=path, **options).fit(X, y)
         assert same_arrays(whole.model_.arrays, resumed.model_.arrays)
+
+
+def test_kbest_of_a_beam_are_the_beams():
+    X, y = many_labels()
+    learner = tw.Perceptron(decoder=tw.Beam(width=2), epochs=1).fit(X, y)
+    assert learner.predict_kbest(X, 2) == learner.model_.tag_kbest(X, 2, tw.Beam(width=2))
+    assert learner.predict_kbest(X, 2) != learner.model_.tag_kbest(X, 2, "auto")
+
+
+@pytest.mark.parametrize("cls", [tw.Perceptron, tw.CRF, tw.MEMM], ids=lambda cls: cls.__name__)
+def test_warm_start_reads_word_lists_as_the_old_model_does(cls):
+    templates, lists = "U:%x[0,0]\nUL:%in[0,0,*]\n", {"animals": ["dog", "cat"]}
+    short = {"epochs": 2} if cls is tw.Perceptron else {"max_iterations": 2}
+    as_before = tw.Features(templates, lists, finds=False)
+    old = cls(features=as_before, **short).fit(X10, Y10).model_
+    assert old.features.finds is False
+    warm = cls(features=templates, lists=lists, warm_start=old, **short).fit(X10, Y10).model_
+    assert warm.features.finds is False
+    same = cls(features=as_before, warm_start=old, **short).fit(X10, Y10).model_
+    assert same_arrays(warm.arrays, same.arrays)

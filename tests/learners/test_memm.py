@@ -11,7 +11,7 @@ from support.memms import TEMPLATES, all_labellings, at_random, log_probability,
 import tagwright as tw
 from tagwright import _core
 from tagwright.features.templates import Features
-from tagwright.learners.crf_training import _Objective
+from tagwright.learners.lbfgs import Objective
 from tagwright.learners.memm import MemmTraining, reversed_labels
 from tagwright.models import file as container
 from tagwright.models.memm import MemmModel, span_rules
@@ -86,7 +86,7 @@ def test_loss_and_gradient(direction):
     run = MemmTraining(tiny(direction=direction, l2=0.3), X, y, None)
     rng = np.random.default_rng(1)
     weights = rng.normal(size=run.trainer.size)
-    objective = _Objective(run, run.everyone, None)
+    objective = Objective(run, run.everyone, None)
     loss, gradient = objective(weights)
 
     by_name = dict(zip(trained_numbers(run), weights, strict=True))

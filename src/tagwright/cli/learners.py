@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from tagwright.learners.registry import learner_class
+import tagwright
+from tagwright.learners import LEARNERS
 
 __all__ = ["make_learner", "options_of"]
 
@@ -15,11 +16,15 @@ _NOT_FOR = {"lbfgs": ("epochs", "rate", "batch"), "adagrad": ("l1", "max_iterati
 _NOT_FOR_TWO = {"direction", "checkpoint", "warm_start"}
 
 
+def _learner(kind: str) -> Any:
+    return getattr(tagwright, LEARNERS[kind])
+
+
 def options_of(kind: str) -> set[str]:
     """Return the names of the options that are for a learner; for a bidirectional one also those of its MEMMs."""
-    known = set(learner_class(kind)().get_params())
+    known = set(_learner(kind)().get_params())
     if kind == "bidirectional":
-        known = (known - {"left", "right"}) | (set(learner_class("memm")().get_params()) - _NOT_FOR_TWO)
+        known = (known - {"left", "right"}) | (set(_learner("memm")().get_params()) - _NOT_FOR_TWO)
     return known
 
 
@@ -40,8 +45,8 @@ def make_learner(options: dict[str, Any], given: set[str]) -> Any:
     # Where the default differs between learners, it is the learner's own.
     chosen = {name: value for name, value in options.items() if name in known and value is not None}
     if kind != "bidirectional":
-        return learner_class(kind)(**chosen)
-    own, memm = learner_class(kind), learner_class("memm")
+        return _learner(kind)(**chosen)
+    own, memm = _learner(kind), _learner("memm")
     ours = {name: value for name, value in chosen.items() if name in own().get_params()}
     theirs = {name: value for name, value in chosen.items() if name in memm().get_params()}
     return own(left=memm(**theirs), right=memm(**{**theirs, "direction": "left"}), **ours)

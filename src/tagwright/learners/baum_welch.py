@@ -48,11 +48,11 @@ class Transitions:
     """Beside them: a * chat(j | i), where a = 1 - b."""
 
     def above(self) -> Floats:
-        """Give what the pairs' log probabilities have above backoff."""
+        """Return what the pairs' log probabilities have above backoff."""
         return np.log1p(self.bigram / np.exp(self.backoff[self.current]))
 
     def ends(self) -> tuple[Floats, Floats]:
-        """Give scores of first and of last labels; those of first labels are without backoff, as edges are."""
+        """Return scores of first and of last labels; those of first labels are without backoff, as edges are."""
         border, above = len(self.backoff) - 1, self.above()
         start, stop = np.zeros(border), np.full(border, self.backoff[border])
         first, last = self.previous == border, self.current == border
@@ -61,12 +61,12 @@ class Transitions:
         return start, stop
 
     def inner(self) -> npt.NDArray[np.bool_]:
-        """Say which pairs are not at the border."""
+        """Return which pairs are not at the border."""
         border = len(self.backoff) - 1
         return (self.previous < border) & (self.current < border)
 
     def arrays(self) -> Arrays:
-        """Give them as a model keeps them, without backoff, which is in its rows."""
+        """Return them as a model has them, without backoff, which is in its rows."""
         score = self.above().astype(np.float32)
         edge = self.inner() & (score > 0)
         start, stop = self.ends()
@@ -79,7 +79,7 @@ class Transitions:
         }
 
     def facts(self) -> dict[str, float]:
-        """Give what `of` needs beside a model's arrays."""
+        """Return what `of` needs beside a model's arrays."""
         return {"share": float(self.share), "border": float(self.backoff[-1])}
 
     @classmethod
@@ -101,7 +101,7 @@ class Transitions:
 
     @classmethod
     def at_random(cls, L: int, ends: float, rng: np.random.Generator) -> Transitions:
-        """Give nearly equal ones; ends: the border's share of the labels."""
+        """Return nearly equal ones; ends: the border's share of the labels."""
         likely = np.append(np.full(L, (1 - ends) / L), ends)
         i, j = np.divmod(np.arange((L + 1) ** 2 - 1), L + 1)  # all pairs but the border's with itself
         bigram = likely[j] * _spread(rng, len(j))
@@ -109,7 +109,7 @@ class Transitions:
         return cls(_BACKOFF_AT_RANDOM, np.log(_BACKOFF_AT_RANDOM * likely), i, j, bigram)
 
     def renumbered(self, number: Integers) -> Transitions:
-        """Give label y the number number[y]."""
+        """Return the same with label y numbered number[y]."""
         number = np.append(number, len(number))
         backoff = np.empty_like(self.backoff)
         backoff[number] = self.backoff
@@ -118,7 +118,7 @@ class Transitions:
         return Transitions(self.share, backoff, i[order], j[order], self.bigram[order])
 
     def maximised(self, pairs: Floats, into: Floats) -> Transitions:
-        """Give the likeliest, from expected counts of the pairs and of what comes into each label and the border.
+        """Return the likeliest, from expected counts of the pairs and of what comes into each label and the border.
 
         Whether a transition was drawn from the bigram or from the single labels is as hidden as the labels are.
         """
@@ -135,7 +135,7 @@ class Transitions:
 
 @dataclass(frozen=True)
 class Emissions:
-    """p(w | j) of words: a row a word, of the labels that it may have."""
+    """p(w | j) of words: one row per word, of the labels that it may have."""
 
     words: list[str]
     end: Integers
@@ -144,7 +144,7 @@ class Emissions:
 
     @classmethod
     def of(cls, model: Model) -> tuple[Emissions, Floats]:
-        """Read them, and the labels' backoff, which the model's rows hold too, from a model."""
+        """Return them, and the labels' backoff, which the model's rows hold too, from a model."""
         names = names_of(model, "names")
         is_word = np.array([name.startswith(WORD) for name in names])
         end = model.arrays["rows.end"].astype(np.int64)
@@ -158,7 +158,7 @@ class Emissions:
 
     @classmethod
     def for_corpus(cls, model: Model, corpus: Corpus, column: int) -> tuple[Emissions, Floats]:
-        """Read them for the words of a corpus, which come first, and for the model's others, behind these.
+        """Return them for the words of a corpus, which come first, and for the model's others, behind these.
 
         A word that the model does not know has the labels of its suffix: p(w | j) is p(j | suffix) / p(j) times the
         word's share of the corpus, and then the words of each label are made to sum to one again.
@@ -184,14 +184,14 @@ class Emissions:
         return cls(corpus.words + others, np.cumsum([len(row) for row in label]), labels, all_p), backoff
 
     def renumbered(self, number: Integers) -> Emissions:
-        """Give label y the number number[y]."""
+        """Return the same with label y numbered number[y]."""
         label = number[self.label]
         row = np.repeat(np.arange(len(self.end)), np.diff(self.end, prepend=0))
         order = np.lexsort((label, row))
         return Emissions(self.words, self.end, label[order], self.p[order])
 
     def rows(self) -> Iterator[dict[int, float]]:
-        """Give for each word what its labels have, but for those that have nothing."""
+        """Yield for each word what its labels have, without those that have nothing."""
         label, p, begin = self.label.tolist(), self.p.tolist(), 0
         for end in self.end.tolist():
             yield {label[q]: p[q] for q in range(begin, end) if p[q] > 0}
@@ -199,7 +199,7 @@ class Emissions:
 
     @classmethod
     def at_random(cls, corpus: Corpus, L: int, rng: np.random.Generator) -> Emissions:
-        """Give every label to every word, each label's words nearly as frequent as they are in the corpus."""
+        """Return every label for every word, each label's words nearly as frequent as they are in the corpus."""
         p = corpus.count[:, None] * _spread(rng, (len(corpus.words), L))
         p /= p.sum(axis=0)
         V = len(corpus.words)
@@ -232,7 +232,7 @@ class Corpus:
 
     @property
     def tokens(self) -> int:
-        """How many there are."""
+        """How many tokens there are."""
         return int(self.count.sum())
 
     @property
@@ -241,7 +241,7 @@ class Corpus:
         return sum(1 for sentence in self.sentences if sentence)
 
     def text(self) -> _core.Text:
-        """Give them to the core: a word is the first feature of a token, sentence start and end are others."""
+        """Return them as the core takes them: a word is the first feature of a token, sentence start and end are others."""
         token = [[str(n)] for n in range(len(self.words))]
         X = [[token[n] for n in sentence] for sentence in self.sentences]
         for sentence in X:
@@ -276,7 +276,7 @@ class BaumWelch:
         self.everyone = np.arange(len(corpus.sentences), dtype=np.int32)
 
     def step(self, keep: KeepArguments, threads: int) -> tuple[float, float]:
-        """Take one step; log p(X) before it and the labels kept a token, on average, come back."""
+        """Take one step; return log p(X) before it and the labels kept per token, on average."""
         before = self.transitions
         with np.errstate(divide="ignore"):  # a label may have died out for a word
             nodes = np.log(self.emissions.p[: self.entries]) + before.backoff[self.label]
@@ -297,7 +297,7 @@ class BaumWelch:
         return float(log_z), kept / tokens
 
     def expected(self) -> Emissions:
-        """Give how often each word of the corpus had which label, by the last step."""
+        """Return how often each word of the corpus had which label, by the last step."""
         V = len(self.corpus.words)
         return Emissions(self.corpus.words, self.emissions.end[:V], self.label, self.counts[: self.entries])
 

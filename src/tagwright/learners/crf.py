@@ -33,7 +33,7 @@ class CRF(Learner):
             by 0, so training takes twice the memory. Not for solver="adagrad".
         keep: None sums exactly. `KeepDivergence`, `KeepSize` or `KeepRatio` sum over the labels that the rule keeps and
             the right ones; sentences of which it keeps more than a quarter are summed exactly, which is faster then
-            (with 64 labels or more, and not with lanes=False). "auto" sums exactly until, on a sample,
+            (with 64 labels or more). "auto" sums exactly until, on a sample,
             KeepDivergence(0.01) keeps so few labels that it pays, and takes a tenth of epsilon whenever the sparse
             gradient strays too far from the exact one there, or a line search fails, or the end is reached and log Z
             is not close enough; at last it sums exactly again.
@@ -43,7 +43,7 @@ class CRF(Learner):
         tolerance: L-BFGS has converged when the last 10 iterations lowered the objective by less than this share.
         epochs: passes over the corpus by AdaGrad.
         rate: AdaGrad's step size.
-        batch: sentences a step of AdaGrad.
+        batch: sentences per step of AdaGrad.
         start_on: a share of the sentences that L-BFGS is fitted to first, such as 0.1 (Pal et al. 2006, 4.2); up to
             max_iterations of its own.
         all_pairs: whether every label has a weight for every feature, and every pair of labels one. By default only
@@ -59,16 +59,19 @@ class CRF(Learner):
         checkpoint: a file that is written every 10 iterations or every epoch. If it is there already, training goes on
             from its weights; AdaGrad ends with the weights it would have had, L-BFGS begins to learn curvature anew.
             It can be loaded as a model.
-        dense_edges: True sums over the whole matrix of edges, for comparison. By default over those that have weights.
-        lanes: False sums exactly one sentence at a time, not eight side by side; for comparison.
         threads: for training and tagging; the weights do not depend on it. AdaGrad uses one.
         progress: whether to show a bar; None: where standard error is a terminal.
 
-    After `fit`: `model_`; `history_`, a dict an iteration with objective, gradient (its norm), kept (labels a token, on
-    average), seconds and (where measured) dev accuracy; and `objective_`, that of the model. AdaGrad's history has one
-    an epoch, without gradient, the objective summed up while the weights were changing.
+    After `fit`: `model_`; `history_`, a dict per iteration with objective, gradient (its norm), kept (labels per token,
+    on average), seconds and (where measured) dev accuracy; and `objective_`, that of the model. AdaGrad's history has
+    one per epoch, without gradient, the objective summed up while the weights were changing.
 
     """
+
+    # For comparisons, by a subclass that sets them: sums over the whole matrix of edges, not over those that have
+    # weights; and exact sums of eight sentences side by side, or of one at a time.
+    _dense_edges = False
+    _lanes = True
 
     def __init__(
         self,
@@ -91,8 +94,6 @@ class CRF(Learner):
         patience: int | None = None,
         warm_start: bool | str | os.PathLike[str] | Model = False,
         checkpoint: str | os.PathLike[str] | None = None,
-        dense_edges: bool = False,
-        lanes: bool = True,
         threads: int = 1,
         progress: bool | None = None,
     ) -> None:
@@ -116,8 +117,6 @@ class CRF(Learner):
         self.patience = patience
         self.warm_start = warm_start
         self.checkpoint = checkpoint
-        self.dense_edges = dense_edges
-        self.lanes = lanes
         self.threads = threads
         self.progress = progress
 

@@ -19,18 +19,13 @@ from tagwright import _core, checks
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.features.templates import Features
-from tagwright.learners.baum_welch import LEAST_BACKOFF, WORD, BaumWelch, Corpus, Emissions, Transitions, label_names
+from tagwright.learners.baum_welch import WORD, BaumWelch, Corpus, Emissions, Transitions, label_names
+from tagwright.learners.hmm_rows import Row, count_transitions, row_arrays, suffix_rows, suffixes_of, with_backoff
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers, rank
-from tagwright.learners.training import names_of
-from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
 __all__ = ["HMM"]
-
-_UNLIKELY = 1e-4  # of the likeliest: labels that a suffix speaks against so strongly are left out of its row
-
-Row = dict[int, float]
 
 
 class HMM(Learner):
@@ -73,7 +68,7 @@ class HMM(Learner):
         self.threads = threads
 
     def fit(self, X: Sentences, y: Labels) -> HMM:
-        """Count."""
+        """Count labels, pairs of labels, and words and suffixes by label."""
         check(X, y)
         self._check_options()
         _core.Text.from_rows(X, self.column + 1)  # complains about tokens that are no text
@@ -82,10 +77,10 @@ class HMM(Learner):
         lengths = np.array([len(sentence) for sentence in y])
         features = self._templates()
         frequency = np.bincount(ids, minlength=len(labels))
-        transitions = _transitions(ids, lengths[lengths > 0], frequency)
-        rows = _with_backoff(self._emissions(X, ids, frequency), transitions)
+        transitions = count_transitions(ids, lengths[lengths > 0], frequency)
+        rows = with_backoff(self._emissions(X, ids, frequency), transitions)
         facts = self._facts(len(X), len(ids)) | {"backoff": transitions.facts()}
-        self.model_ = Model(labels, features, transitions.arrays() | _rows(rows), facts)
+        self.model_ = Model(labels, features, transitions.arrays() | row_arrays(rows), facts)
         return self
 
     def fit_unlabelled(
@@ -123,8 +118,8 @@ class HMM(Learner):
             seed: of the start at random.
             progress: whether to show a bar; None: where standard error is a terminal.
 
-        After it: `model_`; `history_`, a dict an iteration with log_likelihood (of the model that the iteration began
-        with), kept (labels a token, on average) and seconds. Ctrl-C ends it with the model so far, and a warning.
+        After it: `model_`; `history_`, a dict per iteration with log_likelihood (of the model that the iteration began
+        with), kept (labels per token, on average) and seconds. Ctrl-C ends it with the model so far, and a warning.
 
         Differs from the textbook in that b lies between 0.001 and 0.999 and c(j) / n is at least 1e-9. They are the
         best of those that do, so this does not make log p(X) fall. And it differs from `fit` in that a and b are what
@@ -137,7 +132,7 @@ class HMM(Learner):
         checks.at_least_one("iterations", iterations)
         checks.at_least_one("threads", self.threads)
         checks.not_negative("tolerance", tolerance)
-        checks.seed(seed)
+        checks.at_least_zero("seed", seed)
         run = self._start(X, old, len(names), seed)
         self.history_: list[dict[str, float]] = []
         hidden = None if progress is None else not progress
@@ -163,7 +158,7 @@ class HMM(Learner):
         return self
 
     def _names_for(self, old: Model | None, labels: object) -> list[str]:
-        """Give the names of the labels; complain about models that are no start."""
+        """Return the names of the labels; check that the model is one to go on from."""
         if old is None:
             if labels is None:
                 raise NotFittedError(
@@ -195,12 +190,12 @@ class HMM(Learner):
         return BaumWelch(corpus, Transitions.at_random(L, ends, rng), Emissions.at_random(corpus, L, rng))
 
     def _learnt(self, run: BaumWelch, old: Model | None, names: list[str]) -> Model:
-        """Make a model of where expectation-maximisation has come to."""
+        """Return a model of where expectation-maximisation has come to."""
         transitions, emissions, corpus = run.transitions, run.emissions, run.corpus
         size = {"sentences": len(corpus.sentences), "tokens": corpus.tokens}
         if old:
             features, facts = old.features, dict(old.facts)
-            suffixes = _suffixes_of(old)
+            suffixes = suffixes_of(old)
         else:
             features, facts = self._templates(), self._facts(**size)
             expected = run.expected()
@@ -213,14 +208,13 @@ class HMM(Learner):
         rows = {WORD + word: {j: math.log(p) for j, p in row.items()} for word, row in words}
         facts["backoff"] = transitions.facts()
         facts["unlabelled"] = {**size, "iterations": len(self.history_)}
-        arrays = transitions.arrays() | _rows(_with_backoff(rows | suffixes, transitions))
+        arrays = transitions.arrays() | row_arrays(with_backoff(rows | suffixes, transitions))
         return Model(names, features, arrays, facts)
 
     def _check_options(self) -> None:
         checks.at_least_one("suffix", self.suffix)
         checks.at_least_one("rare", self.rare)
-        if isinstance(self.column, bool) or not isinstance(self.column, int) or self.column < 0:
-            raise ValueError(f"column must be a whole number of at least 0, not {self.column!r}")
+        checks.at_least_zero("column", self.column)
 
     def _templates(self) -> Features:
         c = self.column
@@ -229,7 +223,7 @@ class HMM(Learner):
         return Features("\n".join(lines) + "\n")
 
     def _emissions(self, X: Sentences, ids: npt.NDArray[np.int32], frequency: npt.NDArray[np.int64]) -> dict[str, Row]:
-        """Give a row of log p(. | label) to every word and suffix, by the names that the templates give them."""
+        """Return a row of log p(. | label) to every word and suffix, by the names that the templates give them."""
         count: dict[str, Counter[int]] = defaultdict(Counter)
         label = iter(ids.tolist())
         for tokens in X:
@@ -242,7 +236,7 @@ class HMM(Learner):
         return rows | self._suffixes(count, frequency / frequency.sum())
 
     def _suffixes(self, count: Mapping[str, Mapping[int, float]], prior: npt.NDArray[np.float64]) -> dict[str, Row]:
-        """Give a row to every suffix of the rare words; count: of the labels of each word, prior: of all labels."""
+        """Return a row for every suffix of the rare words; count: of the labels of each word, prior: of all labels."""
         rare = [word for word, met in count.items() if round(sum(met.values())) <= self.rare] or list(count)
         suffixes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(int))
         shorter: dict[str, str] = {}
@@ -251,10 +245,10 @@ class HMM(Learner):
             for name in names:
                 for j, times in count[word].items():
                     suffixes[name][j] += times
-        return _suffix_rows(suffixes, shorter, prior)
+        return suffix_rows(suffixes, shorter, prior)
 
     def _suffix_names(self, words: list[str]) -> list[list[str]]:
-        """Say what the templates make of words, but for the words themselves: suffixes, the longest first."""
+        """Return what the templates make of words, but for the words themselves: suffixes, the longest first."""
         templates = self._templates()
         text = _core.Text.from_rows([[[""] * self.column + [word]] for word in words], templates.columns)
         return [templates.core.expand(text, s)[0][0][1:] for s in range(len(words))]
@@ -277,90 +271,8 @@ class HMM(Learner):
         }
 
 
-def _suffix_rows(
-    suffixes: Mapping[str, Mapping[int, float]], shorter: Mapping[str, str], prior: npt.NDArray[np.float64]
-) -> dict[str, Row]:
-    """Give log p(suffix | label), but for a constant, from counts of labels; shorter: the next suffix to ask."""
-    weight = float(prior.std(ddof=1)) if len(prior) > 1 else 0.0
-    likely: dict[str, Row] = {}
-    for asked in suffixes:
-        chain = [asked]
-        while chain[-1] not in likely and chain[-1] in shorter:
-            chain.append(shorter[chain[-1]])
-        for name in reversed(chain):
-            if name in likely:
-                continue
-            met, n = suffixes[name], sum(suffixes[name].values())
-            before = likely[shorter[name]] if name in shorter else {}
-            scale = 1 + weight if before else 1.0
-            row = {j: weight * p / scale for j, p in before.items()}
-            for j, times in met.items():
-                row[j] = row.get(j, 0.0) + times / n / scale
-            least = _UNLIKELY * max(row.values())
-            likely[name] = {j: p for j, p in row.items() if p >= least}
-    return {name: {j: math.log(p / prior[j]) for j, p in row.items()} for name, row in likely.items()}
-
-
-def _transitions(
-    ids: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64], frequency: npt.NDArray[np.int64]
-) -> Transitions:
-    """Count them."""
-    L = len(frequency)
-    ends = np.cumsum(lengths)
-    starts = ends - lengths
-    border = L  # start and end of a sentence, as a label
-    inner = np.ones(len(ids), bool)
-    inner[starts] = False
-    previous = np.concatenate([ids[:-1][inner[1:]], np.full(len(starts), border), ids[ends - 1]]).astype(np.int64)
-    current = np.concatenate([ids[1:][inner[1:]], ids[starts], np.full(len(ends), border)]).astype(np.int64)
-    pairs, count = np.unique(previous * (L + 1) + current, return_counts=True)
-    i, j = pairs // (L + 1), pairs % (L + 1)
-    unigram = np.append(frequency, len(lengths)).astype(np.float64)
-    total = unigram.sum()
-
-    # Deleted interpolation: 0 / 0 is taken as 0.
-    from_bigram = (count - 1) / np.maximum(unigram[i] - 1, 1)
-    from_unigram = (unigram[j] - 1) / max(total - 1, 1)
-    votes = float(count[from_bigram > from_unigram].sum())
-    b = min(max(1 - votes / count.sum(), LEAST_BACKOFF), 1 - LEAST_BACKOFF)
-    return Transitions(b, np.log(b * unigram / total), i, j, (1 - b) * count / unigram[i])
-
-
-def _with_backoff(rows: dict[str, Row], transitions: Transitions) -> dict[str, Row]:
-    """Give rows what stands behind b."""
-    backoff = transitions.backoff.tolist()
-    return {name: {j: score + backoff[j] for j, score in row.items()} for name, row in rows.items()}
-
-
-def _rows(rows: Mapping[str, Row]) -> Arrays:
-    """Give rows as a model keeps them."""
-    slots, ends, text = _core.index_arrays(list(rows))
-    label = [j for row in rows.values() for j in sorted(row)]
-    weight = [row[j] for row in rows.values() for j in sorted(row)]
-    return {
-        "names.slots": slots,
-        "names.ends": ends,
-        "names.bytes": text,
-        "rows.end": np.cumsum([len(row) for row in rows.values()], dtype=np.uint64),
-        "rows.label": np.array(label, np.uint16),
-        "rows.weight": np.array(weight, np.float32),
-    }
-
-
-def _suffixes_of(model: Model) -> dict[str, Row]:
-    """Give the rows of a model's suffixes, without what stands behind b."""
-    _, backoff = Emissions.of(model)
-    rows, begin = {}, 0
-    for name, end in zip(names_of(model, "names"), model.arrays["rows.end"].tolist(), strict=True):
-        if not name.startswith(WORD):
-            label, weight = (model.arrays[f"rows.{part}"][begin:end].tolist() for part in ("label", "weight"))
-            rows[name] = {j: score - backoff[j] for j, score in zip(label, weight, strict=True)}
-        begin = end
-    return rows
-
-
 def _can_go_on(model: Model) -> bool:
-    """Whether what is said about a model, perhaps by a stranger, can be true of an HMM."""
+    """Return whether what is said about a model, perhaps by a stranger, can be true of an HMM."""
     try:
         share, border = (float(model.facts["backoff"][name]) for name in ("share", "border"))
         column = model.facts["options"]["column"]

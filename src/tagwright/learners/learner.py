@@ -43,19 +43,20 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         return self.model_
 
     def predict(self, X: Sentences) -> list[list[str]]:
-        """Give the best labels of each sentence."""
+        """Return the best labels of each sentence."""
         return self.fitted.tag_batch(X, self.decoder, self.threads)
 
     def predict_kbest(self, X: Sentences, k: int = 5) -> list[list[Tagging]]:
-        """Give the k best labellings of each sentence, best first, with their scores.
+        """Return the k best labellings of each sentence, best first, with their scores, as the decoder finds them.
 
-        Those of CRFs and HMMs come with their probabilities, and those of their labels.
+        CRFs and HMMs give the probability of each labelling and of each of its labels, too. ValueError for k > 1 and a
+        decoder that gives one path only; ``set_params(decoder="auto")`` helps.
         """
         model = self.fitted
-        return model.tag_kbest(X, k, "auto" if k > 1 else self.decoder, self.threads, model.probabilistic)
+        return model.tag_kbest(X, k, self.decoder, self.threads, model.probabilistic)
 
     def predict_marginals(self, X: Sentences, keep: Keep | None = None) -> list[npt.NDArray[np.float32]]:
-        """Give the probability of every label of every token: an array (T, L) a sentence, its columns as `classes_`.
+        """Return the probability of every label of every token: an array (T, L) per sentence, columns as `classes_`.
 
         keep: a rule for sparse sums, as for `tw.marginals`. ValueError where scores are no log probabilities, as those
         of a perceptron.
@@ -68,16 +69,16 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         return self.fitted.labels
 
     def score(self, X: Sentences, y: Labels) -> float:
-        """Give the share of tokens whose label is right."""
+        """Return the share of tokens whose label is right."""
         return accuracy(self.fitted, X, y, self.decoder, self.threads)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Say whether `fit` was called."""
+        """Return whether `fit` was called."""
         return hasattr(self, "model_")
 
 
 def accuracy(model: Model, X: Sentences, y: Labels, decoder: str | Decoder = "auto", threads: int = 1) -> float:
-    """Give the share of tokens whose label is right."""
+    """Return the share of tokens whose label is right."""
     check(X, y)
     predicted = model.tag_batch(X, decoder, threads)
     right = sum(a == b for p, g in zip(predicted, y, strict=True) for a, b in zip(p, g, strict=True))
@@ -85,18 +86,18 @@ def accuracy(model: Model, X: Sentences, y: Labels, decoder: str | Decoder = "au
 
 
 def check(X: Sentences, y: Labels) -> None:
-    """Complain where sentences and labels do not fit together."""
+    """Check that sentences and labels fit together."""
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} sentences, but y has {len(y)}")
     for s, (tokens, labels) in enumerate(zip(X, y, strict=True)):
         if isinstance(labels, str):
-            raise ValueError(f"y[{s}] is a string; labels of a sentence are a list of strings, one a token")
+            raise ValueError(f"y[{s}] is a string; labels of a sentence are a list of strings, one per token")
         if len(tokens) != len(labels):
             raise ValueError(f"sentence {s} has {len(tokens)} tokens, but {len(labels)} labels")
 
 
 def rank(y: Labels, first: Sequence[str] = ()) -> list[str]:
-    """Give the label names by frequency, most frequent first; those of `first` that y does not have come last."""
+    """Return the label names by frequency, most frequent first; those of `first` that y does not have come last."""
     count: Counter[str] = Counter(dict.fromkeys(first, 0))
     for labels in y:
         count.update(labels)
@@ -113,6 +114,6 @@ def rank(y: Labels, first: Sequence[str] = ()) -> list[str]:
 
 
 def numbers(y: Labels, names: Sequence[str]) -> npt.NDArray[np.int32]:
-    """Labels of all tokens as numbers."""
+    """Return the labels of all tokens as numbers."""
     number = {name: n for n, name in enumerate(names)}
     return np.fromiter((number[label] for labels in y for label in labels), np.int32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tagwright.decoding.decoders import Decoder, plan
 from tagwright.features.templates import LONGEST_HISTORY, Features
 from tagwright.learners.crf_training import CrfTraining
 from tagwright.learners.learner import Labels, Learner, Sentences
+from tagwright.learners.options import CrfOptions, MemmOptions
 from tagwright.learners.training import check_training
 from tagwright.models.file import Arrays
 from tagwright.models.memm import MemmModel, span_rules
@@ -58,20 +60,12 @@ class MEMM(Learner):
         threads: for training and tagging; neither weights nor answers depend on it.
         progress: whether to show a bar; None: where standard error is a terminal.
 
-    After `fit`: `model_`; `history_`, a dict an iteration with objective, gradient (its norm), seconds and (where
+    After `fit`: `model_`; `history_`, a dict per iteration with objective, gradient (its norm), seconds and (where
     measured) dev accuracy; and `objective_`, that of the model.
 
     Differs from the paper, which trained with OpenNLP: L-BFGS with a squared penalty.
 
     """
-
-    # What the training of a CRF has, and this has not.
-    solver = "lbfgs"
-    l1 = 0.0
-    keep = None
-    start_on = None
-    all_pairs = dense_edges = False
-    lanes = True
 
     def __init__(
         self,
@@ -156,12 +150,17 @@ class MemmTraining(CrfTraining):
             raise ValueError("warm_start: the model goes in the other direction")
         return super()._features(X, old)
 
+    def make_options(self) -> CrfOptions:
+        """Return what decides the weights, as the training of a CRF reads it."""
+        self.own_options = MemmOptions.of(self.learner)
+        return self.own_options.as_crf()
+
     def completed(self, features: Features) -> Features:
-        """Give templates that look at labels."""
+        """Return templates that look at labels."""
         return with_history(features, self.learner.history)
 
     def make_trainer(self) -> _core.CrfTrainer:
-        """Give the corpus to the core, in the direction of the model."""
+        """Return the core's trainer, with the corpus in the direction of the model."""
         # Here, where the labels are known.
         self.rules = bool(self.learner.spans) and self._keeps_to_rules()
         self.words = self._dictionary()
@@ -178,7 +177,7 @@ class MemmTraining(CrfTraining):
         )  # fmt: skip
 
     def _label_templates(self) -> str:
-        """Templates for ready-made features, which have no text to look at."""
+        """Return templates for ready-made features, which have no text to look at."""
         return "".join(f"{line}\n" for line in history_templates(self.learner.history) if "%x" not in line)
 
     def _keeps_to_rules(self) -> bool:
@@ -194,7 +193,7 @@ class MemmTraining(CrfTraining):
                     and follows[inside[1:]].all())  # fmt: skip
 
     def _dictionary(self) -> Arrays:
-        """Give the labels that each frequent word was met with."""
+        """Return the labels that each frequent word was met with."""
         least = self.learner.dictionary
         if least is None:
             return {}
@@ -214,24 +213,15 @@ class MemmTraining(CrfTraining):
         return arrays
 
     def more_arrays(self) -> Arrays:
-        """Give the tag dictionary."""
+        """Return the tag dictionary."""
         return self.words
 
-    def options(self) -> dict[str, Any]:
-        """What decides the weights and the answers, beside the corpus and how long it is trained."""
-        learner = self.learner
-        return {
-            "direction": learner.direction,
-            "history": int(learner.history),
-            "l2": float(learner.l2),
-            "tolerance": float(learner.tolerance),
-            "dictionary": None if learner.dictionary is None else int(learner.dictionary),
-            "min_count": int(learner.min_count),
-            "patience": None if learner.patience is None else int(learner.patience),
-        }
+    def deciding(self) -> dict[str, Any]:
+        """Return what decides the weights and the answers, beside the corpus and how long it is trained."""
+        return asdict(self.own_options)
 
     def facts(self, after: int) -> dict[str, Any]:
-        """What a model says about its training, and what it needs to tag."""
+        """Return what a model says about its training, and what it needs to tag."""
         learner = self.learner
         own = {"direction": learner.direction, "beam": int(learner.beam), "spans": self.rules}
         if self.features is None:
@@ -240,7 +230,7 @@ class MemmTraining(CrfTraining):
 
 
 def history_templates(history: int) -> list[str]:
-    """Templates for the labels before: n-grams up to the history's length, and the nearest with the word."""
+    """Return templates for the labels before: n-grams up to the history's length, and the nearest with the word."""
     grams = ["/".join(f"%y[-{back}]" for back in range(n, 0, -1)) for n in range(1, history + 1)]
     return [f"UY{n}:{gram}" for n, gram in enumerate(grams, 1)] + [
         "UYW:%y[-1]/%x[0,0]",
@@ -249,7 +239,7 @@ def history_templates(history: int) -> list[str]:
 
 
 def with_history(given: Features, history: int) -> Features:
-    """Give templates that look at labels: those given, if they do, or with more of them."""
+    """Return templates that look at labels: those given, if they do, or with more of them."""
     if any(one.edge for one in given.templates):
         raise ValueError("a MEMM has no edges for B templates with macros; write U..:%y[-1]/%x[0,0] instead")
     if given.history > history:
@@ -259,12 +249,12 @@ def with_history(given: Features, history: int) -> Features:
     lines = history_templates(history)
     if not given.columns:
         lines = [line for line in lines if "%x" not in line]
-    made = Features(given.text.rstrip("\n") + "\n" + "\n".join(lines) + "\n", given.lists)
+    made = Features(given.text.rstrip("\n") + "\n" + "\n".join(lines) + "\n", given.lists, given.finds)
     made.name = given.name
     return made
 
 
 def reversed_labels(labels: npt.NDArray[np.int32], lengths: list[int]) -> npt.NDArray[np.int32]:
-    """Labels of all tokens, those of each sentence from its last to its first."""
+    """Return the labels of all tokens, those of each sentence from its last to its first."""
     parts = [part[::-1] for part in np.split(labels, np.cumsum(lengths)[:-1])] if lengths else []
     return np.concatenate(parts) if parts else labels

@@ -7,6 +7,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from tagwright.decoding.decoders import Decoder, plan
 from tagwright.features.templates import Features
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, accuracy
+from tagwright.learners.options import PerceptronOptions
 from tagwright.learners.training import Training, check_training, is_best, rows_of, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
@@ -58,16 +60,18 @@ class Perceptron(Learner):
             labels are kept.
         checkpoint: a file that is written after each epoch. If it is there already, training goes on from it and ends
             with the weights it would have had. It can be loaded as a model.
-        dense_edges: True holds edges as a matrix only, for comparison; None: where most pairs of labels were met.
         threads: for feature extraction and for tagging; the weights do not depend on it.
         progress: whether to show a bar; None: where standard error is a terminal.
 
-    After `fit`: `model_`, and `history_`, a dict an epoch with error, seconds and (with dev data) dev accuracy.
+    After `fit`: `model_`, and `history_`, a dict per epoch with error, seconds and (with dev data) dev accuracy.
 
     Differs from the paper in that ties between labellings, which are common while weights are small whole numbers,
-    are broken by a fixed tiny preference a node, so that training does not depend on the decoder.
+    are broken by a fixed tiny preference per node, so that training does not depend on the decoder.
 
     """
+
+    # True holds edges as a matrix only, False as exceptions only; for comparisons, by a subclass that sets it.
+    _dense_edges: bool | None = None
 
     def __init__(
         self,
@@ -84,7 +88,6 @@ class Perceptron(Learner):
         patience: int | None = None,
         warm_start: bool | str | os.PathLike[str] | Model = False,
         checkpoint: str | os.PathLike[str] | None = None,
-        dense_edges: bool | None = None,
         threads: int = 1,
         progress: bool | None = None,
     ) -> None:
@@ -102,7 +105,6 @@ class Perceptron(Learner):
         self.patience = patience
         self.warm_start = warm_start
         self.checkpoint = checkpoint
-        self.dense_edges = dense_edges
         self.threads = threads
         self.progress = progress
 
@@ -123,7 +125,7 @@ class Perceptron(Learner):
                 raise
             epoch, kept = min(len(self.history_) + 1, self.epochs), run.finished_after
             warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=2)
-        self.model_ = run.kept_model()
+        self.model_ = run.finished_model()
         return self
 
     def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None) -> None:
@@ -140,7 +142,7 @@ class Perceptron(Learner):
         run.check_stop()
         self.history_.append(fact)
         if self.patience is None or is_best(self.history_):
-            run.keep(model or average, epoch + 1)
+            run.finish_with(model or average, epoch + 1)
         if self.checkpoint is not None:
             run.save(self.checkpoint)
 
@@ -162,17 +164,19 @@ class _Run(Training):
 
     def __init__(self, learner: Perceptron, X: Sentences, y: Labels) -> None:
         super().__init__(learner, X, y)
+        self.options = options = PerceptronOptions.of(learner)
+        self.min_weight = options.min_weight
         self.plan = plan(learner.decoder)
-        self.parts, part_count = label_parts(self.labels, learner.parts)
+        self.parts, part_count = label_parts(self.labels, options.parts)
         self.trainer = _core.PerceptronTrainer.make(
             *self.corpus_arguments(),
-            learner.min_count,
+            options.min_count,
             self.features.edges if self.features else True,
-            learner.pairs == "touched",
-            float(learner.margin),
+            options.pairs == "touched",
+            options.margin,
             self.parts,
             part_count,
-            None if learner.dense_edges is None else not learner.dense_edges,
+            None if learner._dense_edges is None else not learner._dense_edges,
             learner.threads,
         )
         if self.old:
@@ -187,7 +191,7 @@ class _Run(Training):
         number = {name: n for n, name in enumerate(self.labels)}
         its = old.arrays.get("parts", np.empty(0, np.uint16))
         parts = old.facts.get("options", {}).get("parts")
-        if parts != self.learner.parts:
+        if parts != self.options.parts:
             raise ValueError(f"warm_start: the model was trained with parts={parts!r}; give the same")
         whole = [number[name] for name in old.labels]
         renamed = np.zeros(len(whole) + (int(its.max()) + 1 if its.size else 0), np.uint64)
@@ -210,7 +214,7 @@ class _Run(Training):
 
     def epoch(self, epoch: int, bar: Any) -> dict[str, float]:
         """Go over the corpus once, in this epoch's order."""
-        order = np.random.default_rng([self.learner.seed, epoch]).permutation(self.sentences).astype(np.int32)
+        order = np.random.default_rng([self.options.seed, epoch]).permutation(self.sentences).astype(np.int32)
         began = time.perf_counter()
         tokens = errors = 0
         for part in _pieces(order):
@@ -222,26 +226,16 @@ class _Run(Training):
         return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
 
     def more_arrays(self) -> Arrays:
-        """Give the parts of labels."""
+        """Return the parts of labels."""
         return {"parts": self.parts} if self.parts.size else {}
 
     def facts(self, after: int) -> dict[str, Any]:
-        """What a model says about its training."""
+        """Return what a model says about its training."""
         return {**self.common_facts({"epochs": int(self.learner.epochs)}), "epochs_done": after}
 
-    def options(self) -> dict[str, Any]:
-        """What decides the weights, beside the corpus and the number of epochs; plain numbers, for JSON."""
-        learner = self.learner
-        return {
-            "seed": int(learner.seed),
-            "decoder": str(learner.decoder),
-            "min_count": int(learner.min_count),
-            "pairs": learner.pairs,
-            "margin": float(learner.margin),
-            "parts": learner.parts,
-            "min_weight": float(learner.min_weight),
-            "patience": None if learner.patience is None else int(learner.patience),
-        }
+    def deciding(self) -> dict[str, Any]:
+        """Return what decides the weights, beside the corpus and the number of epochs."""
+        return asdict(self.options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model so far and all that is needed to go on."""
@@ -253,7 +247,7 @@ class _Run(Training):
 
 
 def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArray[np.uint16], int]:
-    """Give the number of each label's k-th part at [k * L + label], and how many parts there are."""
+    """Return the number of each label's k-th part at [k * L + label], and how many parts there are."""
     if separator is None:
         return np.empty(0, np.uint16), 0
     between = re.compile(f"[{re.escape(separator)}]") if separator else None

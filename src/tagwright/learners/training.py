@@ -30,7 +30,9 @@ class Training:
     kind: str
     """What the model says it was learnt by."""
     makes: type[Model] = Model
-    """What comes out."""
+    """The model that it makes."""
+    min_weight = 0.0
+    """Node weights smaller than this are left out of the model."""
     trainer: Any
 
     def __init__(self, learner: Any, X: Sentences, y: Labels) -> None:
@@ -52,7 +54,7 @@ class Training:
     def corpus_arguments(
         self,
     ) -> tuple[_core.Text, _core.Templates, npt.NDArray[np.int32], int, list[str], list[str]]:
-        """Give what every trainer of the core takes first: text, templates, labels, and names known already."""
+        """Return what every trainer of the core takes first: text, templates, labels, and names known already."""
         names = names_of(self.old, "names"), names_of(self.old, "edge_names")
         return self.text, core_templates(self.features), self.ids, len(self.labels), *names
 
@@ -82,37 +84,41 @@ class Training:
             raise ValueError(f"warm_start: the model is an HMM, whose scores a {self.kind} cannot go on from")
         if old and _form(old.features) != _form(made):
             raise ValueError("warm_start: the model has other templates or word lists than are given")
+        if old and old.features and made and made.finds != old.features.finds:
+            # The old weights belong to features that read word lists in the model's way.
+            name, made = made.name, Features.restored(made.text, made.lists, old.features.finds)
+            made.name = name
         return made
 
     def completed(self, features: Features) -> Features:
-        """Give the templates with those that this training adds to them."""
+        """Return the templates with those that this training adds to them."""
         return features
 
-    def options(self) -> dict[str, Any]:
-        """What decides the weights, beside the corpus and how long it is trained; plain numbers, for JSON."""
+    def deciding(self) -> dict[str, Any]:
+        """Return what decides the weights, beside the corpus and how long it is trained; plain values, for JSON."""
         raise NotImplementedError
 
     def facts(self, after: int) -> dict[str, Any]:
-        """What a model says about its training."""
+        """Return what a model says about its training."""
         raise NotImplementedError
 
     def common_facts(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Give what all models say about their training."""
+        """Return what all models say about their training."""
         from tagwright import __version__
 
         name = None if self.features is None else self.features.name
         return {
             "learner": self.kind,
-            "options": {"features": name, **options, **self.options()},
+            "options": {"features": name, **options, **self.deciding()},
             "sentences": self.sentences,
             "tokens": self.tokens,
             "version": __version__,
         }
 
     def model(self, trained: _core.TrainedWeights, after: int) -> Model:
-        """Make a model of weights."""
+        """Return a model with these weights."""
         word = self.features.word_prefix() if self.features else None
-        found = trained.arrays(float(getattr(self.learner, "min_weight", 0)), word or "")
+        found = trained.arrays(self.min_weight, word or "")
         arrays: Arrays = {}
         for name in ("names", "edge_names"):
             arrays |= zip((f"{name}.slots", f"{name}.ends", f"{name}.bytes"), found[name], strict=True)
@@ -129,15 +135,15 @@ class Training:
         return self.makes(self.labels, self.features, arrays, self.facts(after))
 
     def more_arrays(self) -> Arrays:
-        """Give arrays that only some models have."""
+        """Return arrays that only some models have."""
         return {}
 
-    def keep(self, trained: _core.TrainedWeights | Model, after: int) -> None:
-        """Remember what would be returned if training ended now."""
+    def finish_with(self, trained: _core.TrainedWeights | Model, after: int) -> None:
+        """Remember what is to be returned if training ends now."""
         self.finished, self.finished_after = trained, after
 
-    def kept_model(self) -> Model:
-        """Give the model that is returned."""
+    def finished_model(self) -> Model:
+        """Return the model that `finish_with` was last given."""
         if self.finished is None:
             raise ValueError("nothing was trained")
         if not isinstance(self.finished, Model):
@@ -147,11 +153,12 @@ class Training:
     # --- checkpoints ---
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a training to be the same one; what depends on other things comes last."""
+        """Return what must be the same for a training to be the same one; what depends on other things is last."""
         return {
             "templates": _form(self.features),
+            **({} if self.features is None or self.features.finds else {"finds": False}),
             "learner": self.kind,
-            **self.options(),
+            **self.deciding(),
             "warm_start": None if self.old is None else _weights_digest(self.old),
             "labels": self.labels,
             "corpus": self.trainer.corpus,
@@ -165,7 +172,7 @@ class Training:
             "finished_after": self.finished_after,
             **more,
         }
-        self.kept_model().save_with(path, state, {"going_on": going_on})
+        self.finished_model().save_with(path, state, {"going_on": going_on})
 
     def read(self, most: int, called: str, option: str) -> tuple[Arrays, dict[str, Any]] | None:
         """Read the learner's checkpoint, where there is one; most: how many epochs or iterations may be done."""
@@ -191,7 +198,7 @@ class Training:
 
 
 def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
-    """Complain about data and parameters that all trainings have."""
+    """Check the data and the parameters that all trainings have."""
     check(X, y)
     if dev is not None:
         if not isinstance(dev, tuple | list) or len(dev) != 2:
@@ -202,23 +209,23 @@ def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentenc
         checks.at_least_one("patience", patience)
         if dev is None:
             raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
-    checks.seed(getattr(learner, "seed", 0))
+    checks.at_least_zero("seed", getattr(learner, "seed", 0))
 
 
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:
-    """Say whether the last `patience` measurements on dev data brought nothing better."""
+    """Return whether the last `patience` measurements on dev data brought nothing better."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
     return patience is not None and bool(accuracies) and len(accuracies) - 1 - int(np.argmax(accuracies)) >= patience
 
 
 def is_best(history: list[dict[str, float]]) -> bool:
-    """Say whether the last measurement on dev data is as good as any before."""
+    """Return whether the last measurement on dev data is as good as any before."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
     return accuracies[-1] >= max(accuracies)
 
 
 def names_of(model: Model | None, index: str) -> list[str]:
-    """Give the features of a model, in their order."""
+    """Return the features of a model, in their order."""
     if model is None or f"{index}.ends" not in model.arrays:
         return []
     ends = model.arrays[f"{index}.ends"].tolist()
@@ -227,7 +234,7 @@ def names_of(model: Model | None, index: str) -> list[str]:
 
 
 def rows_of(model: Model) -> npt.NDArray[np.int64]:
-    """Give the feature of each node weight of a model."""
+    """Return the feature of each node weight of a model."""
     ends = model.arrays["rows.end"].astype(np.int64)
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
@@ -238,6 +245,7 @@ def _weights_digest(model: Model) -> str:
 
 
 def _form(features: Features | None) -> list[Any] | None:
+    """Return what makes two sets of templates the same, but for how they read word lists."""
     return None if features is None else [features.text, features.lists]
 
 

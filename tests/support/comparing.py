@@ -1,0 +1,7 @@
+"""Learners with the options that exist only for comparisons, which their constructors do not have."""
+
+
+def comparing(cls, **options):
+    """A learner of this class; options such as lanes=False are set by a subclass, which scikit-learn can clone."""
+    private = {f"_{name}": options.pop(name) for name in list(options) if hasattr(cls, f"_{name}")}
+    return type(cls.__name__, (cls,), private)(**options)
