@@ -22,10 +22,10 @@ SHOWN = 20  # labels of a path that are printed
 
 
 @click.command()
-@click.option("--labels", "L", default=3000, show_default=True, type=click.IntRange(2, 20000), help="Number of labels.")
-@click.option("--tokens", "T", default=20, show_default=True, type=click.IntRange(1, 10000), help="Number of tokens.")
-@click.option("-k", default=5, show_default=True, type=click.IntRange(1, 1000), help="Number of paths.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the random lattice.")
+@click.option("--labels", "L", default=3000, type=click.IntRange(2, 20000), help="Number of labels.")
+@click.option("--tokens", "T", default=20, type=click.IntRange(1, 10000), help="Number of tokens.")
+@click.option("-k", default=5, type=click.IntRange(1, 1000), help="Number of paths.")
+@click.option("--seed", default=0, type=click.IntRange(0), help="Seed of the random lattice.")
 def demo(L: int, T: int, k: int, seed: int) -> None:
     """Tag a few English sentences, best and k best; then decode a lattice of 3,000 labels with three decoders.
 

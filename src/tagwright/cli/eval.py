@@ -18,7 +18,7 @@ __all__ = ["evaluate"]
 @click.argument("source", metavar="GOLD", type=INPUT)
 @click.option("-l", "--label", help="Column of the right label; by default as in training.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--most", type=AT_LEAST_ONE, default=20, show_default=True, help="Number of labels to list.")
+@click.option("--most", type=AT_LEAST_ONE, default=20, help="Number of labels to list.")
 @tagging_options
 @reading_options
 def evaluate(

@@ -20,10 +20,8 @@ _SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.scor
 
 @click.command()
 @click.argument("model", type=FILE, required=False)
-@click.option("--labels", type=AT_LEAST_ONE, default=8, show_default=True, help="Number of labels to show.")
-@click.option(
-    "--most", type=AT_LEAST_ONE, default=5, show_default=True, help="Number of features per label, and of edges."
-)
+@click.option("--labels", type=AT_LEAST_ONE, default=8, help="Number of labels to show.")
+@click.option("--most", type=AT_LEAST_ONE, default=5, help="Number of features per label, and of edges.")
 def info(model: str | None, labels: int, most: int) -> None:
     """Describe MODEL, by default the included English one: sizes, strongest features and edges.
 

@@ -69,7 +69,11 @@ def _fail(message: str, code: int = 2) -> NoReturn:
     sys.exit(code)
 
 
-@click.group(cls=OneLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=OneLine,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
 @click.version_option(__version__, prog_name="tagwright")
 @click.pass_context
 def main(context: click.Context) -> None:

@@ -42,11 +42,10 @@ decoder_option = click.option(
     "--decoder",
     callback=_known_decoder,
     default="auto",
-    show_default=True,
     help="Decoder, as tagwright decoders lists them; with options as in beam:16.",
 )
 threads_option = click.option(
-    "--threads", type=AT_LEAST_ONE, default=1, show_default=True, help="Number of threads, which share the sentences."
+    "--threads", type=AT_LEAST_ONE, default=1, help="Number of threads, which share the sentences."
 )
 
 
@@ -58,7 +57,6 @@ def reading_options(command: Command) -> Command:
             "--format",
             type=click.Choice(format_names()),
             default="auto",
-            show_default=True,
             help="Format of the input file.",
         ),
     ):

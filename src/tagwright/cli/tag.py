@@ -22,11 +22,9 @@ __all__ = ["load_for_text", "rows_of", "tag"]
 
 @click.command()
 @click.argument("source", metavar="[INPUT]", default="-", type=INPUT)
-@click.option(
-    "-k", type=AT_LEAST_ONE, default=1, show_default=True, help="Number of labellings per sentence, with their scores."
-)
+@click.option("-k", type=AT_LEAST_ONE, default=1, help="Number of labellings per sentence, with their scores.")
 @click.option("--proba", is_flag=True, help="Add probabilities: of each label, and with -k of each labelling.")
-@click.option("-o", "--output", type=INPUT, default="-", help="Output file; by default standard output.")
+@click.option("-o", "--output", type=INPUT, default="-", help="Output file; - is standard output.")
 @click.option(
     "-l", "--label", help="Where labels go in CoNLL-U; by default where they were in training, or else to XPOS."
 )

@@ -65,14 +65,11 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     "-l",
     "--label",
     default="last",
-    show_default=True,
     help="Label column: last, 3, or 2+3 for a joint label; in CoNLL-U upos, xpos, feats or a joint.",
 )
 @reading_options
-@COMMON.option("--learner", type=click.Choice(list(LEARNERS)), default="perceptron", show_default=True, help="Learner.")
-@COMMON.option(
-    *("-f", "--features"), learners=_BUT_HMM, default="pos", show_default=True, help="Preset or template file."
-)
+@COMMON.option("--learner", type=click.Choice(list(LEARNERS)), default="perceptron", help="Learner.")
+@COMMON.option(*("-f", "--features"), learners=_BUT_HMM, default="pos", help="Preset or template file.")
 @COMMON.option(
     *("--list", "lists"),
     learners=_BUT_HMM,
@@ -85,7 +82,6 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     learners=_BUT_HMM,
     type=AT_LEAST_ONE,
     default=1,
-    show_default=True,
     help="Leave out features that occur on fewer tokens.",
 )
 @click.option(
@@ -101,7 +97,7 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     "--checkpoint",
     learners=_ONE_MODEL,
     type=FILE,
-    help="File for the state of the training, written whenever --dev is measured; if it exists, continue from it.",
+    help="File for the state of the training, after each epoch or 10 iterations; if it exists, continue from it.",
 )
 @COMMON.option("--warm-start", learners=_ONE_MODEL, type=FILE, help="Start from the weights of this model.")
 @decoder_option
@@ -111,41 +107,28 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     learners=("perceptron", "crf"),
     type=AT_LEAST_ONE,
     default=10,
-    show_default=True,
     help="Passes over the corpus; of a CRF, with --solver adagrad.",
 )
 @PERCEPTRON.option(
-    "--seed",
-    learners=("perceptron", "crf"),
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the order of sentences.",
+    "--seed", learners=("perceptron", "crf"), type=click.IntRange(0), default=0, help="Seed of the order of sentences."
 )
 @PERCEPTRON.option(
     "--pairs",
     type=click.Choice(["touched", "observed"]),
     default="touched",
-    show_default=True,
     help="Pairs of feature and label that have a weight: all that an update touched, or those in the corpus.",
 )
-@PERCEPTRON.option(
-    "--margin",
-    type=_NOT_NEGATIVE,
-    default=0,
-    show_default=True,
-    help="Score by which the right labels must win.",
-)
+@PERCEPTRON.option("--margin", type=_NOT_NEGATIVE, default=0, help="Score by which the right labels must win.")
 @PERCEPTRON.option(
     "--parts",
     metavar="SEPARATORS",
     help="Characters between the parts of a label, which share weights; '' for each character.",
 )
-@PERCEPTRON.option("--min-weight", type=_NOT_NEGATIVE, default=0, show_default=True, help="Leave out smaller weights.")
+@PERCEPTRON.option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @CRF.option("--l2", learners=_MAXENT, type=_NOT_NEGATIVE, show_default="1.0; memm: 0.5", help="Squared penalty.")
-@CRF.option("--l1", type=_NOT_NEGATIVE, default=0.0, show_default=True, help="Absolute penalty.")
+@CRF.option("--l1", type=_NOT_NEGATIVE, default=0.0, help="Absolute penalty.")
 @CRF.option("--keep", callback=_known_keep, help="Sparse sums: auto, divergence:0.005:10, size:20 or ratio:1e-3.")
-@CRF.option("--solver", type=click.Choice(["lbfgs", "adagrad"]), default="lbfgs", show_default=True, help="Optimiser.")
+@CRF.option("--solver", type=click.Choice(["lbfgs", "adagrad"]), default="lbfgs", help="Optimiser.")
 @CRF.option(
     "--max-iterations",
     learners=_MAXENT,
@@ -160,29 +143,22 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     help="Convergence threshold of L-BFGS.",
 )
 @CRF.option(
-    "--start-on",
-    type=click.FloatRange(0, 1, min_open=True),
-    help="Fit this share of the corpus first, with L-BFGS.",
+    "--start-on", type=click.FloatRange(0, 1, min_open=True), help="Fit this share of the corpus first, with L-BFGS."
 )
-@CRF.option("--rate", type=_NOT_NEGATIVE, default=0.5, show_default=True, help="Step size of AdaGrad.")
-@CRF.option("--batch", type=AT_LEAST_ONE, default=8, show_default=True, help="Sentences per step of AdaGrad.")
+@CRF.option("--rate", type=_NOT_NEGATIVE, default=0.5, help="Step size of AdaGrad.")
+@CRF.option("--batch", type=AT_LEAST_ONE, default=8, help="Sentences per step of AdaGrad.")
 @CRF.option("--all-pairs", is_flag=True, help="Give every label a weight for every feature.")
 @MEMM.option(
     "--direction",
     learners=("memm",),
     type=click.Choice(["right", "left"]),
     default="right",
-    show_default=True,
     help="Direction in which it tags.",
 )
 @MEMM.option(
-    "--history",
-    type=click.IntRange(1, LONGEST_HISTORY),
-    default=2,
-    show_default=True,
-    help="Number of earlier labels that it looks at.",
+    "--history", type=click.IntRange(1, LONGEST_HISTORY), default=2, help="Number of earlier labels that it looks at."
 )
-@MEMM.option("--beam", type=AT_LEAST_ONE, default=20, show_default=True, help="Partial labellings kept per token.")
+@MEMM.option("--beam", type=AT_LEAST_ONE, default=20, help="Partial labellings kept per token.")
 @MEMM.option(
     "--dictionary",
     type=AT_LEAST_ONE,
@@ -193,15 +169,12 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     is_flag=True,
     flag_value=False,
     default=True,
+    show_default=False,
     help="Allow I-X anywhere, not only after B-X or I-X.",
 )
-@BIDIRECTIONAL.option(
-    "--rounds", type=AT_LEAST_ONE, default=30, show_default=True, help="Most rounds until the two directions agree."
-)
-@BIDIRECTIONAL.option("--step", type=_ABOVE_ZERO, default=0.5, show_default=True, help="Step size of the prices.")
-@BIDIRECTIONAL.option(
-    "--schedule", type=click.Choice(SCHEDULES), default="falling", show_default=True, help="How the step changes."
-)
+@BIDIRECTIONAL.option("--rounds", type=AT_LEAST_ONE, default=30, help="Most rounds until the two directions agree.")
+@BIDIRECTIONAL.option("--step", type=_ABOVE_ZERO, default=0.5, help="Step size of the prices.")
+@BIDIRECTIONAL.option("--schedule", type=click.Choice(SCHEDULES), default="falling", help="How the step changes.")
 @click.pass_context
 def train(context: click.Context, /, corpus: str, model: str, **options: Any) -> None:
     """Train a model on CORPUS and write it to MODEL.

@@ -20,18 +20,11 @@ class Columns(Form):
     name = "columns"
 
     def __init__(self, file: str, request: Request, tab: bool, width: int, picks: tuple[int, ...]) -> None:
-        """Take the layout of every token line.
-
-        Args:
-            file: the name of the file, for messages.
-            request: what is asked for.
-            tab: whether a TAB separates columns; otherwise runs of blanks and TABs do.
-            width: the number of columns.
-            picks: the label's columns, from 0, in the order asked for.
-
-        """
+        """Take the layout of every token line."""
         super().__init__(file, request)
-        self.tab, self.width, self.picks = tab, width, picks
+        self.tab = tab  # whether a TAB separates columns; otherwise runs of blanks and TABs do
+        self.width = width
+        self.picks = picks  # the label's columns, from 0, in the order asked for
 
     @classmethod
     def has_token(cls, line: str, request: Request) -> bool:
