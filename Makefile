@@ -32,11 +32,11 @@ docs: $(VENV)/.installed $(VENV)/.docs   ## the documentation, in docs/_build/ht
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the papers' tables and peers beside us, into docs/benchmarks.md; two hours, may be interrupted
+bench: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the papers' tables and other packages beside us, into docs/benchmarks.md; two hours, may be interrupted
 	$(BIN)/python -m benchmarks all
 	$(BIN)/python -m benchmarks report
 
-bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the same on a few sentences, to see that all runs
+bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the same on a few sentences, to see that everything runs
 	$(BIN)/python -m benchmarks all --quick
 
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.

@@ -13,26 +13,31 @@ from typing import Any
 
 import click
 
-from benchmarks.frame import DATA, OUT, ROOT, Bench, about, write
+from benchmarks.frame.bench import DATA, OUT, ROOT, Bench, about, write
 
-MODULES = ("huang2012", "kaji2010", "pal2006", "wang2013", "decoders", "peers", "tagger")
+MODULES = dict.fromkeys(("huang2012", "kaji2010", "pal2006", "wang2013"), "papers")
+MODULES |= {"decoders": "ours", "peers": "peers", "tagger": "ours"}
+"""Every module, and the folder that it is in."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def module(name: str) -> ModuleType:
-    return importlib.import_module(f"benchmarks.{name}")
+    return importlib.import_module(f"benchmarks.{MODULES[name]}.{name}")
 
 
 def first_line(name: str) -> str:
-    """The first line of a module's docstring, read without importing it."""
-    return (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8").split('"""')[1].splitlines()[0]
+    """Return the first line of a module's docstring, read without importing it."""
+    text = (Path(__file__).parent / MODULES[name] / f"{name}.py").read_text(encoding="utf-8")
+    return text.split('"""')[1].splitlines()[0]
 
 
 OPTIONS = [
-    click.option("--quick", is_flag=True, help="Few sentences, few sizes: to see that all runs."),
-    click.option("--again", is_flag=True, help="Measure again what was measured before."),
-    click.option("--data", type=FOLDER, envvar="TAGWRIGHT_DATA", default=DATA, help="Corpora."),
-    click.option("--out", type=FOLDER, help="Results; by default build/benchmarks/full, or quick."),
+    click.argument("others", nargs=-1, type=click.Choice(tuple(MODULES)), metavar="[MODULE]..."),
+    click.option("--only", multiple=True, help="Run this part only; may be given several times."),
+    click.option("--quick", is_flag=True, help="Use few sentences and sizes, to see that everything runs."),
+    click.option("--again", is_flag=True, help="Measure again what has results already."),
+    click.option("--data", type=FOLDER, envvar="TAGWRIGHT_DATA", default=DATA, help="Folder of the corpora."),
+    click.option("--out", type=FOLDER, help="Folder of the results; by default build/benchmarks/full, or quick."),
 ]
 
 
@@ -49,60 +54,52 @@ def measure(
                     left_out.append(f"{name} {part}")
     except KeyboardInterrupt:
         how = "the same command without --again" if again else "the same command"
-        click.echo(f"\nstopped in {bench.module} {bench.part}; {how} goes on from here", err=True)
+        click.echo(f"\nstopped in {bench.module} {bench.part}; {how} continues from here", err=True)
         sys.exit(130)
     bench.say(f"\ntables and figures: {out}" + f"\nleft out: {', '.join(left_out)}" * bool(left_out))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def main() -> None:
-    """Make the papers' tables again, and measure peers beside us.
+    """Make the papers' tables again, and measure other packages beside us.
 
-    A run may be interrupted: the same command goes on. `report` makes docs/benchmarks.md of what was measured.
+    A run may be interrupted: the same command continues it. Several modules may be named: `decoders tagger --quick`.
+    `report` makes docs/benchmarks.md from the results.
     """
 
 
 def add_command(name: str) -> None:
-    def command(only: tuple[str, ...], **options: Any) -> None:
-        known = module(name).PARTS
+    def command(others: tuple[str, ...], only: tuple[str, ...], **options: Any) -> None:
+        names = tuple(MODULES) if name == "all" else (name, *others)
+        known = [part for each in names for part in module(each).PARTS]
         if wrong := [part for part in only if part not in known]:
             raise click.BadParameter(f"{wrong[0]!r} is none of {', '.join(known)}", param_hint="--only")
-        measure((name,), only, **options)
+        measure(names, only, **options)
 
-    command = click.option("--only", multiple=True, help="This part; may be given several times.")(command)
     for option in OPTIONS:
         command = option(command)
-    main.command(name, help=first_line(name), short_help=first_line(name))(command)
+    says = "Run all modules, one after the other." if name == "all" else first_line(name)
+    main.command(name, help=says, short_help=says)(command)
 
 
-for each in MODULES:
+for each in (*MODULES, "all"):
     add_command(each)
-
-
-def every(**options: Any) -> None:
-    """All of these, one after the other."""
-    measure(MODULES, (), **options)
-
-
-for option in OPTIONS:
-    every = option(every)
-main.command("all")(every)
 
 
 @main.command("list")
 def parts() -> None:
-    """Every module and its parts."""
+    """List every module and its parts."""
     for name in MODULES:
         for part, work in module(name).PARTS.items():
             click.echo(f"{name:10} {part:14} {(inspect.getdoc(work) or '').splitlines()[0]}")
 
 
 @main.command()
-@click.option("--out", type=FOLDER, default=OUT / "full", help="Where the results are.")
-@click.option("--docs", type=FOLDER, default=ROOT / "docs", help="Where the pages go.")
+@click.option("--out", type=FOLDER, default=OUT / "full", help="Folder of the results.")
+@click.option("--docs", type=FOLDER, default=ROOT / "docs", help="Folder of the page.")
 def report(out: Path, docs: Path) -> None:
-    """Collect what was measured into docs/benchmarks.md."""
-    from benchmarks.report import collect
+    """Make docs/benchmarks.md from the results, and a file of all tables beside them."""
+    from benchmarks.frame.report import collect
 
     try:
         for path in collect(out, docs):

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 import tagwright as tw
-from benchmarks import data, frame, huang2012, kaji2010, plots, speeds, timing
 from benchmarks.__main__ import MODULES, main, module
-from benchmarks.frame import Bench, MissingError
-from benchmarks.report import collect
+from benchmarks.frame import bench as frame
+from benchmarks.frame import data, plots, speeds, timing
+from benchmarks.frame.bench import Bench, MissingError
+from benchmarks.frame.report import collect
+from benchmarks.papers import huang2012, kaji2010
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -120,15 +122,15 @@ def test_missing_data_is_said_and_left_out(tmp_path, capsys, monkeypatch):
 def test_a_wrong_answer_is_not_timed(monkeypatch):
     own = data.model_like(20, 3)
     truth = speeds.best_scores(own, 1)
-    assert len(speeds.checked(own, speeds.Way("staggered"), 1, truth, 10)) == 3
+    assert len(speeds.checked(own, speeds.Choice("staggered"), 1, truth, 10)) == 3
     truth[1][0] += 0.5
     with pytest.raises(AssertionError, match="staggered"):
-        speeds.checked(own, speeds.Way("staggered"), 1, truth, 10)
+        speeds.checked(own, speeds.Choice("staggered"), 1, truth, 10)
 
 
 def test_exponents_and_figures():
     assert speeds.exponent([10, 100, 1000], [3.0, 300.0, 30000.0]) == pytest.approx(2)
-    assert [speeds.figure(value) for value in (12345.6, 99.94, 0.01234)] == ["12,346", "99.9", "0.0123"]
+    assert [speeds.digits(value) for value in (12345.6, 99.94, 0.01234)] == ["12,346", "99.9", "0.0123"]
 
 
 def test_a_gazetteer_has_what_stood_in_a_slot_more_than_once():

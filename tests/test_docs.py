@@ -8,7 +8,7 @@ import pytest
 
 import tagwright as tw
 from tagwright.decoding import decode
-from tagwright.models import bidirectional
+from tagwright.models import agreement
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -27,7 +27,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
         exec(compile(block, str(page), "exec"), namespace)
 
 
-@pytest.mark.parametrize("module", [decode, bidirectional], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [decode, agreement], ids=lambda module: module.__name__)
 def test_docstrings_run(module):
     failed, tried = doctest.testmod(module)
     assert tried > 0

@@ -27,14 +27,16 @@ from tagwright.learners import LEARNERS
 if TYPE_CHECKING:
     from tagwright.data.files import DataError
     from tagwright.data.reading import read
-    from tagwright.evaluation.evaluate import Evaluation, evaluate
+    from tagwright.evaluation.evaluate import evaluate
+    from tagwright.evaluation.result import Evaluation
     from tagwright.features.templates import Features, TemplateError
     from tagwright.learners.bidirectional import Bidirectional
     from tagwright.learners.crf import CRF
     from tagwright.learners.hmm import HMM
     from tagwright.learners.memm import MEMM
     from tagwright.learners.perceptron import Perceptron
-    from tagwright.models.bidirectional import Agreement, BidirectionalModel, dual_decomposition
+    from tagwright.models.agreement import Agreement, dual_decomposition
+    from tagwright.models.bidirectional import BidirectionalModel
     from tagwright.models.file import ModelError
     from tagwright.models.model import Lattice, Model, Tagging, load
 
@@ -93,11 +95,13 @@ __all__ = [
 
 # Imported when they are first asked for: decoding starts fast, and tagging does not wait for scikit-learn.
 _LATER = {
-    "tagwright.models.bidirectional": ("Agreement", "BidirectionalModel", "dual_decomposition"),
+    "tagwright.models.agreement": ("Agreement", "dual_decomposition"),
+    "tagwright.models.bidirectional": ("BidirectionalModel",),
     "tagwright.models.file": ("ModelError",),
     "tagwright.data.files": ("DataError",),
     "tagwright.data.reading": ("read",),
-    "tagwright.evaluation.evaluate": ("Evaluation", "evaluate"),
+    "tagwright.evaluation.evaluate": ("evaluate",),
+    "tagwright.evaluation.result": ("Evaluation",),
     "tagwright.features.templates": ("Features", "TemplateError"),
     "tagwright.models.model": ("Lattice", "Model", "Tagging", "load"),
 }

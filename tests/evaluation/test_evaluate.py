@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagwright.evaluation.evaluate import Evaluation, Scores, Spans, evaluate
+from tagwright.evaluation.evaluate import evaluate
+from tagwright.evaluation.result import Evaluation
+from tagwright.evaluation.scores import Scores
+from tagwright.evaluation.spans import Spans
 
 GOLD = [["B-NP", "I-NP", "B-VP", "O"], ["B-NP"], ["O", "B-PP", "B-NP", "I-NP"]]
 GUESS = [["B-NP", "I-NP", "B-NP", "O"], ["B-NP"], ["O", "B-PP", "B-NP", "B-NP"]]

@@ -29,7 +29,7 @@ from tagwright.data.sentence import Form
 from tagwright.decoding.keep import parse_keep
 from tagwright.features.templates import LONGEST_HISTORY
 from tagwright.learners import LEARNERS
-from tagwright.models.bidirectional import SCHEDULES
+from tagwright.models.agreement import SCHEDULES
 from tagwright.models.model import Model
 from tagwright.table import table
 

@@ -241,7 +241,7 @@ class Corpus:
         return sum(1 for sentence in self.sentences if sentence)
 
     def text(self) -> _core.Text:
-        """Return them as the core takes them: a word is the first feature of a token, sentence start and end are others."""
+        """Return them as the core takes them: a word is a token's first feature, sentence start and end are others."""
         token = [[str(n)] for n in range(len(self.words))]
         X = [[token[n] for n in sentence] for sentence in self.sentences]
         for sentence in X:

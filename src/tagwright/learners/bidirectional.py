@@ -11,7 +11,8 @@ from tagwright import checks
 from tagwright.decoding.decoders import Decoder, plan
 from tagwright.learners.learner import Labels, Learner, Sentences, check
 from tagwright.learners.memm import MEMM
-from tagwright.models.bidirectional import BidirectionalModel, check_options
+from tagwright.models.agreement import check_options
+from tagwright.models.bidirectional import BidirectionalModel
 from tagwright.models.model import Model, load
 
 __all__ = ["Bidirectional"]

@@ -19,8 +19,9 @@ from tagwright.learners.learner import Labels, Learner, Sentences
 from tagwright.learners.options import CrfOptions, MemmOptions
 from tagwright.learners.training import check_training
 from tagwright.models.file import Arrays
-from tagwright.models.memm import MemmModel, span_rules
+from tagwright.models.memm import MemmModel
 from tagwright.models.model import Model
+from tagwright.schemes import span_labels
 
 __all__ = ["MEMM"]
 
@@ -181,14 +182,14 @@ class MemmTraining(CrfTraining):
         return "".join(f"{line}\n" for line in history_templates(self.learner.history) if "%x" not in line)
 
     def _keeps_to_rules(self) -> bool:
-        rules = span_rules(self.labels)
+        rules = span_labels(self.labels)
         if rules is None:
             return False
         ends = np.cumsum([len(labels) for labels in self.y if len(labels)])
         first = np.concatenate([[0], ends[:-1]])
         inside = np.ones(len(self.ids), bool)
         inside[first] = False
-        follows = rules.follows[self.ids[:-1], self.ids[1:]]
+        follows = rules.may_follow(self.ids[:-1], self.ids[1:])
         return bool(rules.start[self.ids[first]].all() and rules.stop[self.ids[ends - 1]].all()
                     and follows[inside[1:]].all())  # fmt: skip
 

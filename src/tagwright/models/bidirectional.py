@@ -1,164 +1,83 @@
-"""Two models that are made to agree, by dual decomposition (Wang, Zong and Xue 2013, section 3)."""
+"""Two models that tag together: the labels that dual decomposition makes them agree on."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.decoding.decoders import Decoder
+from tagwright.models.agreement import Agreement, check_options
 from tagwright.models.file import Arrays
-from tagwright.models.model import Lattice, Model, Tagging, restored
+from tagwright.models.model import Model, Tagging, model_from
 
-__all__ = ["Agreement", "BidirectionalModel", "dual_decomposition"]
-
-SCHEDULES = ("falling", "constant")
-
-Prices = npt.NDArray[np.float64]
-"""(T, L): what is added to a model's score for each label of each token."""
-
-
-class Agreement(NamedTuple):
-    """What two models came to agree on."""
-
-    labels: list[Any]
-    """One a token: names, or numbers where there are only numbers."""
-    score: float | None
-    """The sum of both models' scores, without prices; None where they were not given."""
-    agreed: bool
-    """Whether both models gave these labels in the end."""
-    rounds: int
-    """How often both models were asked; 1 where they agreed at once."""
-    disputed: list[int]
-    """Tokens on which they still differed in the last round."""
-    certain: bool
-    """Whether no labelling has a higher sum of both scores: both searches were exact, and they agreed."""
-
-
-def dual_decomposition(
-    left: Callable[[Prices], Sequence[int]],
-    right: Callable[[Prices], Sequence[int]],
-    T: int,
-    L: int,
-    rounds: int = 30,
-    step: float = 0.5,
-    schedule: str = "falling",
-    *,
-    score: Callable[[list[int]], float] | None = None,
-    exact: bool = False,
-) -> Agreement:
-    """Make two searches agree (Algorithm 2); all it knows of them is that they give labels for prices.
-
-    Prices are 0 at first. Each round asks both for their best labels, `left` with prices mu and `right` with -mu. Where
-    they differ, mu falls by a step at the label of `left` and rises by it at that of `right`.
-
-    Args:
-        left: from prices (T, L), to be added to its scores of labels, to its best labels, one a token.
-        right: the same for the other model.
-        T: how many tokens there are.
-        L: how many labels.
-        rounds: the most there are.
-        step: how far prices move (the paper's delta).
-        schedule: "constant" moves them by the step in every round, as the paper does; "falling" by step / n in the
-            n-th round in which the token is in dispute.
-        score: the sum of both models' scores of labels, without prices. Where they do not agree, the better of the
-            last round's two answers is taken by it; without it, that of `left`.
-        exact: whether both searches are exact; an agreement is then certain to be the best.
-
-    Example:
-        >>> import numpy as np, tagwright as tw
-        >>> left, right = np.array([[3.0, 2.0]]), np.array([[0.0, 2.0]])
-        >>> best = lambda scores: lambda prices: (scores + prices).argmax(axis=1)
-        >>> tw.dual_decomposition(best(left), best(right), 1, 2).labels
-        [1]
-
-    """
-    check_options(rounds, step, schedule)
-    for name, value in (("T", T), ("L", L)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < (name == "L"):
-            raise ValueError(f"{name} must be a whole number of at least {int(name == 'L')}, not {value!r}")
-    first, second, done, agreed, disputed = _core.agree(left, right, int(T), int(L), rounds, float(step), schedule)
-    labels: list[int] = first.tolist()
-    total = None if score is None else float(score(labels))
-    if not agreed and score is not None and total is not None:
-        others: list[int] = second.tolist()
-        its = float(score(others))
-        if its > total:
-            labels, total = others, its
-    return Agreement(labels, total, agreed, done, disputed, bool(agreed and exact))
-
-
-def check_options(rounds: int, step: float, schedule: str) -> None:
-    """Complain about options that make no sense."""
-    checks.at_least_one("rounds", rounds)
-    if isinstance(step, bool) or not isinstance(step, int | float | np.number) or not 0 < step < math.inf:
-        raise ValueError(f"step must be a number above 0, not {step!r}")
-    if schedule not in SCHEDULES:
-        raise ValueError(f"schedule must be 'constant' or 'falling', not {schedule!r}")
+__all__ = ["BidirectionalModel"]
 
 
 class BidirectionalModel(Model):
     """Two models of the same labels that tag together.
 
-    Any two will do. Mostly one goes from left to right, the other from right to left. Labels are numbered as in the
-    left one. `facts["bidirectional"]` has rounds, step and schedule.
+    Any two models can be combined; usually one goes from left to right, the other from right to left. Labels are
+    numbered as in the left one. `facts["bidirectional"]` has rounds, step and schedule.
 
-    Scores are the sums of both models' scores. `tag`, and `tag_kbest` with k = 1, give what they agree on. With more,
-    that and the k best of each model are ordered by their joint score, and the first k returned: a labelling that is
-    far down in both lists is not found.
+    Scores are the sums of both models' scores. `tag`, and `tag_kbest` with k = 1, return what they agree on. With a
+    larger k, that and the k best of each model are ordered by their joint score, and the first k returned: a labelling
+    that is far down in both lists is not found.
     """
 
+    lacks: ClassVar = {
+        "probabilities": "the joint scores of two models are not probabilities; ask one of them, or train a CRF",
+        "edges": "two models have no edges in common; ask model.left or model.right",
+        "lattice": "two models have no lattice in common; ask model.left or model.right",
+        "priced": "a bidirectional model cannot be one of two; take its own left and right",
+    }
+
     def __init__(self, left: Model, right: Model, facts: dict[str, Any]) -> None:
-        """Check that the models have the same labels."""
+        """Check that the models have the same labels and read the same input."""
         missing = sorted(set(left.labels) ^ set(right.labels))
         if missing:
             both = f"{missing[0]!r}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
             raise ValueError(f"the two models must have the same labels, but only one of them has {both}")
         for part in (left, right):
             if isinstance(part, BidirectionalModel):
-                raise ValueError("a bidirectional model cannot be one of two; take its own left and right")
+                raise part._lacking("priced")
         if (left.features is None) != (right.features is None):
             raise ValueError("one model reads text, the other ready-made features; both must read the same")
-        self.left, self.right = left, right
-        self.labels = left.labels
-        self.features = left.features
-        self.facts = facts
         own = facts["bidirectional"]
         check_options(own["rounds"], own["step"], own["schedule"])
-        self.arrays = {
+        arrays = {
             f"{side}.{name}": array
             for side, model in (("left", left), ("right", right))
             for name, array in model.arrays.items()
         }
-        number = {name: n for n, name in enumerate(left.labels)}
-        self._number = number
-        self._to_left = np.array([number[name] for name in right.labels], np.int32)
+        super().__init__(left.labels, left.features, arrays, facts)
+        self.left, self.right = left, right
+        self._number = {name: n for n, name in enumerate(left.labels)}
+        self._to_left = np.array([self._number[name] for name in right.labels], np.int32)
 
     @classmethod
-    def restored(cls, meta: dict[str, Any], arrays: Arrays) -> BidirectionalModel:
-        """Make the model that a file describes."""
+    def restored(cls, meta: dict[str, Any], arrays: Arrays) -> Self:
+        """Return the model that a file's metadata and arrays describe."""
         parts = []
         for side in ("left", "right"):
             own = {
                 name.removeprefix(f"{side}."): array for name, array in arrays.items() if name.startswith(f"{side}.")
             }
-            parts.append(restored(meta[side], own))
+            parts.append(model_from(meta[side], own))
         return cls(parts[0], parts[1], dict(meta["facts"]))
 
     def meta(self) -> dict[str, Any]:
-        """All but the arrays, for a file."""
+        """Return what a file keeps of both models beside their arrays."""
         return {"left": self.left.meta(), "right": self.right.meta(), "facts": self.facts}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let scikit-learn send a model to another process; files are for `save`."""
-        return BidirectionalModel, (self.left, self.right, self.facts)
+        return type(self), (self.left, self.right, self.facts)
 
     def __repr__(self) -> str:
-        """Say what it is."""
+        """Return both models' learners and sizes."""
         return f"BidirectionalModel({self.left!r}, {self.right!r})"
 
     @property
@@ -167,7 +86,7 @@ class BidirectionalModel(Model):
         return max(self.left.columns, self.right.columns)
 
     def knows(self, word: str) -> bool | None:
-        """Whether a word was met in training."""
+        """Return whether a word was in the training data of the left model."""
         return self.left.knows(word)
 
     def agree(
@@ -180,7 +99,7 @@ class BidirectionalModel(Model):
         step: float | None = None,
         schedule: str | None = None,
     ) -> list[Agreement]:
-        """Label sentences with both models, and say how it went; options that are None are the model's own."""
+        """Return what both models agree on for each sentence; options that are None are the model's own."""
         own = self.facts["bidirectional"]
         rounds = own["rounds"] if rounds is None else rounds
         step = own["step"] if step is None else step
@@ -223,7 +142,7 @@ class BidirectionalModel(Model):
         decoder: str | Decoder = "auto",
         threads: int = 1,
     ) -> list[list[float]]:
-        """Give the sum of both models' scores of some labellings of each sentence."""
+        """Return the sum of both models' scores of some labellings of each sentence."""
         paths = [len(own) for own in labellings]
         flat = np.array([self._number[name] for own in labellings for one in own for name in one], np.int32)
         to_right = np.argsort(self._to_left).astype(np.int32)
@@ -232,25 +151,3 @@ class BidirectionalModel(Model):
             for model, numbers in ((self.left, flat), (self.right, to_right[flat]))
         ]
         return [part.tolist() for part in np.split(both[0] + both[1], np.cumsum(paths)[:-1])] if paths else []
-
-    @property
-    def probabilistic(self) -> bool:
-        """Whether scores are log probabilities of one distribution: the sum of two is none."""
-        return False
-
-    def need_probabilities(self) -> None:
-        """Complain: a sum of two scores is no probability."""
-        raise ValueError("the joint scores of two models are not probabilities; ask one of them, or train a CRF")
-
-    @property
-    def edges(self) -> NoReturn:
-        """Complain: there are two models."""
-        raise ValueError("two models have no edges in common; ask model.left or model.right")
-
-    def lattice(self, sentence: Sequence[object]) -> Lattice:
-        """Complain: there are two models."""
-        raise ValueError("two models have no lattice in common; ask model.left or model.right")
-
-    def priced(self, decoder: str | Decoder = "auto") -> NoReturn:
-        """Complain: only single models have prices."""
-        raise ValueError("a bidirectional model cannot be one of two; take its own left and right")

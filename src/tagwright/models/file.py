@@ -1,4 +1,4 @@
-"""One safetensors file: arrays, what they mean as JSON, and a digest of both. Read by memory map."""
+"""The model file: one safetensors file with arrays, metadata as JSON, and a digest of both. Read by memory map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tagwright import _core
 __all__ = ["ModelError", "read", "replacing", "write"]
 
 FORMAT = 1
-"""Of the file; raised when an older tagwright could not read it rightly."""
+"""Format of the file; it is raised when older versions of tagwright could not read a new file."""
 
 _DTYPES = {"U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I32": "<i4", "F32": "<f4", "F64": "<f8"}
 _LONGEST_HEADER = 100_000_000  # safetensors' own limit
@@ -27,12 +27,12 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class ModelError(ValueError):
-    """A file that is no model, or a damaged one."""
+    """A file that is damaged, or not a model."""
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a file beside `path` to write to; it takes the place of `path` at the end, and goes away on an error."""
+    """Yield a file beside `path` to write to; it replaces `path` at the end, and is removed on an error."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
         yield target  # a device or a pipe: there is nothing to replace
@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         mode = beside.stat().st_mode
         yield beside
         with open(beside, "rb+") as file:
-            # safetensors lets the owner read only; a model is as open as any other file.
+            # safetensors makes it readable for its owner only; a model has the permissions of any other new file.
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.replace(beside, target)
@@ -57,7 +57,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write(path: str | os.PathLike[str], arrays: Arrays, meta: dict[str, Any]) -> None:
-    """Write arrays and their meaning beside `path`, then rename: a reader sees the old file or the new one, whole."""
+    """Write arrays and metadata beside `path`, then rename: a reader sees the whole old file or the whole new one."""
     from safetensors.numpy import save_file
 
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -67,10 +67,10 @@ def write(path: str | os.PathLike[str], arrays: Arrays, meta: dict[str, Any]) ->
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
-    """Map a file: its arrays, which are read-only and shared with other readers, and their meaning.
+    """Return the arrays of a file, mapped read-only and shared with other readers, and its metadata.
 
     Raises:
-        ModelError: for a file that is cut, altered, of a newer format, or none of ours.
+        ModelError: for a file that is cut, altered, of a newer format, or not a model.
 
     """
     name = os.fspath(path)

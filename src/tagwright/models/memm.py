@@ -1,10 +1,9 @@
-"""What a maxent Markov model tags with: a beam over label histories, and the rules that answers keep to."""
+"""Maxent Markov models: a beam over label histories, and the rules that answers keep to."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +13,18 @@ from tagwright.decoding.decode import decode
 from tagwright.decoding.decoders import Beam, Decoder, parse_decoder
 from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
-from tagwright.models.model import Lattice, Model, Tagging, core_templates, cut
+from tagwright.models.file import Arrays
+from tagwright.models.model import Lattice, Model, Tagging, cut
+from tagwright.models.scoring import index_of, make_scorer
+from tagwright.schemes import span_labels
 
 __all__ = ["MemmModel", "SpanRules", "span_rules"]
 
 Bytes = npt.NDArray[np.uint8]
 
-# Prefixes of labels, by scheme: what begins a span, goes on, ends it, and is a span of its own.
-_SCHEMES = ("BI  ", "BIES", "BILU", "BMES")
-
 
 class SpanRules(NamedTuple):
-    """Which labels may be first, last, and one behind the other, where labels are those of spans; 1 for yes."""
+    """Which labels may be first, last, and one behind the other, where labels are those of spans; 1 means yes."""
 
     start: Bytes
     """(L,)"""
@@ -35,32 +34,39 @@ class SpanRules(NamedTuple):
     """(L, L), indexed [previous, current]."""
 
     def reversed(self) -> SpanRules:
-        """Give the same rules for sentences that are read from their end."""
+        """Return the same rules for sentences that are read from their end."""
         return SpanRules(self.stop, self.start, np.ascontiguousarray(self.follows.T))
 
 
 class MemmModel(Model):
-    """A maxent Markov model: p(y_i | x, y_1 .. y_i-1), features and weights as in `Model`, and no edges.
+    """A maxent Markov model: p(y_i | x, y_1 .. y_i-1), with features and weights as in `Model`, and no edges.
 
-    `facts["memm"]` has the direction, the beam, whether labels keep to the rules of spans, and, where features come
-    ready-made, the templates that look at labels. A tag dictionary is in the arrays dictionary.slots, .ends, .bytes
-    (an index of words), .end and .label (a row of labels a word).
+    `facts["memm"]` has the direction, the beam, whether labels keep to the rules of spans, and, for ready-made
+    features, the templates that look at labels. A tag dictionary is in the arrays dictionary.slots, .ends, .bytes
+    (an index of words), .end and .label (one row of labels per word).
 
     A score is log p(labels | sentence). The decoder "auto" is Algorithm 1 of Wang et al. (2013) with the model's own
     beam, `Beam(width)` with another one. A model with a history of 1 is a lattice, too, which all other decoders take.
     """
 
     looks_back = True
+    lacks: ClassVar = {
+        "probabilities": "a MEMM has the probability of a whole labelling, exp(score), but none of single labels; "
+        "train a CRF to get those",
+        "edges": "a MEMM has no edges of its own; lattice(sentence).edges has those of a sentence",
+    }
 
-    def __init__(self, labels: Sequence[str], features: Features | None, arrays: Any, facts: dict[str, Any]) -> None:
+    def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Check that the parts fit together."""
-        own = facts["memm"]
-        if own["direction"] not in ("right", "left"):
-            raise ValueError(f"direction must be 'right' or 'left', not {own['direction']!r}")
-        self.beam = own["beam"]
-        checks.at_least_one("beam", self.beam)
-        self.leftward = own["direction"] == "left"
         super().__init__(labels, features, arrays, facts)
+        own = facts["memm"]
+        checks.one_of("direction", own["direction"], ("right", "left"))
+        checks.at_least_one("beam", own["beam"])
+        self.beam = own["beam"]
+        self.leftward = own["direction"] == "left"
+        # Ready-made features have templates for labels only.
+        templates = Features.restored(own["templates"], {}) if features is None else features
+        scorer = make_scorer(self.labels, templates.core, arrays)
         if len(arrays["edges.score"]):
             raise ValueError("a maxent Markov model has no edges")
         rules = span_rules(self.labels) if own["spans"] else None
@@ -70,23 +76,17 @@ class MemmModel(Model):
             start, stop, follows = rules.reversed() if self.leftward else rules
         end, label = arrays.get("dictionary.end"), arrays.get("dictionary.label")
         self._memm = _core.Memm.make(
-            self._scorer,
+            scorer,
             self.labels,
             self.leftward,
             self.beam,
             start,
             stop,
             follows.ravel(),
-            self._index("dictionary"),
+            index_of(arrays, "dictionary"),
             np.empty(0, np.uint64) if end is None else end,
             np.empty(0, np.uint16) if label is None else label,
         )
-
-    def core_templates(self) -> _core.Templates:
-        """Templates as the core takes them; ready-made features have some for labels only."""
-        if self.features is not None:
-            return core_templates(self.features)
-        return Features.restored(self.facts["memm"]["templates"], {}).core
 
     @property
     def history(self) -> int:
@@ -94,16 +94,9 @@ class MemmModel(Model):
         return self._memm.history
 
     def text(self, X: Sequence[Sequence[object]]) -> _core.Text:
-        """Sentences as the core takes them, in the direction of the model."""
+        """Return sentences as the core takes them, in the direction of the model."""
         text = super().text(X)
         return text.reversed() if self.leftward else text
-
-    def need_probabilities(self) -> None:
-        """Complain: only whole labellings have probabilities here."""
-        raise ValueError(
-            "a MEMM has the probability of a whole labelling, exp(score), but none of single labels; "
-            "train a CRF to get those"
-        )
 
     def _kbest(
         self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
@@ -115,7 +108,7 @@ class MemmModel(Model):
         return found
 
     def proven(self, X: Sequence[Sequence[object]], k: int = 1, threads: int = 1) -> list[bool]:
-        """Say of each sentence whether its k best are known to be the k best.
+        """Return for each sentence whether its k best are known to be the k best.
 
         They are where nothing that the beam dropped could have become better: its score only falls as it goes on.
         """
@@ -148,12 +141,12 @@ class MemmModel(Model):
         return [Tagging([self.labels[y] for y in path.labels.tolist()], path.score) for path in paths]
 
     def lattice(self, sentence: Sequence[object]) -> Lattice:
-        """Score a sentence as a lattice, which a history of at most 1 makes possible.
+        """Return the scores of a sentence as a lattice, which a history of at most 1 makes possible.
 
         Where the model goes to the right, the edge from i to j into token t is log p(j | x, i), with its normaliser,
-        since that depends on i; the first token has no label before it, so there it is all in the nodes. Where it goes
-        to the left, all this is mirrored. Without a history there is nothing for edges to do. The rules' -inf are in
-        it; they may leave no path, where the beam would put the tag dictionary aside.
+        since that depends on i; the first token has no label before it, so that its log p(j | x) is in the nodes. Where
+        the model goes to the left, all this is mirrored. Without a history, edges do not depend on i. What the rules
+        and the tag dictionary forbid has -inf; that may leave no path, where the beam would ignore the dictionary.
         """
         if self.history > 1:
             raise ValueError(
@@ -171,34 +164,16 @@ class MemmModel(Model):
             edges = edges[::-1].transpose(0, 2, 1)
         return Lattice(nodes, Edges(np.ascontiguousarray(edges) if T > 1 else np.zeros((L, L))), None)
 
-    @cached_property
-    def edges(self) -> NoReturn:
-        """Complain: there are none."""
-        raise ValueError("a MEMM has no edges of its own; lattice(sentence).edges has those of a sentence")
-
     def priced(self, decoder: str | Decoder = "auto") -> _core.PricedModel:
-        """Give what dual decomposition asks: the best labels under prices, by the model's beam."""
+        """Return what dual decomposition asks for the best labels under prices, found by the model's beam."""
         return self._memm
 
 
 def span_rules(labels: Sequence[str]) -> SpanRules | None:
-    """Give the rules of labels such as B-NP, I-NP and O; None where labels are not all of one such scheme.
-
-    Schemes are BIO, IOBES, BILOU and BMES, with types or without: what goes on or ends a span stands behind what begins
-    it or goes on, of the same type; and where spans have ends, they are closed.
-    """
-    split = [("O", "") if name == "O" else (name.partition("-")[0], name.partition("-")[2]) for name in labels]
-    prefixes = {prefix for prefix, _ in split} - {"O"}
-    scheme = next((own for own in _SCHEMES if prefixes <= set(own) and own[0] in prefixes and len(prefixes) > 1), None)
-    if scheme is None:
+    """Return the rules of labels such as B-NP, I-NP and O; None unless labels are all of one scheme of spans."""
+    spans = span_labels(labels)
+    if spans is None:
         return None
-    begin, inside, end = scheme[0], scheme[1], scheme[2]
-    closed = end in prefixes
-    opened = np.array([prefix in (begin, inside) for prefix, _ in split])
-    goes_on = np.array([prefix in (inside, end) for prefix, _ in split])
-    same = np.array([[a[1] == b[1] for b in split] for a in split])
-    within = opened[:, None] & goes_on & same
-    # A span that must have an end cannot be left, or begun anew.
-    between = ~goes_on & ~(opened[:, None] & closed)
-    stop = ~opened if closed else np.ones(len(split), bool)
-    return SpanRules(*((rule).astype(np.uint8) for rule in (~goes_on, stop, within | between)))
+    every = np.arange(len(labels))
+    follows = spans.may_follow(every[:, None], every)
+    return SpanRules(*(rule.view(np.uint8) for rule in (spans.start, spans.stop, follows)))

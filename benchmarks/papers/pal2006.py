@@ -13,21 +13,18 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import tagwright as tw
-from benchmarks import data, timing
-from benchmarks.frame import Bench, Corpus, MissingError
-from benchmarks.plots import Curve
-from benchmarks.tagger import compare, expanded, pycrfsuite
+from benchmarks.frame import data, private, timing
+from benchmarks.frame.bench import Bench, Corpus
+from benchmarks.frame.plots import Curve
+from benchmarks.peers import crfsuite as peer
 
 L2 = 0.1
 TOLERANCE = 1e-4
@@ -59,10 +56,10 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 class Found(NamedTuple):
-    """What beam search with a rule found on all sequences."""
+    """The result of beam search with a rule on all sequences."""
 
     rule: str
-    labels: float  # a column, on average
+    labels: float  # per column, on average
     exact: float  # share of sequences whose best path has the exact score
 
 
@@ -83,12 +80,13 @@ def decode(bench: Bench) -> None:
     title = (
         f"{models} HMMs of {STATES} states for each number of symbols, {sequences} sequences of {LENGTH} of each HMM"
     )
-    header = ["rule", "symbols", "setting", "labels a column", "exact paths, %", "paper, labels"]
+    header = ["rule", "symbols", "setting", "labels per column", "exact paths, %", "paper, labels"]
     bench.table("decode", title, header, rows)
     symbols_of = ", ".join(map(str, SYMBOLS))
     kept_by_paper = [found["min. divergence, the paper's"].labels for found in every.values()]
     bench.claim(
-        f"labels a column that divergence 0.001 keeps: HMMs of {symbols_of} symbols",
+        "labels per column that divergence 0.001 keeps",
+        f"HMMs of {symbols_of} symbols",
         ", ".join(f"{labels:.1f}" for labels in kept_by_paper),
         "9.6 (paper)",
         min(kept_by_paper) <= 9.6,
@@ -99,7 +97,8 @@ def decode(bench: Bench) -> None:
         for rule in ("min. divergence", "fixed size", "ratio")
     }
     bench.claim(
-        f"minimum divergence finds all best paths with the fewest labels: HMMs of {symbols_of} symbols",
+        "minimum divergence finds all best paths with the fewest labels",
+        f"HMMs of {symbols_of} symbols",
         "; ".join(f"{rule} {', '.join(f'{labels:.1f}' for labels in own)}" for rule, own in least.items()),
         "9.6, fixed size 20 to 25, ratio 26.4 (paper)",
         all(own < min(others) for own, *others in zip(*least.values(), strict=True)),
@@ -108,7 +107,7 @@ def decode(bench: Bench) -> None:
 
 
 def needed(symbols: int, models: int, sequences: int) -> dict[str, Found]:
-    """What each rule needs, by the rule's name and the share of best paths that it is to find."""
+    """Return what each rule needs, by its name and the share of best paths that it must find."""
     rng = np.random.default_rng(0)
     lattices, best = [], []
     for _ in range(models):
@@ -139,12 +138,12 @@ def needed(symbols: int, models: int, sequences: int) -> dict[str, Found]:
 
 
 def short(rule: Any) -> str:
-    """A rule as it is written, with two digits."""
+    """Return a rule as it is written, with two digits."""
     return re.sub(r"\d+\.\d+(e-\d+)?", lambda number: f"{float(number[0]):.2g}", str(rule))
 
 
 def figure(paper: dict[str, str], name: str) -> str:
-    """What the paper has for a rule or method, by how its name begins."""
+    """Return the paper's figure for a rule or method, by how its name begins."""
     return next((figure for start, figure in paper.items() if name.startswith(start)), "-")
 
 
@@ -170,7 +169,7 @@ class Training(NamedTuple):
 
     @property
     def kept(self) -> float:
-        """Labels a token, over all iterations."""
+        """Labels per token, over all iterations."""
         return float(np.mean([fact["kept"] for fact in self.learner.history_]))
 
     @property
@@ -183,7 +182,7 @@ class Training(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a training came to."""
+    """The result of a training."""
 
     method: str
     sentences: int
@@ -213,8 +212,8 @@ def limit(bench: Bench) -> int:
 
 
 def trained(features: str | None, train: Corpus, iterations: int | None, **options: Any) -> Training:
-    """Train; that sparse sums led a line search astray is a result here, not a warning."""
-    learner = tw.CRF(features, l2=L2, tolerance=TOLERANCE, max_iterations=iterations, progress=False, **options)
+    """Train; a line search that fails because of sparse sums is a result here, not a warning."""
+    learner = private.crf(features, l2=L2, tolerance=TOLERANCE, max_iterations=iterations, progress=False, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         seconds = data.fit(learner, train)
@@ -224,7 +223,7 @@ def trained(features: str | None, train: Corpus, iterations: int | None, **optio
 
 
 def result(method: str, made: Training, train: Corpus, test: Corpus) -> Result:
-    """Everything that tables and figures need of a training."""
+    """Return everything that tables and figures need of a training."""
     learner = made.learner
     exact = exact_objective(learner.model_, *train)
     if learner.keep is None:
@@ -245,7 +244,7 @@ def result(method: str, made: Training, train: Corpus, test: Corpus) -> Result:
 
 
 def kept_result(bench: Bench, name: str, work: Callable[[], Result]) -> Result:
-    """The result of a training, which is a step."""
+    """Run a training as a step, and return its result."""
 
     def told() -> dict[str, Any]:
         own = work()
@@ -257,7 +256,7 @@ def kept_result(bench: Bench, name: str, work: Callable[[], Result]) -> Result:
 
 
 def exact_objective(model: tw.Model, X: list[Any], y: list[list[str]]) -> float:
-    """The objective of a model's weights, summed exactly, whatever they were trained with."""
+    """Return the objective of a model's weights, summed exactly, whatever they were trained with."""
     number = {label: n for n, label in enumerate(model.labels)}
     weights = [model.arrays[name].astype(float) for name in ("rows.weight", "edges.score")]
     value = L2 * sum(float(own @ own) for own in weights)
@@ -268,7 +267,7 @@ def exact_objective(model: tw.Model, X: list[Any], y: list[list[str]]) -> float:
 
 
 def same_size(kept_by: Callable[[tw.KeepRatio], float], target: float, tries: int) -> float:
-    """The ratio that keeps as many labels as another rule does; log r is halved, the nearest try is taken."""
+    """Return the ratio that keeps as many labels as another rule, by bisection of log r; the nearest try is taken."""
     low, high = -LEAST_RATIO, 0.0
     tried = []
     for _ in range(tries):
@@ -280,7 +279,7 @@ def same_size(kept_by: Callable[[tw.KeepRatio], float], target: float, tries: in
 
 
 def as_large(model: tw.Model, X: list[Any], target: float) -> float:
-    """The ratio that keeps so many labels of a sample, with the weights of a model."""
+    """Return the ratio that keeps so many labels of a sample, with the weights of a model."""
     sample = [model.lattice(tokens).nodes for tokens in X[:: max(1, len(X) // SAMPLE)]]
 
     def kept_by(rule: tw.KeepRatio) -> float:
@@ -290,7 +289,7 @@ def as_large(model: tw.Model, X: list[Any], target: float) -> float:
 
 
 def show(bench: Bench, name: str, title: str, every: Sequence[Result], paper: dict[str, str], note: str) -> None:
-    """The table of some trainings; exact, dense is among them."""
+    """Make the table of some trainings, of which one is exact, dense."""
     of = {own.method: own for own in every}
     against = {f"s / {method.split(', ')[-1]}": of[method].seconds for method in (DENSE, ONE) if method in of}
     header = ["method", "s", "iterations", "s/iteration", "ended", "labels kept", "objective, its own"]
@@ -305,34 +304,21 @@ def show(bench: Bench, name: str, title: str, every: Sequence[Result], paper: di
     bench.table(name, f"{title}; l2 {L2}, tolerance {TOLERANCE}", header, rows, note)
 
 
-# The first that a method's name holds.
-COLOURS = {
-    "exact": "black",
-    "divergence": "tab:blue",
-    "fixed": "tab:orange",
-    "ratio": "tab:red",
-    "auto": "tab:green",
-}
-STYLES = {"sparse edges": "--", "one at a time": ":", "larger": "-."}
-
-
 def draw(bench: Bench, name: str, title: str, what: str, lines: dict[str, tuple[list[float], list[float]]]) -> None:
-    """Draw learning curves: seconds, and what was reached by then, of every method."""
-    curves = []
-    for method, (seconds, reached) in lines.items():
-        colour = next(colour for part, colour in COLOURS.items() if part in method)
-        style = next((style for part, style in STYLES.items() if part in method), "-")
-        curves.append(Curve(method, seconds, reached, style=style, colour=colour))
+    """Draw learning curves: what each method reached, against seconds."""
+    kinds = {method: "ours" if "sparse edges" in method else "other" for method in lines}
+    curves = [Curve(method, *line, kind=kinds[method]) for method, line in lines.items()]
     bench.figure(name, title, curves, "training time (seconds)", what, xscale="log")
 
 
 def quarter(bench: Bench, corpus: str, whose: str, sparse: Result, exact: Sequence[Result], why: str) -> None:
-    """Claim a quarter of the time without loss; against the first of the exact ones, the others are told."""
+    """Claim a quarter of the time of the first exact training, without loss; ratios to the others are added."""
     against = exact[0]
     ratio, gain = sparse.seconds / against.seconds, sparse.test - against.test
     others = "".join(f" ({sparse.seconds / other.seconds:.2f} of {other.method})" for other in exact[1:])
     bench.claim(
-        f"{corpus}, {sparse.labels} labels: time of {sparse.method} / {against.method}",
+        f"time of {sparse.method} / {against.method}",
+        f"{corpus}, {sparse.labels} labels",
         f"{ratio:.2f}{others}, accuracy {gain:+.2f}",
         f"0.25, accuracy within 0.2 ({whose})",
         ratio <= 0.25 and gain >= -0.2,
@@ -344,7 +330,7 @@ def quarter(bench: Bench, corpus: str, whose: str, sparse: Result, exact: Sequen
 
 
 def points(iterations: int) -> list[int]:
-    """Few iterations, close together at first: each costs a training up to there."""
+    """Return few iterations, close together at first: each needs a training of its own."""
     return sorted({round(1.6**q) for q in range(1 + int(math.log(iterations, 1.6)))} | {iterations})
 
 
@@ -410,7 +396,7 @@ def synthetic(bench: Bench) -> None:
 # What a table says of a method, where it has it.
 NOTES = {
     DENSE: f"All begin on {START:.0%} of the sentences, which is in the time.",
-    ONE: "*One at a time* is what the paper had: dense sums, a sentence after the other.",
+    ONE: "*One at a time* is what the paper had: dense sums, one sentence after the other.",
     LEAST: "With 64 labels or more, sentences of which a rule keeps more than a quarter are summed exactly, and count "
     "as if all were kept.",
     RATIO: "The ratio is to keep as many labels as minimum divergence with at least 10 in the end: found on a sample, "
@@ -458,7 +444,7 @@ def real(
 
 
 def words(bench: Bench, column: int | None, split: str) -> Corpus:
-    """NETtalk with letters only, which is all that may be seen; labels from another column than the last."""
+    """Return NETtalk with letters only, and labels from the last column or another one."""
     X, y = bench.read("g2p_nettalk", split, 500)
     assert tw.Features("g2p").columns == 1
     if column is not None:
@@ -467,7 +453,7 @@ def words(bench: Bench, column: int | None, split: str) -> Corpus:
 
 
 def nettalk(bench: Bench) -> None:
-    """Section 4.2: letters to phones. The paper had 19,075 words to train on; its features it does not say."""
+    """Section 4.2: letters to phones. The paper had 19,075 words to train on, and does not name its features."""
     paper = {"exact": "91.6", TEN: "91.7", "fixed": "85.7", "ratio": "could not take a step"}
     methods = (DENSE, ONE, SPARSE, TEN, FIXED, RATIO)
     made = real(bench, "nettalk", "g2p", partial(words, bench, None), methods, paper)
@@ -477,10 +463,11 @@ def nettalk(bench: Bench) -> None:
     other = "the features are not the paper's, which are not known"
     for own, least, whose in ((exact, 91.6, "paper"), (exact, 92.3, "aim"), (sparse, 91.7, "paper")):
         bench.claim(
-            f"NETtalk, {own.method}: accuracy", f"{own.test:.2f}", f"{least} ({whose})", own.test >= least, other
+            f"accuracy of {own.method}", "NETtalk", f"{own.test:.2f}", f"{least} ({whose})", own.test >= least, other
         )
     bench.claim(
-        "NETtalk: a fixed beam loses accuracy, minimum divergence does not",
+        "a fixed beam loses accuracy, minimum divergence does not",
+        "NETtalk",
         f"{fixed.test:.2f}, {sparse.test:.2f}, exact {exact.test:.2f}",
         "85.7, 91.7, exact 91.6 (paper)",
         sparse.test - exact.test >= -0.2 and fixed.test - exact.test < -0.2,
@@ -505,19 +492,6 @@ def chunk(bench: Bench) -> None:
 # --- python-crfsuite, and many labels ---
 
 
-def covering(X: list[Any], y: list[list[str]], count: int) -> Corpus:
-    """So many sentences that have all labels: the first one that has a label, and then the first of the others."""
-    met: set[str] = set()
-    needed = []
-    for s, labels in enumerate(y):
-        if not met.issuperset(labels):
-            needed.append(s)
-            met.update(labels)
-    chosen = set(needed)
-    chosen.update(itertools.islice((s for s in range(len(y)) if s not in chosen), max(0, count - len(chosen))))
-    return [X[s] for s in sorted(chosen)], [y[s] for s in sorted(chosen)]
-
-
 def crfsuite(bench: Bench) -> None:
     """An iteration of L-BFGS in python-crfsuite and in ours, over the same weights; the best one of a few.
 
@@ -526,8 +500,8 @@ def crfsuite(bench: Bench) -> None:
 
     @cache
     def read() -> Corpus:
-        X, y = covering(*bench.read("chunk_conll2000", "train", 100), 3000)
-        return expanded(X), y
+        X, y = data.covering(*bench.read("chunk_conll2000", "train", 100), 3000)
+        return peer.expanded(X), y
 
     def ours(**options: Any) -> dict[str, Any]:
         made = trained(None, read(), 5, **options)
@@ -536,38 +510,18 @@ def crfsuite(bench: Bench) -> None:
         counted = {"sentences": len(read()[0]), "labels": len(made.learner.model_.labels), "weights": weights}
         return {"seconds": min(made.each), **counted}
 
-    theirs = bench.step("python-crfsuite", lambda: their_iteration(*read()))
+    theirs = bench.step("python-crfsuite", lambda: peer.iteration(*read(), L2))
     rows = []
     for name, options in (("sparse edges, the default", {}), ("dense edges", {"dense_edges": True})):
         own = bench.step(name, partial(ours, **options))
-        rows.append(compare(f"s/iteration, ours with {name}", theirs["seconds"], own["seconds"])[:4])
+        rows.append(peer.compare(f"s/iteration, ours with {name}", theirs["seconds"], own["seconds"]))
         if not options:
             ratio = theirs["seconds"] / own["seconds"]
-            what = "chunk_conll2000, joint: python-crfsuite's time an iteration of L-BFGS / ours"
-            bench.claim(what, f"{ratio:.1f}", "at least 20 (aim)", ratio >= 20)
+            what = "python-crfsuite's time per iteration of L-BFGS / ours"
+            bench.claim(what, "chunk_conll2000, joint", f"{ratio:.1f}", "at least 20 (aim)", ratio >= 20)
     rows.append(["weights", f"{theirs['weights']:,}", f"{own['weights']:,}", "-"])
     title = f"chunk_conll2000: {own['sentences']:,} sentences that have all {own['labels']} labels, l2 {L2}"
     bench.table("crfsuite", title, ["figure", "python-crfsuite", "tagwright", "ratio"], rows)
-
-
-def their_iteration(X: list[Any], y: list[list[str]]) -> dict[str, Any]:
-    """Seconds of python-crfsuite's best iteration, and its number of weights."""
-    if pycrfsuite is None:
-        raise MissingError("python-crfsuite is not installed (pip install python-crfsuite)")
-    began: list[float] = []
-
-    class Timed(pycrfsuite.Trainer):  # type: ignore[misc]
-        def message(self, message: str) -> None:
-            if message.startswith("***** Iteration"):
-                began.append(time.perf_counter())
-            super().message(message)
-
-    trainer = Timed("lbfgs", {"c1": 0, "c2": L2, "max_iterations": 3}, verbose=False)
-    for features, labels in zip(X, y, strict=True):
-        trainer.append(features, labels)
-    with TemporaryDirectory() as folder:
-        trainer.train(str(Path(folder) / "model.crfsuite"))
-    return {"seconds": float(min(np.diff(began))), "weights": trainer.logparser.featgen_num_features}
 
 
 SUPERTAG: dict[str, dict[str, Any]] = {
@@ -577,8 +531,8 @@ SUPERTAG: dict[str, dict[str, Any]] = {
 
 
 def supertagged(bench: Bench, method: str) -> dict[str, Any]:
-    """Train and test in a process of its own, whose peak until training has ended is that of training."""
-    train = covering(*bench.read("supertag_erg", "train", 50), 5000)
+    """Train and test; in a process of its own, so that its peak of memory is that of training."""
+    train = data.covering(*bench.read("supertag_erg", "train", 50), 5000)
     options = SUPERTAG[method]
     if bench.quick:
         options = {key: 2 if key in ("iterations", "epochs") and value else value for key, value in options.items()}
@@ -608,7 +562,8 @@ def supertag(bench: Bench) -> None:
         row += [f"{np.mean(own['each']):.2f}", own["ended"], f"{own['peak']:,.0f}"]
         rows.append([*row, f"{own['objective']:,.0f}", f"{own['test']:.2f}"])
         bench.claim(
-            f"supertag_erg, {own['sentences']:,} sentences, {own['labels']:,} labels: training by {method}",
+            f"training by {method}",
+            f"supertag_erg, {own['sentences']:,} sentences, {own['labels']:,} labels",
             f"{own['seconds'] / 60:.1f} minutes, {own['peak'] / 1024:.2f} GB",
             "minutes (at most 10), 4 GB (aim)",
             own["seconds"] <= 600 and own["peak"] <= 4096,

@@ -19,42 +19,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tagwright as tw
-from benchmarks import data
-from benchmarks.data import PRESETS, fit, model
-from benchmarks.frame import Bench, MissingError
-from benchmarks.timing import apart, best_of, kernel_mb
+from benchmarks.frame import data
+from benchmarks.frame.bench import Bench, MissingError
+from benchmarks.frame.data import PRESETS, fit, model
+from benchmarks.frame.timing import apart, best_of, kernel_mb
+from benchmarks.peers import crfsuite as peer
 from tagwright import _core
 from tagwright.cli.demo import SENTENCES
 from tagwright.cli.main import main as command_line
 
-try:
-    import pycrfsuite
-except ImportError:
-    pycrfsuite = None
-
 COMMAND = [sys.executable, "-m", "tagwright", "tag"]
-
-
-def share(predicted: list[list[str]], gold: list[list[str]]) -> float:
-    """Tokens whose label is right, in percent."""
-    return 100 * tw.evaluate(gold, predicted).token_accuracy
-
-
-def at_least(got: float, least: float | None) -> list[str]:
-    """What was aimed at, and whether it was reached."""
-    return ["-", "-"] if least is None else [f"at least {least:g}", "yes" if got >= least else "no"]
-
-
-def compare(what: str, theirs: float, ours: float, aim: float | None = None) -> list[str]:
-    """A line of a table: two times, how many times faster ours is, the aim and whether it was reached."""
-    return [what, f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours:.1f}", *at_least(theirs / ours, aim)]
 
 
 # --- accuracy ---
 
 
 class Task(NamedTuple):
-    """A corpus, options that were chosen on dev data, and what was aimed at."""
+    """A corpus, options that were chosen on dev data, and the aim."""
 
     corpus: str
     options: dict[str, Any]
@@ -87,7 +68,7 @@ TASKS = [
 
 
 def trained(bench: Bench, task: Task) -> dict[str, Any]:
-    """Train and test, in a process of its own, whose peak until training has ended is that of training."""
+    """Train and test; in a process of its own, so that its peak of memory is that of training."""
     train, (X, y) = bench.read(task.corpus, "train", 400), bench.read(task.corpus, "test", 200)
     learner = tw.Perceptron(PRESETS[task.corpus], epochs=data.epochs_of(bench), seed=0, progress=False, **task.options)
     seconds = fit(learner, train)
@@ -97,7 +78,7 @@ def trained(bench: Bench, task: Task) -> dict[str, Any]:
         size = path.stat().st_size / 1e6
         assert tw.load(path).tag_batch(X[:50]) == learner.predict(X[:50])
     plain, hmm = model(bench, task.corpus), model(bench, task.corpus, "hmm")
-    accuracies = [share(own.tag_batch(X), y) for own in (learner.model_, plain, hmm)]
+    accuracies = [data.share(own.tag_batch(X), y) for own in (learner.model_, plain, hmm)]
     own = {"labels": len(learner.model_.labels), "epochs": learner.epochs, "accuracies": accuracies}
     return own | {"seconds": seconds, "peak": peak, "size": size}
 
@@ -118,11 +99,11 @@ def accuracy(bench: Bench) -> None:
         row = [task.corpus, PRESETS[task.corpus], chosen, f"{own['labels']:,}", f"{got:.2f}", f"{plain:.2f}"]
         rows.append([*row, f"{hmm:.2f}", task.papers])
         costs.append([task.corpus, f"{own['seconds']:.1f}", f"{own['peak']:,.0f}", f"{own['size']:,.1f}"])
-        what = f"token accuracy in percent, {task.corpus}"
-        bench.claim(what, f"{got:.2f}", f"at least {task.aim:g}", got >= task.aim, task.why)
+        holds, against = got >= task.aim, f"at least {task.aim:g}"
+        bench.claim("token accuracy in percent", task.corpus, f"{got:.2f}", against, holds, task.why)
         if task.most_mb:
-            what, against = f"peak memory of training in MB, {task.corpus}", f"under {task.most_mb:,}"
-            bench.claim(what, f"{own['peak']:,.0f}", against, own["peak"] < task.most_mb)
+            what, against = "peak memory of training in MB", f"under {task.most_mb:,}"
+            bench.claim(what, task.corpus, f"{own['peak']:,.0f}", against, own["peak"] < task.most_mb)
     title = f"Token accuracy in percent on test sets; {found[0][1]['epochs']} epochs, seed 0"
     header = ["corpus", "preset", "options", "labels", "accuracy", "plain", "HMM", "paper"]
     bench.table("accuracy", title, header, rows, NOTE)
@@ -132,57 +113,14 @@ def accuracy(bench: Bench) -> None:
 
 # --- python-crfsuite ---
 
-PUNCTUATION = frozenset("!\"#%&'()*,-./:;?@[\\]_{}")
-
-
-def chunk_features(words: list[str]) -> list[list[str]]:
-    """The features of the preset `chunk`, as one would write them for python-crfsuite."""
-    padded = ["_B-2", "_B-1", *words, "_B+1", "_B+2"]
-    made = []
-    for t, word in enumerate(words):
-        before2, before, _, after, after2 = padded[t : t + 5]
-        own = [f"U00:{before2}", f"U01:{before}", f"U02:{word}", f"U03:{after}", f"U04:{after2}"]
-        own += [f"U05:{before}/{word}", f"U06:{word}/{after}"]
-        for n in range(1, min(4, len(word)) + 1):
-            own += [f"U1{n}:{word[:n]}", f"U2{n}:{word[-n:]}"]
-        digits, marks = sum(map(str.isdecimal, word)), sum(c in PUNCTUATION for c in word)
-        numeric = digits and digits + sum(c in ".,-/:" for c in word) == len(word)
-        own += [f"U30:{capitals(word)}", f"U31:{'all' if numeric else 'some' if digits else 'none'}"]
-        own.append(f"U32:{'none' if not marks else 'all' if marks == len(word) else 'some'}")
-        made.append(own)
-    return made
-
-
-def capitals(word: str) -> str:
-    count = sum(map(str.isupper, word))
-    if count and len(word) > 1 and not any(map(str.islower, word)):
-        return "all"
-    return "none" if not count else "first" if count == 1 and word[0].isupper() else "some"
-
-
-def expanded(X: list[Any]) -> list[list[list[str]]]:
-    """The same from our own templates, and checked that it is the same."""
-    made = data.expanded(tw.Features("chunk"), X)
-    for rows, own in zip(X, made, strict=True):
-        assert own == chunk_features([row[0] for row in rows]), f"chunk_features is not what the preset is: {rows}"
-    return made
-
-
-def their_training(X: list[Any], y: list[list[str]], epochs: int, path: Path) -> None:
-    trainer = pycrfsuite.Trainer(algorithm="averaged-perceptron", params={"max_iterations": epochs}, verbose=False)
-    for features, labels in zip(X, y, strict=True):
-        trainer.append(features, labels)
-    trainer.train(str(path))
-
 
 def their_file(model: Path, source: Path, target: Path) -> None:
     """Open the model, read columns, make features, tag, write columns: what a short script does."""
-    tagger = pycrfsuite.Tagger()
-    tagger.open(str(model))
+    tagger = peer.opened(model)
     with open(source, encoding="utf-8") as file, open(target, "w", encoding="utf-8") as out:
         for block in file.read().strip("\n").split("\n\n"):
             lines = block.split("\n")
-            labels = tagger.tag(chunk_features([line.split("\t", 1)[0] for line in lines]))
+            labels = tagger.tag(peer.chunk_features([line.split("\t", 1)[0] for line in lines]))
             out.writelines(f"{line}\t{label}\n" for line, label in zip(lines, labels, strict=True))
             out.write("\n")
 
@@ -191,18 +129,17 @@ Best = Callable[[Callable[[], Any]], tuple[float, Any]]
 
 
 def tagging(learner: tw.Perceptron, place: Path, test: list[Any], gold: list[list[str]], best: Best) -> dict[str, Any]:
-    """Tagging where features are there already."""
-    tagger = pycrfsuite.Tagger()
-    tagger.open(str(place / "model.crfsuite"))
+    """Time tagging with features given."""
+    tagger = peer.opened(place / "model.crfsuite")
     theirs, their_labels = best(lambda: [tagger.tag(features) for features in test])
     ours, labels = best(lambda: learner.predict(test))
     alone, _ = best(lambda: [learner.predict([features]) for features in test])
-    accuracies = [share(their_labels, gold), share(labels, gold)]
+    accuracies = [data.share(their_labels, gold), data.share(labels, gold)]
     return {"tagging": [theirs, ours], "a call each": [theirs, alone], "accuracies": accuracies}
 
 
 def file_to_file(place: Path, best: Best) -> dict[str, Any]:
-    """Tagging a column file to a column file; all must have the same lines, and ours the same labels."""
+    """Time tagging from file to file; all outputs must have the same lines, and ours the same labels."""
     source, outs = place / "test.txt", [place / name for name in ("theirs.txt", "process.txt", "inside.txt")]
     arguments = ["-m", str(place / "model.safetensors"), str(source), "-o"]
     theirs, _ = best(lambda: their_file(place / "model.crfsuite", source, outs[0]))
@@ -210,23 +147,22 @@ def file_to_file(place: Path, best: Best) -> dict[str, Any]:
     inside, _ = best(lambda: command_line(["tag", *arguments, str(outs[2])]))
     assert len({path.read_bytes().count(b"\n") for path in [source, *outs]}) == 1, "lines were lost"
     assert outs[1].read_bytes() == outs[2].read_bytes()
-    scores = [share(y, [[row[-1] for row in rows] for rows in X]) for X, y in map(tw.read, outs)]
+    scores = [data.share(y, [[row[-1] for row in rows] for rows in X]) for X, y in map(tw.read, outs)]
     return {"file": [theirs, inside], "process": [theirs, process], "file accuracies": scores[:2]}
 
 
 def both(bench: Bench) -> dict[str, Any]:
-    """What theirs and ours take, seconds in pairs."""
-    if pycrfsuite is None:
-        raise MissingError("python-crfsuite is not installed (pip install python-crfsuite)")
+    """Return the seconds of python-crfsuite and of ours, in pairs."""
+    peer.required()
     X, y = bench.read("chunk_conll2000", "train", 500)
     X_test, y_test = bench.read("chunk_conll2000", "test", 200)
-    train, test = expanded(X), expanded(X_test)
+    train, test = peer.expanded(X), peer.expanded(X_test)
     learner = tw.Perceptron(features=None, epochs=1 if bench.quick else 3, progress=False)
     best = partial(best_of, repeats=2 if bench.quick else 5, seconds=60)
     with TemporaryDirectory() as folder:
         place = Path(folder)
         ours = fit(learner, (train, y))
-        theirs, _ = best_of(lambda: their_training(train, y, learner.epochs, place / "model.crfsuite"), 1)
+        theirs, _ = best_of(lambda: peer.training(train, y, learner.epochs, place / "model.crfsuite"), 1)
         found = {"sentences": [len(X), len(test)], "epochs": learner.epochs, "training": [theirs, ours]}
         found |= tagging(learner, place, test, y_test, best)
         # Our features have the names that the templates give them, so the same weights are a model for text.
@@ -252,17 +188,17 @@ def crfsuite(bench: Bench) -> None:
     lines = {
         f"training, epochs: {found['epochs']}, s": ("training", 10),
         "tagging, features given, s": ("tagging", 20),
-        "  ours a sentence a call, s": ("a call each", None),
+        "  ours, one sentence per call, s": ("a call each", None),
         "file to file, s": ("file", 15),
-        "  ours a new process, s": ("process", None),
+        "  ours, a new process, s": ("process", None),
     }
     rows = []
     for what, (key, aim) in lines.items():
         theirs, ours = found[key]
-        rows.append(compare(what, theirs, ours)[:4])
+        rows.append(peer.compare(what, theirs, ours))
         if aim:
             ratio, name = theirs / ours, what.removesuffix(", s")
-            bench.claim(f"python-crfsuite / ours, {name}", f"{ratio:.1f}", f"at least {aim}", ratio >= aim)
+            bench.claim("python-crfsuite's time / ours", name, f"{ratio:.1f}", f"at least {aim}", ratio >= aim)
     rows.append(["accuracy, %", *(f"{own:.2f}" for own in found["accuracies"]), "-"])
     title = "chunk_conll2000: {:,} sentences to train on, {:,} to tag".format(*found["sentences"])
     bench.table("crfsuite", title, ["figure", "python-crfsuite", "tagwright", "ratio"], rows)
@@ -272,7 +208,7 @@ def crfsuite(bench: Bench) -> None:
 
 
 def write_large(path: Path, names: int, L: int = 3000) -> None:
-    """A model of random weights, three a feature."""
+    """Write a model of random weights, three per feature."""
     rng = np.random.default_rng(0)
     pairs = np.unique(rng.integers(0, L * L, size=30 * L))
     index = _core.index_arrays([f"U{n % 40:02}:{n}" for n in range(names)])
@@ -289,7 +225,7 @@ def write_large(path: Path, names: int, L: int = 3000) -> None:
 
 
 def two_processes(path: Path) -> tuple[float, float]:
-    """Sums over two processes with the same model: RSS, which counts shared memory twice, and PSS, which does not."""
+    """Return sums over two processes with one model: RSS, which counts shared memory twice, and PSS, which does not."""
     code = "import sys, tagwright as tw; m = tw.load(sys.argv[1]); print(m.tag(['A']), flush=True); sys.stdin.read()"
     call = [sys.executable, "-c", code, str(path)]
     two = [subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
@@ -329,7 +265,7 @@ def startup(bench: Bench) -> None:
 
 
 def write_tokens(path: Path, tokens: int, pool: list[list[str]]) -> int:
-    """Sentences drawn at random, every tenth word a new one, so that what is kept of words would be seen to grow."""
+    """Write random sentences, every tenth word a new one, so that any cache of words would be seen to grow."""
     rng, count = random.Random(0), 0
     with open(path, "w", encoding="utf-8") as file:
         while count < tokens:
@@ -345,7 +281,7 @@ def tag_file(source: Path, target: Path) -> tuple[float, float]:
 
 
 def streamed(pool: list[list[str]], wanted: int) -> list[float]:
-    """Tokens, seconds and the peak of tagging a file of about so many tokens."""
+    """Return tokens, seconds and the peak of tagging a file of about so many tokens."""
     with TemporaryDirectory() as folder:
         source, target = Path(folder) / "long.txt", Path(folder) / "tagged.txt"
         tokens = write_tokens(source, wanted, pool)
@@ -367,7 +303,7 @@ def streaming(bench: Bench) -> None:
     bench.table("streaming", "Tagging long files", ["tokens", "s", "tokens/s", "peak MB"], rows)
     (_, _, tenth), (_, _, whole) = found
     what, measured = "peak memory of tagging a file, MB", f"{whole:,.0f}; {tenth:,.0f} for a tenth of it"
-    bench.claim(what, measured, "does not grow with the file", whole <= 1.05 * tenth + 1)
+    bench.claim(what, "", measured, "does not grow with the file", whole <= 1.05 * tenth + 1)
 
 
 PARTS = {part.__name__: part for part in (accuracy, crfsuite, startup, streaming)}

@@ -15,32 +15,24 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 
-def best_of(run: Callable[[], Any], repeats: int, seconds: float = 4.0) -> tuple[float, Any]:
-    """Best time of several, and the answer; a slow one is not run again and again."""
-    best, began = float("inf"), time.perf_counter()
+def best_of(
+    run: Callable[[], Any], repeats: int, seconds: float = 4.0, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, Any]:
+    """Return the best time of several, and the answer; what has taken so many seconds in all is not run again."""
+    best, began = math.inf, clock()
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         answer = run()
-        best = min(best, time.perf_counter() - start)
-        if time.perf_counter() - began > seconds:
+        best = min(best, clock() - start)
+        if clock() - began > seconds:
             break
     return best, answer
-
-
-def cpu_of(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """The least CPU seconds of several runs, and the answer."""
-    least = float("inf")
-    for _ in range(repeats):
-        began = time.process_time()
-        answer = work()
-        least = min(least, time.process_time() - began)
-    return least, answer
 
 
 def interleaved(
     runs: dict[Any, Callable[[], Any]], turns: tuple[int, int], seconds: float, name: str
 ) -> dict[Any, list[float]]:
-    """Times of each; all take turns, at least and at most so many. One that has had its seconds is not run again."""
+    """Return the times of each; all take turns, at least and at most so many, and stop after `seconds` each."""
     times: dict[Any, list[float]] = {key: [] for key in runs}
     for turn in tqdm(range(turns[1]), desc=name, disable=None, leave=False):
         for key, run in runs.items():
@@ -52,13 +44,13 @@ def interleaved(
 
 
 def kernel_mb(file: str, process: str | int = "self") -> dict[str, float]:
-    """What the kernel says of a process's memory. VmHWM is its peak; getrusage's begins with the parent's."""
+    """Return what the kernel says about a process's memory. VmHWM is its peak; getrusage's begins with the parent's."""
     lines = [line.split() for line in Path(f"/proc/{process}/{file}").read_text(encoding="utf-8").splitlines()]
     return {line[0].rstrip(":"): int(line[1]) / 1024 for line in lines if line[-1] == "kB"}
 
 
 class Outcome(NamedTuple):
-    """What came of work that had a limit of time and of memory."""
+    """The outcome of work with a limit of time and of memory."""
 
     value: Any
     seconds: float
@@ -68,7 +60,7 @@ class Outcome(NamedTuple):
 
 
 def apart(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Do something in a new process, so that nothing else is in its memory."""
+    """Return what `work` returns in a new process, so that nothing else is in its memory."""
     outcome = limited(work, *arguments, seconds=math.inf, megabytes=math.inf)
     if isinstance(outcome.value, Exception):
         raise outcome.value
@@ -78,7 +70,7 @@ def apart(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def limited(work: Callable[..., Any], *arguments: Any, seconds: float, megabytes: float) -> Outcome:
-    """Work in a new process that may take so long and so much address space, and not more."""
+    """Run work in a new process with a limit of time and of address space, and return its outcome."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_within, args=(theirs, megabytes, work, arguments), daemon=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import os
 import time
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tagwright as tw
-from benchmarks.frame import OUT, Bench, Corpus, MissingDataError
+from benchmarks.frame.bench import OUT, Bench, Corpus, MissingDataError
 from tagwright import _core
 from tagwright.decoding.examples import model_like as demo_scores
 
@@ -39,13 +40,13 @@ FLAT = 1e4  # Dirichlet parameter of emissions that are nearly all alike
 
 @dataclass(frozen=True)
 class Lattices:
-    """Sentences, whose node scores lie one behind the other, over one edge matrix."""
+    """Sentences over one edge matrix; their node scores lie one behind the other in memory."""
 
     name: str
     nodes: list[np.ndarray]
     scores: np.ndarray
     gold: list[list[int]] | None = None
-    """Numbers of the right labels, -1 for those that training did not have; None where they are not known."""
+    """Numbers of the right labels, -1 for labels that training did not have; None where unknown."""
 
     @classmethod
     def make(
@@ -67,25 +68,25 @@ class Lattices:
 
     @cached_property
     def sparse(self) -> tw.Edges:
-        """Default + exceptions, as trained models have them."""
+        """Return the edges as default + exceptions, the form that trained models have."""
         return tw.Edges(self.scores, sparse=True).prepare()
 
     def edges(self, form: str) -> tw.Edges:
         return self.dense if form == "dense" else self.sparse
 
     def only(self, which: list[int]) -> Lattices:
-        """Some of the sentences."""
+        """Return some of the sentences."""
         gold = None if self.gold is None else [self.gold[s] for s in which]
         return replace(self, nodes=[self.nodes[s] for s in which], gold=gold)
 
     def over(self, nodes: list[np.ndarray]) -> Lattices:
-        """Other sentences over the same edges, which are not prepared once more."""
+        """Return other sentences over the same edges, which are not prepared again."""
         made = replace(self, nodes=nodes, gold=None)
         made.__dict__.update(dense=self.dense, sparse=self.sparse)
         return made
 
     def accuracy(self, found: list[tw.Decoding]) -> float:
-        """Right labels, in percent."""
+        """Return how many labels are right, in percent."""
         assert self.gold is not None, f"{self.name} has no right labels"
         right = [np.asarray(own) == one.paths[0].labels for one, own in zip(found, self.gold, strict=True)]
         return 100 * float(np.concatenate(right).mean())
@@ -95,7 +96,7 @@ class Lattices:
 
 
 def spans(labels: list[str]) -> Iterator[tuple[str, int, int]]:
-    """(kind, begin, end) of what BIO labels mark."""
+    """Yield (kind, begin, end) of each span that BIO labels mark."""
     begin = 0
     for t, label in enumerate([*labels, "O"]):
         before = labels[t - 1] if t else "O"
@@ -106,9 +107,9 @@ def spans(labels: list[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def gazetteer(X: list[Any], y: list[list[str]], least: int = 2) -> dict[str, list[str]]:
-    """A word list of each slot: what stood in it at least so often in these sentences, whose labels are intent:slot.
+    """Return a word list per slot: what stood in it at least so often in these sentences, whose labels are intent:slot.
 
-    What stood there once is left out: every slot of the training set would be on its list, which is not so afterwards.
+    What stood there once is left out: else every slot of the training set would be on its list, unlike in new text.
     """
     slots = [[label.rpartition(":")[2] for label in labels] for labels in y]
     count = Counter(
@@ -124,13 +125,31 @@ def gazetteer(X: list[Any], y: list[list[str]], least: int = 2) -> dict[str, lis
 
 
 def expanded(features: tw.Features, X: list[Any]) -> list[list[list[str]]]:
-    """The features of every token, as strings."""
+    """Return the features of every token, as strings."""
     text = _core.Text.from_rows(X, features.columns)
     return [[nodes for nodes, _ in features.core.expand(text, s)] for s in range(len(X))]
 
 
+def share(predicted: list[list[str]], gold: list[list[str]]) -> float:
+    """Return how many tokens have the right label, in percent."""
+    return 100 * tw.evaluate(gold, predicted).token_accuracy
+
+
+def covering(X: list[Any], y: list[list[str]], count: int) -> Corpus:
+    """Return `count` sentences that have all labels: each label's first sentence, then the first of the others."""
+    met: set[str] = set()
+    needed = []
+    for s, labels in enumerate(y):
+        if not met.issuperset(labels):
+            needed.append(s)
+            met.update(labels)
+    chosen = set(needed)
+    chosen.update(itertools.islice((s for s in range(len(y)) if s not in chosen), max(0, count - len(chosen))))
+    return [X[s] for s in sorted(chosen)], [y[s] for s in sorted(chosen)]
+
+
 def fit(learner: Any, train: Corpus) -> float:
-    """Train; the seconds it took. An interrupted learner ends with what it has, which is no result here."""
+    """Train and return the seconds it took. An interrupted training is no result: KeyboardInterrupt is raised."""
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -144,9 +163,9 @@ def fit(learner: Any, train: Corpus) -> float:
 
 
 def kept_model(bench: Bench, name: str, corpus: str, made_of: str, train: Callable[[], tuple[Any, Corpus]]) -> tw.Model:
-    """A model from the cache, which knows it by its training file, its options and our version; or a new one.
+    """Return a model from the cache, found by its training file, its options and our version, or train a new one.
 
-    `train` gives the learner and the sentences; model.facts["seconds"] is what training took.
+    `train` returns the learner and the sentences; model.facts["seconds"] is the time of training.
     """
     path = bench.path(corpus, "train")
     content = path.read_bytes() + f"{made_of} {bench.quick} {tw.__version__}".encode()
@@ -162,7 +181,7 @@ def kept_model(bench: Bench, name: str, corpus: str, made_of: str, train: Callab
 
 
 def digest(model: tw.Model) -> str:
-    """The same for the same weights, bit for bit, and for no others."""
+    """Return a text that is equal for weights that are equal bit for bit, and for no others."""
     whole = hashlib.sha256()
     for name, array in sorted(model.arrays.items()):
         whole.update(name.encode() + array.tobytes())
@@ -178,7 +197,7 @@ def epochs_of(bench: Bench) -> int:
 
 
 def model(bench: Bench, corpus: str, learner: str = "perceptron") -> tw.Model:
-    """A plain averaged perceptron, as the papers have, or an HMM; queries have a gazetteer of the training set."""
+    """Return a plain averaged perceptron, as in the papers, or an HMM; queries get a gazetteer of the training set."""
     epochs = epochs_of(bench)
 
     def train() -> tuple[Any, Corpus]:
@@ -195,7 +214,7 @@ def model(bench: Bench, corpus: str, learner: str = "perceptron") -> tw.Model:
 
 
 def lattices(bench: Bench, corpus: str, learner: str = "perceptron", sentences: int = TESTED) -> Lattices:
-    """Scores that a model gives to sentences of the test set, in an order drawn by a fixed seed."""
+    """Return a model's scores of sentences of the test set, in an order drawn with a fixed seed."""
     own = model(bench, corpus, learner)
     X, y = bench.read(corpus, "test", 30)
     chosen = np.random.default_rng(0).permutation(len(X))[:sentences]
@@ -212,7 +231,7 @@ def lattices(bench: Bench, corpus: str, learner: str = "perceptron", sentences: 
 
 
 def stored(bench: Bench, name: str) -> Lattices:
-    """Lattices that come with the corpora."""
+    """Return lattices that are stored beside the corpora."""
     path = bench.data.parent / "lattices" / f"{name}.npz"
     if not path.exists():
         raise MissingDataError(f"{path} is not there")
@@ -222,13 +241,13 @@ def stored(bench: Bench, name: str) -> Lattices:
 
 
 def model_like(L: int, sentences: int, T: int = 25) -> Lattices:
-    """What `tagwright demo` decodes: Zipf label frequencies, sparse edges, a few likely labels a token."""
+    """Return what `tagwright demo` decodes: Zipf label frequencies, sparse edges, a few likely labels per token."""
     nodes, edges = demo_scores(T * sentences, L)
     return Lattices(f"model_like_{L}", np.split(nodes, sentences), edges)
 
 
 def normal(L: int, sentences: int, T: int = 25, kind: str = "float32") -> Lattices:
-    """Independent normal scores, which no bound prunes."""
+    """Return independent normal scores, which no bound prunes."""
     rng = np.random.default_rng(L)
     nodes = list(rng.normal(size=(sentences, T, L)).astype(kind))
     return Lattices(f"normal_{L}", nodes, rng.normal(size=(L, L)).astype(kind))
@@ -252,7 +271,7 @@ class HiddenMarkov(NamedTuple):
         return cls(rng.dirichlet(np.full(states, 0.1), size=states), emission)
 
     def draw(self, rng: np.random.Generator, length: int) -> tuple[list[int], list[int]]:
-        """States and symbols of a sequence."""
+        """Return states and symbols of a random sequence."""
         states, symbols = [int(rng.integers(len(self.emission)))], []
         for _ in range(length):
             symbols.append(int(rng.choice(len(self.emission[0]), p=self.emission[states[-1]])))
@@ -264,12 +283,12 @@ class HiddenMarkov(NamedTuple):
             return np.ascontiguousarray(np.log(self.emission[:, symbols]).T)
 
     def scores(self) -> np.ndarray:
-        """Log transitions; those that underflowed are as good as impossible, but leave no beam without a path."""
+        """Return log transitions; those that underflowed get a low score, so that every beam finds a path."""
         return np.log(np.maximum(self.transition, math.exp(-60)))
 
 
 def hmm(L: int, sentences: int, T: int = 25) -> Lattices:
-    """Sequences of a random HMM: flat label frequencies and sharp transitions."""
+    """Return sequences of a random HMM: flat label frequencies and sharp transitions."""
     rng = np.random.default_rng(0)
     drawn = HiddenMarkov.make(rng, L, max(L, 100))
     nodes = [drawn.nodes(drawn.draw(rng, T)[1]).astype("f4") for _ in range(sentences)]

@@ -1,9 +1,9 @@
 """Every decoder on lattices of trained models and on synthetic ones; auto, growth, threads, deadlines.
 
-One thread but where two are said. Decoders take turns, and the best of their times counts; scores of exact answers are
-checked before, in growth those of the first sample. The sentences of a set are decoded in one call; "alone" means a
-call a sentence, which dense Viterbi feels: in one call it takes several sentences side by side. What looks at every
-edge, or at most of them, is timed on some of the sentences, so times are compared a token.
+One thread, unless two are named. Decoders take turns, and the best of their times counts; scores of exact answers are
+checked before, in growth those of the first sample. The sentences of a set are decoded in one call; "alone" means one
+call per sentence, which slows dense Viterbi down: in one call it takes several sentences side by side. What looks at
+every edge, or at most of them, is timed on some of the sentences, so times are compared per token.
 
 The limit is a plain vectorised pass over the node scores, NumPy's: `max` of each sentence. For short sentences that is
 mostly the cost of calling NumPy, so there is also one `max` over the scores of all sentences, "limit, one call".
@@ -24,24 +24,24 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 import tagwright as tw
-from benchmarks import data
-from benchmarks.data import PRESETS, STORED, Lattices
-from benchmarks.frame import Bench, MissingError
-from benchmarks.plots import Curve
-from benchmarks.speeds import full, same_scores, scores_of
-from benchmarks.timing import best_of, interleaved
+from benchmarks.frame import data
+from benchmarks.frame.bench import Bench, MissingError
+from benchmarks.frame.data import PRESETS, STORED, Lattices
+from benchmarks.frame.plots import Curve
+from benchmarks.frame.speeds import full, same_scores, scores_of
+from benchmarks.frame.timing import best_of, interleaved
 
 T = TypeVar("T")
 OURS = ", our model"  # what the names of lattices end with whose model is not stored
-ALONE = 50  # sentences that are decoded a call each
+ALONE = 50  # sentences that are decoded one per call
 WORTH = 1e10  # edges; a decoder that looks at all of them gets sentences for about so many
 FORMS = ("dense", "sparse")
 # These look at most of the matrix, and take long for each edge.
 SLOW = {"carpediem", "astar:none", "astar:0", "astar:3", "astar:6", "astar:9", "iterative_astar"}
 
 
-class Way(NamedTuple):
-    """So many paths, a decoder, the form of edges it gets, and whether it gets a sentence a call."""
+class Mode(NamedTuple):
+    """How a set is decoded: k, the decoder, the form of edges, and whether each sentence is a call of its own."""
 
     k: int
     decoder: str
@@ -53,7 +53,7 @@ class Way(NamedTuple):
         return self.decoder + ", alone" * self.alone
 
     def nodes(self, case: Lattices) -> list[np.ndarray]:
-        """The sentences that it is timed on."""
+        """Return the sentences that are timed."""
         most = [len(case.nodes)]
         if self.alone:
             most.append(ALONE)
@@ -70,59 +70,59 @@ class Way(NamedTuple):
         return lambda: tw.decode_batch(nodes, edges, self.k, self.decoder)
 
 
-LIMIT, ONE_CALL = Way(0, "limit", "-"), Way(0, "limit, one call", "-")
+LIMIT, ONE_CALL = Mode(0, "limit", "-"), Mode(0, "limit, one call", "-")
 
 
-def limits(case: Lattices) -> dict[Way, Callable[[], Any]]:
+def limits(case: Lattices) -> dict[Mode, Callable[[], Any]]:
     return {LIMIT: lambda: [own.max() for own in case.nodes], ONE_CALL: np.concatenate(case.nodes).max}
 
 
 def refining(k: int) -> str:
-    """The papers' decoder that refines a chain."""
+    """Return the name of the papers' decoder that refines a chain."""
     return "staggered" if k == 1 else "iterative_viterbi_astar"
 
 
 class Timed(NamedTuple):
-    """What a way took, and counted."""
+    """The time of a mode, and the work it counted."""
 
     sentences: int
     us_sentence: float
     us_token: float
-    rounds: float | None = None  # a sentence; None for limits
-    nodes: float | None = None  # a token
+    rounds: float | None = None  # per sentence; None for limits
+    nodes: float | None = None  # per token
     edges: float | None = None
 
     @property
     def work(self) -> tuple[float | None, ...]:
-        """What was counted, which is the same each time."""
+        """The counts, which are the same each time."""
         return self[3:]
 
 
 class Measured(NamedTuple):
-    """A set of lattices, and all ways that were timed on it."""
+    """A set of lattices, and all modes that were timed on it."""
 
     name: str
     L: int
     sentences: int
     tokens: int
-    ways: dict[Way, Timed]
+    modes: dict[Mode, Timed]
     edges: str = ""
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> Measured:
-        """From what `measure` returned."""
-        return cls(**kept | {"ways": {Way(*way): Timed(*timed) for way, timed in kept["ways"]}})
+        """Read what `measure` returned."""
+        return cls(**kept | {"modes": {Mode(*mode): Timed(*timed) for mode, timed in kept["modes"]}})
 
-    def us(self, *way: Any) -> float:
-        return self.ways[Way(*way)].us_token
+    def us(self, *mode: Any) -> float:
+        return self.modes[Mode(*mode)].us_token
 
     def refined(self, k: int, alone: bool = False) -> float:
-        """The papers' decoder that refines a chain, over the form of edges where it is faster."""
+        """Return the time of the papers' decoder that refines a chain, over the form of edges where it is faster."""
         return min(self.us(k, refining(k), form, alone) for form in FORMS)
 
     def auto(self, k: int, form: str, alone: bool = False) -> tuple[float, str]:
-        """`auto` against the better one of those it chooses from, over the same edges; why it is not as fast."""
-        timed = {name: self.ways[Way(k, name, form, alone)] for name in (full(k), "tree", "auto")}
+        """Return the time of `auto` / that of the better of its two choices, and why it is slower."""
+        timed = {name: self.modes[Mode(k, name, form, alone)] for name in (full(k), "tree", "auto")}
         better = min((full(k), "tree"), key=lambda name: timed[name].us_token)
         taken = "tree" if timed["auto"].work == timed["tree"].work else full(k)
         if taken == better:
@@ -140,30 +140,32 @@ def check(found: list[tw.Decoding], truth: list[tw.Decoding], what: str) -> None
     assert all(one.exact for one in found), what
 
 
-def measure(bench: Bench, case: Lattices, ways: list[Way], limit: bool = False, seconds: float = 0.3) -> dict[str, Any]:
-    """Check all ways of a k against the first one, which gets all sentences; time all; JSON, for Measured.of."""
+def measure(
+    bench: Bench, case: Lattices, modes: list[Mode], limit: bool = False, seconds: float = 0.3
+) -> dict[str, Any]:
+    """Check all modes of a k against the first one, which gets all sentences; time all; return JSON for Measured.of."""
     title, found = f"{case.name}, L = {case.L}", {}
-    runs: dict[Way, Callable[[], Any]] = {way: way.run(case) for way in ways}
+    runs: dict[Mode, Callable[[], Any]] = {mode: mode.run(case) for mode in modes}
     truth: dict[int, list[tw.Decoding]] = {}
-    for way in bench.bar(ways, f"{title}: check"):
-        found[way] = runs[way]()
-        if not way.decoder.startswith("beam"):
-            right = truth.setdefault(way.k, found[way])
-            check(found[way], right[: len(found[way])], f"{title}, {way}")
+    for mode in bench.bar(modes, f"{title}: check"):
+        found[mode] = runs[mode]()
+        if not mode.decoder.startswith("beam"):
+            right = truth.setdefault(mode.k, found[mode])
+            check(found[mode], right[: len(found[mode])], f"{title}, {mode}")
     if limit:
         runs |= limits(case)
     turns, seconds = ((1, 3), 0.02) if bench.quick else ((3, 30), seconds)
     timed = []
-    for way, times in interleaved(runs, turns, seconds, title).items():
-        nodes = way.nodes(case)
+    for mode, times in interleaved(runs, turns, seconds, title).items():
+        nodes = mode.nodes(case)
         tokens, us = sum(map(len, nodes)), 1e6 * min(times)
         own = [len(nodes), us / len(nodes), us / tokens]
-        if way in found:
-            work = np.sum([one.work for one in found[way]], axis=0)
+        if mode in found:
+            work = np.sum([one.work for one in found[mode]], axis=0)
             own += (work / [len(nodes), tokens, tokens]).tolist()
-        timed.append([list(way), own])
+        timed.append([list(mode), own])
     about = {"name": case.name, "L": case.L, "sentences": len(case.nodes), "tokens": case.tokens}
-    return about | {"ways": timed}
+    return about | {"modes": timed}
 
 
 def optional(value: float | None, form: str) -> str:
@@ -174,12 +176,12 @@ def optional(value: float | None, form: str) -> str:
 
 
 def ours(bench: Bench, corpus: str) -> Lattices:
-    """Lattices of a model that is trained here."""
+    """Return lattices of a model that is trained here."""
     return replace(data.lattices(bench, corpus), name=corpus + OURS)
 
 
 def on_each_set(bench: Bench, work: Callable[[Lattices], dict[str, Any]]) -> list[dict[str, Any]]:
-    """What comes of work on stored lattices and on those of our own models, as far as there are any."""
+    """Return the results of work on stored lattices and on those of our own models, without those that are missing."""
     sets: dict[str, Callable[[], Lattices]] = {name: partial(data.stored, bench, name) for name in STORED}
     sets |= {name + OURS: partial(ours, bench, name) for name in PRESETS}
 
@@ -189,22 +191,24 @@ def on_each_set(bench: Bench, work: Callable[[Lattices], dict[str, Any]]) -> lis
     return list(bench.steps({name: partial(on, make) for name, make in sets.items()}).values())
 
 
-def claim_all(bench: Bench, what: str, got: dict[str, tuple[float, float]], why: str, most: bool = False) -> None:
-    """One claim of several figures, each with its limit by name; it holds where all of them do."""
+def claim_all(
+    bench: Bench, what: str, where: str, got: dict[str, tuple[float, float]], why: str, most: bool = False
+) -> None:
+    """Make one claim of several figures, each with its limit by name; it holds where all of them do."""
     if not got:
         return
     measured = ", ".join(f"{name.removesuffix(OURS)} {figure:,.2f}" for name, (figure, _) in got.items())
     limits = [f"{limit:,g}" for _, limit in got.values()]
     against = f"at {'most' if most else 'least'} {', '.join(limits if len(set(limits)) > 1 else limits[:1])}"
     holds = all(figure <= limit if most else figure >= limit for figure, limit in got.values())
-    bench.claim(what, measured, against, holds, why)
+    bench.claim(what, where, measured, against, holds, why)
 
 
 STORED_ONES, OUR_OWN = "stored lattices", "our models"
 
 
 def grouped(by_name: dict[str, T]) -> dict[str, dict[str, T]]:
-    """Stored lattices, and those of our models."""
+    """Return two groups: stored lattices, and those of our models."""
     groups: dict[str, dict[str, T]] = {STORED_ONES: {}, OUR_OWN: {}}
     for name, own in by_name.items():
         groups[OUR_OWN if name.endswith(OURS) else STORED_ONES][name] = own
@@ -212,7 +216,7 @@ def grouped(by_name: dict[str, T]) -> dict[str, dict[str, T]]:
 
 
 class Aim(NamedTuple):
-    """A ratio that was aimed at on sets of lattices."""
+    """A ratio that is an aim on sets of lattices."""
 
     what: str
     ratio: Callable[[Measured], float]
@@ -223,14 +227,14 @@ class Aim(NamedTuple):
     fewest: int = 0  # labels
 
     def of(self, own: Measured) -> float | None:
-        """What is aimed at on a set; None where nothing is."""
+        """Return the aim on a set; None where there is none."""
         if isinstance(self.limit, dict):
             return self.limit.get(own.name.removesuffix(OURS))
         return self.limit[own.L > MANY] if self.fewest < own.L else None
 
     def claim(self, bench: Bench, where: str, sets: list[Measured]) -> None:
         got = {own.name: (self.ratio(own), aim) for own in sets if (aim := self.of(own)) is not None}
-        claim_all(bench, f"{self.what}, k = {self.k}, {where}", got, self.why, self.most)
+        claim_all(bench, f"{self.what}, k = {self.k}", where, got, self.why, self.most)
 
 
 def by_corpus(*limits: float, names: tuple[str, ...] = STORED) -> dict[str, float]:
@@ -238,9 +242,9 @@ def by_corpus(*limits: float, names: tuple[str, ...] = STORED) -> dict[str, floa
 
 
 MANY = 1000  # labels; some aims differ below and above
-FASTER = "dense Viterbi became three to six times as fast after the aim was set"
+FASTER = "dense Viterbi became three to six times faster after the aim was set"
 STEPS = f"{FASTER}; what is left of staggered decoding is many small steps, and calls, not edges"
-AND_STAGGERED = "staggered decoding became four to five times as fast after the aim was set"
+AND_STAGGERED = "staggered decoding became four to five times faster after the aim was set"
 TREE_AIMS = [
     Aim(
         "dense Viterbi / tree",
@@ -253,8 +257,8 @@ TREE_AIMS = [
         "tree / limit",
         lambda own: own.us(1, "tree", "sparse") / own.us(*LIMIT),
         (10, 5),
-        "bounds are a pass over all labels, too, with two additions each, and what they leave is summed: of Latvian "
-        "tags twice as many labels a token as of the supertags",
+        "bounds need a pass over all labels, too, with two additions each, and what they leave is summed: twice as "
+        "many labels per token for Latvian tags as for supertags",
         most=True,
     ),
     Aim(
@@ -291,7 +295,7 @@ PAPER_AIMS = [
         "dense Viterbi A* / iterative Viterbi A*, alone",
         lambda own: own.us(5, "viterbi_astar", "dense", True) / own.refined(5, True),
         by_corpus(5, 5, 5, names=STORED[1:]),
-        f"{FASTER}; ten rounds are much for a few tokens, and a fifth of the time is the first floor",
+        f"{FASTER}; ten rounds are many for a few tokens, and a fifth of the time goes into the first floor",
         k=5,
     ),
 ]
@@ -299,24 +303,24 @@ AUTO = 1.15  # times the better one of Viterbi and tree, at most
 
 
 def claim_auto(bench: Bench, where: str, found: dict[str, tuple[float, str]]) -> None:
-    """`auto` at its worst."""
+    """Claim the worst ratio of `auto`."""
     worst = max(found, key=lambda name: found[name][0])
     (ratio, why), above = found[worst], sum(ratio > AUTO for ratio, _ in found.values())
     measured = f"{ratio:.2f} ({worst}); above in {above} of {len(found)}"
-    what = f"auto / better one of Viterbi and tree, worst, {where}"
-    bench.claim(what, measured, f"at most {AUTO}", ratio <= AUTO, why)
+    what = "auto / better one of Viterbi and tree, worst"
+    bench.claim(what, where, measured, f"at most {AUTO}", ratio <= AUTO, why)
 
 
-def ways_of(k: int) -> list[Way]:
-    """Every decoder that matters; beam:1 is a greedy pass, but keeps k labels where k paths are wanted."""
-    ways = [Way(k, name, form) for name in (full(k), refining(k), "tree", "auto") for form in FORMS[::-1]]
-    ways += [Way(k, name, form, True) for name in (full(k), refining(k)) for form in FORMS]
-    ways += [Way(k, name, "sparse", True) for name in ("tree", "auto")]
-    return [*ways, Way(k, "beam:1", "sparse")] if k == 1 else ways
+def modes_of(k: int) -> list[Mode]:
+    """Return every decoder that matters; beam:1 is a greedy pass, but keeps k labels where k paths are wanted."""
+    modes = [Mode(k, name, form) for name in (full(k), refining(k), "tree", "auto") for form in FORMS[::-1]]
+    modes += [Mode(k, name, form, True) for name in (full(k), refining(k)) for form in FORMS]
+    modes += [Mode(k, name, "sparse", True) for name in ("tree", "auto")]
+    return [*modes, Mode(k, "beam:1", "sparse")] if k == 1 else modes
 
 
 def summary(bench: Bench, k: int, name: str, found: list[Measured]) -> None:
-    """A line for each set of lattices: times, and what they are to each other."""
+    """Make a table with a row per set of lattices: times and their ratios."""
     rows = []
     for own in found:
         all_edges, tree = [own.us(k, full(k), form) for form in FORMS], [own.us(k, "tree", form) for form in FORMS]
@@ -327,17 +331,17 @@ def summary(bench: Bench, k: int, name: str, found: list[Measured]) -> None:
     viterbi, refined_by = ("Viterbi", "staggered") if k == 1 else ("Viterbi A*", "iterative Viterbi A*")
     header = ["lattices", "L", f"{viterbi}, dense", f"{viterbi}, sparse", refined_by, "tree, dense", "tree, sparse"]
     header += ["limit", f"dense {viterbi} / tree", f"{refined_by} / tree", "tree / limit", "tree / limit, one call"]
-    note = "Ratios are those of tree over sparse edges, which trained models come with."
-    bench.table(name, f"k = {k}: microseconds a token, all sentences in one call", header, rows, note)
+    note = "Ratios are those of tree over sparse edges, which trained models have."
+    bench.table(name, f"k = {k}: microseconds per token, all sentences in one call", header, rows, note)
 
 
-def line(own: Measured, way: Way, timed: Timed) -> list[str]:
-    """A line of the table of everything."""
-    row = [own.name, f"{own.L:,}", f"{way.k or '-'}", way.name, way.form, f"{timed.sentences}"]
+def line(own: Measured, mode: Mode, timed: Timed) -> list[str]:
+    """Return a row of the table of everything."""
+    row = [own.name, f"{own.L:,}", f"{mode.k or '-'}", mode.name, mode.form, f"{timed.sentences}"]
     row += [f"{timed.us_sentence:,.1f}", f"{timed.us_token:,.3f}"]
     ratios: list[float | None] = [None, None]
-    if way.k:
-        ratios = [own.us(way.k, full(way.k), "dense", way.alone), own.refined(way.k, way.alone)]
+    if mode.k:
+        ratios = [own.us(mode.k, full(mode.k), "dense", mode.alone), own.refined(mode.k, mode.alone)]
     row += ["-" if base is None else f"{base / timed.us_token:,.2f}" for base in ratios]
     row += [f"{timed.us_token / own.us(*LIMIT):,.2f}", optional(timed.rounds, ".1f")]
     return [*row, optional(timed.nodes, ",.1f"), optional(timed.edges, ",.0f")]
@@ -349,17 +353,17 @@ def lattices(bench: Bench) -> None:
     Above k = 1 Viterbi A* stands for dense Viterbi and iterative Viterbi A* for staggered, of which the faster form of
     edges counts.
     """
-    ways = [way for k in (1, 5, 50) for way in ways_of(k)]
+    modes = [mode for k in (1, 5, 50) for mode in modes_of(k)]
 
     def work(case: Lattices) -> dict[str, Any]:
-        return measure(bench, case, ways, limit=True) | {"edges": repr(case.sparse)}
+        return measure(bench, case, modes, limit=True) | {"edges": repr(case.sparse)}
 
     found = [Measured.of(kept) for kept in on_each_set(bench, work)]
     for k, name in ((1, "one_path"), (5, "five_paths"), (50, "fifty_paths")):
         summary(bench, k, name, found)
     header = ["lattices", "L", "k", "decoder", "edges", "sentences", "us/sentence", "us/token"]
     header += ["dense / it", "staggered / it", "it / limit", "rounds", "nodes/token", "edges/token"]
-    rows = [line(own, way, timed) for own in found for way, timed in own.ways.items()]
+    rows = [line(own, mode, timed) for own in found for mode, timed in own.modes.items()]
     sizes = [f"{own.name}: {own.sentences:,} sentences, {own.tokens:,} tokens, {own.edges}" for own in found]
     title = 'Everything; "dense / it" says how many times faster it is than dense Viterbi'
     bench.table("lattices_all", title, header, rows, "; ".join(sizes))
@@ -374,7 +378,7 @@ def lattices(bench: Bench) -> None:
 
 
 def both_threads(bench: Bench, case: Lattices) -> dict[str, Any]:
-    """Seconds of one thread and of two, k = 1 and 5."""
+    """Return the seconds of one thread and of two, k = 1 and 5."""
     found, load = [], os.getloadavg()[0]
     for k in (1, 5):
         decode = partial(tw.decode_batch, case.nodes, case.sparse, k, "tree")
@@ -402,7 +406,7 @@ def threads(bench: Bench) -> None:
     bench.table("threads", "tree, one thread and two", header, rows)
     for where, group in grouped(gains[1]).items():
         why = "the answers' Python objects are made by one thread; the load tells whether other work took a core"
-        claim_all(bench, f"tree, one thread / two, k = 1, {where}", group, why)
+        claim_all(bench, "tree, one thread / two, k = 1", where, group, why)
 
 
 # --- synthetic lattices ---
@@ -421,21 +425,21 @@ ONE_BEST = [
 K_BEST = ["viterbi_astar", "iterative_viterbi_astar", "tree", "auto", "beam:5", "astar:6", "viterbi"]
 
 
-def every_way(L: int) -> list[Way]:
-    """Every decoder, alone; those that read sparse edges otherwise than dense ones over both."""
-    ways = []
+def every_mode(L: int) -> list[Mode]:
+    """Return every decoder, alone; over both forms of edges where it treats them differently."""
+    modes = []
     for k, names in ((1, ONE_BEST), (5, K_BEST)):
         for name in names:
             if L <= MOST_LABELS or not (name in SLOW or (name == "viterbi" and k > 1)):
                 forms = FORMS if name in (full(k), "tree", "auto") else FORMS[:1]
-                ways += [Way(k, name, form, True) for form in forms]
-    return ways
+                modes += [Mode(k, name, form, True) for form in forms]
+    return modes
 
 
 def synthetic(bench: Bench) -> None:
-    """Every decoder on synthetic lattices, a call a sentence; ratios say how many times faster than dense Viterbi.
+    """Every decoder on synthetic lattices, one call per sentence; ratios say how many times faster than dense Viterbi.
 
-    model_like: Zipf label frequencies, sparse edges, a few likely labels a token, as in `tagwright demo`. hmm: random
+    model_like: Zipf label frequencies, sparse edges, a few likely labels per token, as in `tagwright demo`. hmm: random
     HMMs as in Pal et al. 2006, section 4.1; flat label frequencies and sharp transitions. normal: independent normal
     scores, which no bound prunes. Ratios of k = 5, too, are to dense Viterbi of one path.
     """
@@ -443,7 +447,7 @@ def synthetic(bench: Bench) -> None:
     rows = []
 
     def timed_on(make: Callable[[int, int], Lattices], L: int) -> dict[str, Any]:
-        return measure(bench, make(L, 8), every_way(L))
+        return measure(bench, make(L, 8), every_mode(L))
 
     for kind, make in KINDS.items():
         found = {}
@@ -451,15 +455,15 @@ def synthetic(bench: Bench) -> None:
             found[L] = Measured.of(bench.step(f"{kind} {L}", partial(timed_on, make, L)))
         for own in found.values():
             base = own.us(*BASE)
-            for way, timed in own.ways.items():
-                row = [kind, f"{own.L:,}", f"{way.k}", way.decoder, way.form, f"{timed.sentences}"]
+            for mode, timed in own.modes.items():
+                row = [kind, f"{own.L:,}", f"{mode.k}", mode.decoder, mode.form, f"{timed.sentences}"]
                 row += [f"{timed.us_sentence:,.0f}", f"{base / timed.us_token:.2f}", optional(timed.edges, ",.0f")]
                 rows.append([*row, optional(timed.nodes, ",.0f"), optional(timed.rounds, ".1f")])
         for k in (1, 5):
             short = []
-            for way in (way for way in found[sizes[0]].ways if way.k == k):
-                ratios = [own.us(*BASE) / own.us(*way) if way in own.ways else None for own in found.values()]
-                name = way.decoder + ", sparse edges" * (way.form == "sparse")
+            for mode in (mode for mode in found[sizes[0]].modes if mode.k == k):
+                ratios = [own.us(*BASE) / own.us(*mode) if mode in own.modes else None for own in found.values()]
+                name = mode.decoder + ", sparse edges" * (mode.form == "sparse")
                 short.append([name, *(optional(ratio, ",.2f") for ratio in ratios)])
             title = f"{kind}, k = {k}: dense Viterbi / it, by number of labels"
             bench.table(f"synthetic_{kind}_k{k}", title, ["decoder", *(f"{L:,}" for L in sizes)], short)
@@ -468,7 +472,7 @@ def synthetic(bench: Bench) -> None:
     bench.table("synthetic_all", "Everything; sentences of 25 tokens", header, rows)
 
 
-BASE = Way(1, "viterbi", "dense", True)
+BASE = Mode(1, "viterbi", "dense", True)
 
 
 def choosing(bench: Bench, kind: str, L: int) -> dict[str, Any]:
@@ -476,8 +480,8 @@ def choosing(bench: Bench, kind: str, L: int) -> dict[str, Any]:
     sentences = 8 if bench.quick else max(16, min(64, 20_000 // L))
     case = data.hmm(L, sentences) if kind == "hmm" else data.normal(L, sentences, 20, kind)
     names = {k: (full(k), "tree", "auto") for k in (1, 5)}
-    ways = [Way(k, name, "dense", alone) for alone in (False, True) for k in names for name in names[k]]
-    return measure(bench, case, ways, seconds=0.5)
+    modes = [Mode(k, name, "dense", alone) for alone in (False, True) for k in names for name in names[k]]
+    return measure(bench, case, modes, seconds=0.5)
 
 
 def auto(bench: Bench) -> None:
@@ -491,7 +495,7 @@ def auto(bench: Bench) -> None:
         own = Measured.of(bench.step(f"{kind} {L}", partial(choosing, bench, kind, L)))
         name = kind if kind == "hmm" else f"normal {kind}"
         for k, alone in itertools.product((1, 5), (False, True)):
-            each = [own.ways[Way(k, decoder, "dense", alone)].us_sentence for decoder in (full(k), "tree", "auto")]
+            each = [own.modes[Mode(k, decoder, "dense", alone)].us_sentence for decoder in (full(k), "tree", "auto")]
             how = "alone" if alone else "one call"
             ratio, _ = compared[f"{name}, L = {L}, k = {k}, {how}"] = own.auto(k, "dense", alone)
             rows.append([name, f"{L:,}", f"{k}", how, *(f"{us:,.1f}" for us in each), f"{ratio:.2f}"])
@@ -503,23 +507,28 @@ def auto(bench: Bench) -> None:
 # --- growth and deadlines ---
 
 GROWN = "supertag_erg"
-METHODS = {  # with colours
-    "tree": "tab:green",
-    "tree, dense edges": "tab:olive",
-    "dense Viterbi, Viterbi A*": "black",
-    "staggered, iterative Viterbi A*": "tab:red",
-    "limit": "tab:blue",
+METHODS = {  # and how they are drawn
+    "tree": "ours",
+    "tree, dense edges": "ours",
+    "dense Viterbi, Viterbi A*": "other",
+    "staggered, iterative Viterbi A*": "other",
+    "limit": "limit",
 }
 
 
 def grown(bench: Bench, cases: Iterable[Lattices], k: int = 1) -> dict[str, list[float]]:
-    """Median and quartiles by method, us a token, of a time of each case, the best of its turns."""
-    ways = [Way(k, "tree", "sparse"), Way(k, "tree", "dense"), Way(k, full(k), "dense"), Way(k, refining(k), "sparse")]
+    """Return median and quartiles by method, in microseconds per token, over the best time of each case."""
+    modes = [
+        Mode(k, "tree", "sparse"),
+        Mode(k, "tree", "dense"),
+        Mode(k, full(k), "dense"),
+        Mode(k, refining(k), "sparse"),
+    ]
     every: dict[str, list[float]] = {}
     for number, case in enumerate(cases):
-        runs: dict[str, Callable[[], Any]] = dict(zip(METHODS, (way.run(case) for way in ways), strict=False))
+        runs: dict[str, Callable[[], Any]] = dict(zip(METHODS, (mode.run(case) for mode in modes), strict=False))
         if number == 0:
-            truth = Way(k, full(k), "sparse").run(case)()
+            truth = Mode(k, full(k), "sparse").run(case)()
             for name, run in runs.items():
                 check(run(), truth, f"{name}, k = {k}, L = {case.L}")
         runs["limit"] = limits(case)[LIMIT]
@@ -529,16 +538,15 @@ def grown(bench: Bench, cases: Iterable[Lattices], k: int = 1) -> dict[str, list
 
 
 def show(bench: Bench, name: str, title: str, what: str, points: dict[int, dict[str, list[float]]]) -> None:
-    """A table of medians, and a figure with quartiles."""
+    """Make a table of medians, and a figure with quartiles."""
     rows = [[f"{x:,}", *(f"{own[method][0]:,.3f}" for method in METHODS)] for x, own in points.items()]
-    bench.table(name, f"{title}; microseconds a token, medians", [what, *METHODS], rows)
+    bench.table(name, f"{title}; microseconds per token, medians", [what, *METHODS], rows)
     curves = []
-    for method, colour in METHODS.items():
+    for method, kind in METHODS.items():
         middle, low, high = zip(*(own[method] for own in points.values()), strict=True)
-        label = "limit: one NumPy pass over the node scores" if method == "limit" else method
-        curves.append(Curve(label, list(points), middle, low, high, "--" if method == "limit" else "-", colour))
+        curves.append(Curve(method, list(points), middle, low, high, kind))
     style = {"xscale": "log", "yscale": "log", "xticks": list(points)}
-    bench.figure(name, title, curves, what, "microseconds a token, quartiles", **style)
+    bench.figure(name, title, curves, what, "microseconds per token, quartiles", **style)
 
 
 def growth(bench: Bench) -> None:
@@ -571,14 +579,14 @@ def growth(bench: Bench) -> None:
     found = {x: bench.step(f"labels {x}", partial(grown, bench, subsets(x))) for x in sizes}
     show(bench, "growth_labels", f"Growth with L: {GROWN}, {count} sentences", "labels", found)
     found = {T: bench.step(f"tokens {T}", partial(grown, bench, pieces(T))) for T in lengths}
-    show(bench, "growth_tokens", f"Growth with T: {GROWN}, {L:,} labels", "tokens a sentence", found)
+    show(bench, "growth_tokens", f"Growth with T: {GROWN}, {L:,} labels", "tokens per sentence", found)
     some = partial(map, lambda q: whole().over(whole().nodes[q * count : (q + 1) * count]), range(samples))
     found = {k: bench.step(f"k = {k}", partial(grown, bench, some(), k)) for k in ks}
     show(bench, "growth_k", f"Growth with k: {GROWN}, {L:,} labels, {count} sentences", "k", found)
 
 
 def waited(case: Lattices) -> list[list[str]]:
-    """Lines of the table of deadlines, over edges in the form that they are given by themselves."""
+    """Return the rows of the table of deadlines; `tw.Edges` chooses the form of edges."""
     rows, edges = [], tw.Edges(case.scores).prepare()
     best = [one.paths[0].score for one in tw.decode_batch(case.nodes, edges, 1, "viterbi")]
     for decoder, seconds in itertools.product(("auto",), (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, None)):
@@ -598,7 +606,7 @@ def waited(case: Lattices) -> list[list[str]]:
 
 
 def deadline(bench: Bench) -> None:
-    """What a deadline costs: a call a sentence, one path. The gap is what is promised, the distance what is true.
+    """What a deadline costs: one call per sentence, one path. The gap is what is promised, the distance what is true.
 
     The hard lattice is of normal scores, which no bound prunes.
     """
@@ -616,7 +624,7 @@ def deadline(bench: Bench) -> None:
 
 
 def numpy_ratio(L: int, repeats: int) -> float:
-    """How many times faster dense Viterbi is than the NumPy recursion, on the same float32 scores."""
+    """Return how many times faster dense Viterbi is than the NumPy recursion, on the same float32 scores."""
     case = data.normal(L, 1, 20)
     nodes, scores = case.nodes[0], case.scores
 
@@ -633,10 +641,10 @@ def numpy_ratio(L: int, repeats: int) -> float:
 
 
 def batch_ratio(L: int, repeats: int) -> float:
-    """How many times faster a batch of 32 sentences is, per sentence, than one at a time."""
+    """Return how many times faster a batch of 32 sentences is, per sentence, than one at a time."""
     case = data.normal(L, 32, 10)
-    together, a = best_of(Way(1, "viterbi", "dense").run(case), repeats, 20)
-    alone, b = best_of(Way(1, "viterbi", "dense", True).run(case), repeats, 20)
+    together, a = best_of(Mode(1, "viterbi", "dense").run(case), repeats, 20)
+    alone, b = best_of(Mode(1, "viterbi", "dense", True).run(case), repeats, 20)
     assert [f.paths[0].score for f in a] == [f.paths[0].score for f in b]
     return alone / together
 
@@ -648,7 +656,7 @@ def import_seconds() -> float:
 
 
 def staggered_edges(bench: Bench, name: str) -> float:
-    """Edges a token that staggered decoding looks at; counted, so this does not depend on the machine."""
+    """Return the edges per token that staggered decoding looks at; counted, so the same on every machine."""
     case = data.stored(bench, name)
     found = tw.decode_batch(case.nodes, case.dense, 1, "staggered")
     return sum(one.work.edges for one in found) / case.tokens
@@ -665,23 +673,23 @@ def basics(bench: Bench) -> None:
     """Dense Viterbi against the NumPy recursion, a batch against one at a time, edges that are looked at, import."""
     repeats, rows = 5 if bench.quick else 15, []
 
-    def note(what: str, got: float, form: str, limit: str, holds: bool, why: str = "") -> None:
-        rows.append([what, format(got, form)])
-        bench.claim(what, format(got, form), limit, holds, why)
+    def note(what: str, where: str, got: float, form: str, limit: str, holds: bool, why: str = "") -> None:
+        rows.append([f"{what}, {where}" if where else what, format(got, form)])
+        bench.claim(what, where, format(got, form), limit, holds, why)
 
     for L in (319, 1024, 3000):
         got = bench.step(f"NumPy {L}", partial(numpy_ratio, L, repeats))
-        note(f"NumPy recursion / dense Viterbi, L = {L:,}", got, ".1f", "at least 8", got >= 8, CACHE)
+        note("NumPy recursion / dense Viterbi", f"L = {L:,}", got, ".1f", "at least 8", got >= 8, CACHE)
     got = bench.step("batch", partial(batch_ratio, 3000, repeats))
-    note("dense Viterbi, one at a time / a batch of 32, L = 3,000", got, ".2f", "at least 2", got >= 2)
+    note("dense Viterbi, one at a time / a batch of 32", "L = 3,000", got, ".2f", "at least 2", got >= 2)
     for name, most in MOST_EDGES.items():
         try:
             got = bench.step(f"edges {name}", partial(staggered_edges, bench, name))
-            note(f"staggered, edges a token, {name}", got, ",.0f", f"at most {most:,}", got <= most)
+            note("staggered, edges per token", name, got, ",.0f", f"at most {most:,}", got <= most)
         except MissingError as missing:
             bench.left_out(missing)
     got = bench.step("import", import_seconds)
-    note("import tagwright, s", got, ".2f", "under 0.3", got < 0.3)
+    note("import tagwright, seconds", "", got, ".2f", "under 0.3", got < 0.3)
     bench.table("basics", "Basics", ["figure", "measured"], rows)
 
 

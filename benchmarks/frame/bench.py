@@ -1,8 +1,8 @@
-"""What every module of the benchmarks works with: a run that can be interrupted and continued, its tables and figures.
+"""A run of benchmarks, which can be interrupted and continued, and its tables, claims and figures.
 
-A module of benchmarks has PARTS, functions that take a `Bench`. A part measures in steps. What a step returned is kept
-on disk, so that a run that was interrupted goes on where it was, and a part makes its tables from what its steps
-returned, measured just now or before.
+A module of benchmarks has PARTS, functions that take a `Bench`. A part measures in steps. What a step returns is kept
+on disk, so that an interrupted run continues where it stopped, and a part makes its tables from what its steps
+returned, now or before.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ import click
 from tqdm import tqdm
 
 import tagwright as tw
-from benchmarks import plots
+from benchmarks.frame import plots
 from tagwright import _core
 from tagwright.table import table as aligned
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "benchmarks"
 DATA = ROOT.parent / "shared" / "data"
 HOW_TO_GET = """\
   How to get it: corpora are column files, a folder each with train.txt.xz and test.txt.xz. They are looked for in
-  ../shared/data, in $TAGWRIGHT_DATA or in --data, and lattices beside them. tagwright does not come with them, since
-  their licences differ; docs/benchmarks.md says what they are. What needs no data is measured all the same."""
+  ../shared/data, in $TAGWRIGHT_DATA or in --data, and lattices beside them. They are not part of tagwright, since
+  their licences differ; docs/benchmarks.md lists them. What needs no data is measured nevertheless."""
 PACKAGES = (
     "numpy", "scipy", "scikit-learn", "python-crfsuite", "libwapiti", "hmmlearn", "torch", "pytorch-crf",
     "torch-struct", "pomegranate", "dynamax", "librosa", "pynini", "rustfst-python", "nltk",
@@ -54,7 +54,7 @@ class MissingDataError(MissingError):
 
 
 class Bench:
-    """A run: what was asked for, where results go, and which part is at work."""
+    """A run: its options, where its results go, and which part is running."""
 
     def __init__(self, quick: bool, data: Path, out: Path, again: bool = False) -> None:
         """Results go to `out`; with `again`, steps that were measured before are measured once more."""
@@ -68,10 +68,10 @@ class Bench:
     # --- parts and steps ---
 
     def run(self, module: str, part: Callable[[Bench], None]) -> bool:
-        """Run a part of a module; False where something that it needs is missing."""
+        """Run a part of a module; return False where something that it needs is missing."""
         self.module, self.part = module, part.__name__
         self._used, self._claims = [], []
-        quick = "\n(quick: to see that all runs; not to be held against papers or aims)" * self.quick
+        quick = "\n(quick: to see that everything runs; not to be compared with papers or aims)" * self.quick
         self.say(f"\n=== {module} {self.part}: {(part.__doc__ or '').strip()}{quick}")
         try:
             part(self)
@@ -99,7 +99,7 @@ class Bench:
         return json.loads(json.dumps(value))  # type: ignore[no-any-return]
 
     def steps(self, works: Mapping[str, Callable[[], T]]) -> dict[str, T]:
-        """Several steps, those left out whose data are missing; MissingError where all are."""
+        """Run several steps, without those whose data are missing; MissingError where all are."""
         found, problem = {}, MissingError("nothing was asked for")
         for name, work in works.items():
             try:
@@ -140,11 +140,11 @@ class Bench:
         made = {"part": self.part, "title": title, "header": header, "rows": rows, "note": note, "steps": self._used}
         self._keep(f"{base}.json", made)
 
-    def claim(self, what: str, measured: str, against: str, holds: bool, why: str = "") -> None:
-        """Note a claim, what it is held against, whether it holds, and why not. A quick run claims nothing."""
-        if self.quick:
-            return
-        self._claims.append({"what": what, "measured": measured, "against": against, "holds": bool(holds), "why": why})
+    def claim(self, what: str, where: str, measured: str, against: str, holds: bool, why: str = "") -> None:
+        """Note a claim for a corpus, a size or the like; whether it holds, and why not. A quick run claims nothing."""
+        if not self.quick:
+            said = {"what": what, "where": where, "measured": measured, "against": against}
+            self._claims.append(said | {"holds": bool(holds), "why": why})
 
     def figure(self, name: str, title: str, curves: list[plots.Curve], xlabel: str, ylabel: str, **style: Any) -> None:
         """Draw a figure where matplotlib is installed; `style` as of plots.draw."""
@@ -167,18 +167,18 @@ class Bench:
         return path
 
     def read(self, corpus: str, split: str, few: int | None = None, label: str | None = None) -> Corpus:
-        """Sentences and labels of a corpus; when quick, the first few."""
+        """Return sentences and labels of a corpus; in a quick run, the first few."""
         X, y = tw.read(self.path(corpus, split), **({} if label is None else {"label": label}))
         return (X[:few], y[:few]) if self.quick else (X, y)
 
 
 def slug(name: str) -> str:
-    """A name that may be one of a file."""
+    """Return a name that a file may have."""
     return re.sub(r"[^\w.=-]+", "_", name).strip("_")
 
 
 def write(path: Path, text: str) -> None:
-    """Write beside and rename, so that there is never half a file."""
+    """Write to a file beside and rename it, so that no file is ever half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(text, encoding="utf-8")
@@ -186,7 +186,7 @@ def write(path: Path, text: str) -> None:
 
 
 def markdown(header: list[str], rows: Rows, figures: bool = True) -> str:
-    """Make a Markdown table, figures to the right; bars inside cells do not end them."""
+    """Return a Markdown table, figures to the right; bars inside cells do not end them."""
     lines = [[cell.strip().replace("|", "\\|") for cell in row] for row in [header, *rows]]
     lines.insert(1, ["---", *["---:" if figures else "---"] * (len(header) - 1)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -197,7 +197,7 @@ def today() -> str:
 
 
 def commit() -> str:
-    """The commit that is checked out, with a + where files differ from it; "unknown" without git."""
+    """Return the commit that is checked out, with a + where files differ from it; "unknown" without git."""
     try:
         call = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
         return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
@@ -209,7 +209,7 @@ NOT_INSTALLED = "not installed"
 
 
 def about(before: Path) -> dict[str, str]:
-    """Machine and versions; of packages that are not installed those that an earlier run had, if there was one."""
+    """Return machine and versions; of packages that are not installed, those that an earlier run had, if any."""
     processor = platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -1,0 +1,1 @@
+"""What all benchmarks share: a run and its tables, data, timing, figures, the report."""

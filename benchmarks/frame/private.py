@@ -1,0 +1,30 @@
+"""The only place that reaches options which exist for comparisons alone, and are no part of the public interface.
+
+An instance attribute that is set after construction does not survive scikit-learn's `clone`: make learners here, and
+fit the ones that are returned.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tagwright as tw
+
+
+def crf(features: str | None, *, dense_edges: bool = False, lanes: bool = True, **options: Any) -> tw.CRF:
+    """Return a CRF that sums over the whole matrix of edges (dense_edges), or one sentence at a time (not lanes)."""
+    learner = tw.CRF(features, **options)
+    learner._dense_edges, learner._lanes = dense_edges, lanes
+    return learner
+
+
+def perceptron(features: str | None, *, dense_edges: bool | None = None, **options: Any) -> tw.Perceptron:
+    """Return a perceptron that holds edges as a matrix only (dense_edges), or (None) where most pairs were met."""
+    learner = tw.Perceptron(features, **options)
+    learner._dense_edges = dense_edges
+    return learner
+
+
+def unpruned() -> Any:
+    """Return staggered decoding that drops no node below a score already reached."""
+    return tw.Staggered(prune=False)

@@ -1,0 +1,1 @@
+"""Our own decoders, and the tagger as a whole."""

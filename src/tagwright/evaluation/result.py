@@ -1,0 +1,99 @@
+"""What an evaluation found, and its tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tagwright import checks
+from tagwright.evaluation.scores import Scores
+from tagwright.evaluation.spans import Spans
+from tagwright.table import table
+
+__all__ = ["Evaluation"]
+
+MOST_CONFUSIONS = 10  # that are printed
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found. Shares are from 0 to 1."""
+
+    sentences: int
+    """Sentences of at least one token; empty ones count nowhere."""
+    tokens: int
+    token_accuracy: float
+    sentence_accuracy: float
+    """Share of the sentences in which every label is right."""
+    macro_f1: float
+    """Mean F1 of the labels."""
+    labels: list[Scores]
+    """Every label in gold or predicted, most frequent in gold first."""
+    spans: Spans | None
+    """None where the labels are not span labels."""
+    known: tuple[float, int] | None
+    """Accuracy on the words met in training, and their count. None if there are none, or if it was not said."""
+    unknown: tuple[float, int] | None
+    """The same for the other words."""
+    confusions: list[tuple[str, str, int]]
+    """Gold label, predicted label and how often, most frequent first."""
+
+    def table(self, most: int = 20) -> str:
+        """Return tables of everything, in percent; at most `most` types and labels, and ten confusions."""
+        checks.at_least_one("table(most=...)", most)
+        blocks = [table(["measure", "of", "%"], self._summary())]
+        if self.spans:
+            where = "" if self.spans.part == "whole label" else f", {self.spans.part}"
+            blocks.append(_scores_table(f"span ({self.spans.scheme}{where})", self.spans.types, most))
+        blocks.append(_scores_table("label", self.labels, most))
+        if self.confusions:
+            rows = [[gold, predicted, f"{count:,}"] for gold, predicted, count in self.confusions]
+            blocks.append(_cut_table(["gold", "predicted", "count"], rows, MOST_CONFUSIONS))
+        return "\n\n".join(blocks)
+
+    def _summary(self) -> list[list[str]]:
+        rows = [
+            ["sentence accuracy", f"{self.sentences:,}", _percent(self.sentence_accuracy)],
+            ["token accuracy", f"{self.tokens:,}", _percent(self.token_accuracy)],
+        ]
+        for name, share in [("  known words", self.known), ("  unknown words", self.unknown)]:
+            if share:
+                rows.append([name, f"{share[1]:,}", _percent(share[0])])
+        if self.spans:
+            micro = self.spans.micro
+            rows += [
+                ["span precision", f"{micro.predicted:,}", _percent(micro.precision)],
+                ["span recall", f"{micro.support:,}", _percent(micro.recall)],
+                ["span F1", "", _percent(micro.f1)],
+                ["span F1, mean of types", f"{len(self.spans.types):,}", _percent(self.spans.macro)],
+            ]
+        rows.append(["label F1, mean of labels", f"{len(self.labels):,}", _percent(self.macro_f1)])
+        return rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as dicts, lists, strings and finite numbers, for JSON."""
+        found = asdict(self)
+        for name in ("known", "unknown"):
+            if found[name]:
+                found[name] = dict(zip(("accuracy", "count"), found[name], strict=True))
+        keys = ("gold", "predicted", "count")
+        found["confusions"] = [dict(zip(keys, row, strict=True)) for row in self.confusions]
+        return found
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}"
+
+
+def _cut_table(header: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> str:
+    text = table(header, rows[:most])
+    return text if len(rows) <= most else f"{text}\n... and {len(rows) - most:,} more"
+
+
+def _scores_table(what: str, scores: Sequence[Scores], most: int) -> str:
+    rows = [
+        [own.name, *map(_percent, (own.precision, own.recall, own.f1)), f"{own.support:,}", f"{own.predicted:,}"]
+        for own in scores
+    ]
+    return _cut_table([what, "precision", "recall", "F1", "gold", "predicted"], rows, most)

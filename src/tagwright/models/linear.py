@@ -1,0 +1,106 @@
+"""Models of one lattice per sentence: perceptron, CRF and HMM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core, checks
+from tagwright.decoding.decoders import Decoder, plan
+from tagwright.decoding.edges import Edges
+from tagwright.decoding.keep import Keep, keep_arguments
+from tagwright.features.templates import Features
+from tagwright.models.file import Arrays
+from tagwright.models.model import Lattice, Model, Tagging, core_templates, cut
+from tagwright.models.scoring import make_scorer
+
+__all__ = ["LinearModel"]
+
+# Up to this many labels an edge matrix is small enough to be had beside the exceptions.
+_MATRIX = 1500
+
+
+class LinearModel(Model):
+    """A model that scores a labelling by the sum of node and edge scores: one lattice per sentence.
+
+    Its arguments are those of `Model`. With `facts["first_only"]`, as in an HMM, a token's scores are those of the
+    first of its features that the model has; otherwise they are the sum over all of them.
+    """
+
+    lacks: ClassVar = {
+        "probabilities": "the scores of a {learner} are not probabilities: they only rank labellings; "
+        "train a CRF (or an HMM) to get some",
+    }
+
+    def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
+        """Check that the parts fit together."""
+        super().__init__(labels, features, arrays, facts)
+        templates = core_templates(features)
+        if templates.history:
+            raise ValueError("the templates look at earlier labels, which only a MEMM can")
+        self._scorer = make_scorer(self.labels, templates, arrays, bool(facts.get("first_only", False)))
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The edges, in the form that is fastest to decode over."""
+        L = len(self.labels)
+        previous, current = (self.arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
+        scores = self.arrays["edges.score"]
+        start, stop = self.arrays.get("start"), self.arrays.get("stop")
+        if L > _MATRIX:
+            return Edges.from_exceptions(
+                L, 0.0, previous, current, scores, start, stop, corrections=self._corrections()
+            )
+        matrix = np.zeros((L, L), np.float32)
+        matrix[previous, current] = scores
+        return Edges(matrix, start, stop, corrections=self._corrections())
+
+    def _corrections(self) -> tuple[object, object, object, object] | None:
+        if "corrections.set" not in self.arrays:
+            return None
+        sets, previous, current = (self.arrays[f"corrections.{part}"] for part in ("set", "previous", "current"))
+        return sets, previous, current, self.arrays["corrections.score"]
+
+    def _kbest(
+        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
+    ) -> list[list[Tagging]]:
+        chosen = plan(decoder)
+        if k > 1 and not chosen.row.kbest:
+            raise ValueError(f'decoder {chosen.row.name!r} gives one path only, but k = {k}; use "auto" or another')
+        text = self.text(X)
+        flat, scores, work = self._scorer.decode(text, self.edges._core, chosen.core, k, threads)
+        names = [self.labels[y] for y in flat.tolist()]
+        paths, lengths = [row[0] for row in work], text.lengths().tolist()
+        if not proba:
+            return list(cut(names, scores, lengths, paths))
+        log_z, marginals = self._scorer.probabilities(text, self.edges._core, flat, paths, threads)
+        # Rounding may put a score that is all of Z a little above it.
+        sure = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, paths), 0)).tolist()
+        return list(cut(names, scores, lengths, paths, sure, marginals.tolist()))
+
+    def marginals(
+        self, X: Sequence[Sequence[object]], keep: Keep | None = None, threads: int = 1
+    ) -> list[npt.NDArray[np.float32]]:
+        """Return the probability of every label: one array (T, L) per sentence, label y being ``labels[y]``.
+
+        keep: a rule for sparse sums, as for `tw.marginals`; None for exact ones.
+        """
+        self.need_probabilities()
+        checks.at_least_one("threads", threads)
+        return cast(
+            list[npt.NDArray[np.float32]],
+            self._scorer.marginals(self.text(X), self.edges._core, keep_arguments(keep), threads),
+        )
+
+    def lattice(self, sentence: Sequence[object]) -> Lattice:
+        """Return the scores of a sentence without decoding it."""
+        nodes, on = self._scorer.nodes(self.text([sentence]), 0)
+        return Lattice(nodes, self.edges, on or None)
+
+    def priced(self, decoder: str | Decoder = "auto") -> _core.PricedModel:
+        """Return what dual decomposition asks for the best labels under prices, found by this decoder."""
+        return _core.LatticeModel.make(self._scorer, self.edges._core, plan(decoder).core)
