@@ -20,7 +20,7 @@ import numpy as np
 import tagwright as tw
 from benchmarks.frame.bench import OUT, Bench, Corpus, MissingDataError
 from tagwright import _core
-from tagwright.cli.demo import model_like as demo_scores
+from tagwright.decoding.examples import model_like as demo_scores
 
 TESTED = 500  # sentences of a test set
 EPOCHS = 10  # as in the papers

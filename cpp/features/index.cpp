@@ -13,7 +13,7 @@ uint64_t load(const char* at, size_t n) {
   return word;
 }
 
-// Both halves of the product: every bit of a and b reaches every bit of the result.
+// Both halves of the product, so that every bit of a and b affects every bit of the result.
 uint64_t mix(uint64_t a, uint64_t b) {
   const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);

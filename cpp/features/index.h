@@ -1,8 +1,8 @@
-// Strings and their numbers: 0, 1, 2, ... in the order in which they came.
+// Strings and their ids: 0, 1, 2, ... in the order in which they were added.
 //
-// The table is open addressing over 64-bit slots: the upper half holds the upper half of the hash, the lower half the
-// number plus one; 0 is empty. So most strings that are not there are told from one cache line, and the same arrays
-// serve in memory and mapped from a file.
+// A hash table with open addressing over 64-bit slots: the upper half of a slot holds the upper half of the hash, the
+// lower half the id plus one; 0 is empty. So a string that is not there is usually recognised with one cache line, and
+// the same arrays work in memory and mapped from a file.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ inline constexpr int32_t kNoId = -1;
 
 uint64_t hash_of(std::string_view text);
 
-// The arrays of an index, wherever they are.
+// The arrays of an index, in memory or mapped from a file.
 struct IndexView {
   std::span<const uint64_t> slots;
-  std::span<const uint32_t> ends;  // [id]: where its bytes end; they begin where those of the id before end
+  std::span<const uint32_t> ends;  // [id]: where its bytes end, which is where those of the next id begin
   const char* bytes = nullptr;
 
   size_t size() const { return ends.size(); }
@@ -39,13 +39,13 @@ struct IndexView {
 class Index {
  public:
   Index() = default;
-  // Exactly these strings, which must differ; the table is made as small as a saved one should be.
+  // An index of these strings, which must differ; its table is as small as that of a saved one.
   explicit Index(std::vector<std::string_view> texts);
 
   size_t size() const { return ends_.size(); }
   IndexView view() const { return {slots_, ends_, bytes_.data()}; }
   int32_t find(std::string_view text) const { return view().find(hash_of(text), text); }
-  // The number of a string, which is put in where it was not there.
+  // Returns the id of a string, which is added if it is not there.
   int32_t add(uint64_t hash, std::string_view text);
   int32_t add(std::string_view text) { return add(hash_of(text), text); }
   std::string_view text(size_t id) const { return view().text(id); }
@@ -63,7 +63,7 @@ class Index {
   std::vector<char> bytes_;
 };
 
-// Throws std::invalid_argument unless the arrays are such as an Index makes: every look-up then stays inside them.
+// Throws std::invalid_argument unless an Index could have made the arrays: then every search stays inside them.
 void check_index(const IndexView& index, size_t bytes);
 
 }  // namespace tagwright

@@ -1,4 +1,4 @@
-// Sentences as the core sees them: cells of text. A token is a row of columns or a list of ready-made features.
+// Sentences as cells of text. A token is a row of columns or a list of ready-made features.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct Text {
   void end_token() { token_end.push_back(cell_end.size()); }
   void end_sentence() { sentence_end.push_back(token_end.size()); }
 
-  // The same sentences, each with its last token first.
+  // Returns the same sentences, each with its last token first.
   Text reversed() const {
     Text made;
     made.ready = ready;

@@ -1,4 +1,4 @@
-// Characters of UTF-8 text: what they are, their lower case, and where they begin and end.
+// Characters of UTF-8 text: their kind, their lower case, and where they begin and end.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tagwright {
 
-// What a character is, as far as features care.
+// What features distinguish.
 enum class Kind : uint8_t {
   other,        // marks, symbols, spaces, controls, numbers that are no digits
   upper,        // Lu, Lt
@@ -30,7 +30,7 @@ constexpr std::array<Kind, 128> ascii_kinds() {
 }
 inline constexpr std::array<Kind, 128> kAscii = ascii_kinds();
 
-// The same as below, for characters beyond ASCII.
+// As the functions of the same name below, for characters beyond ASCII.
 Kind kind_of(char32_t c);
 char32_t lower_of(char32_t c);
 char32_t next_char(const char*& at, const char* end);
@@ -39,17 +39,17 @@ inline bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0x
 
 }  // namespace unicode
 
-// `other` also for what is no character.
+// `other` also for a code that is not a character.
 inline Kind kind_of(char32_t c) { return c < 128 ? unicode::kAscii[c] : unicode::kind_of(c); }
 
-// The simple lower-case mapping, one character to one; c itself where there is none.
+// Returns the lower case by the simple mapping, one character to one; c itself where there is none.
 inline char32_t lower_of(char32_t c) {
   if (c < 128) return c - U'A' < 26 ? c + 32 : c;
   return unicode::lower_of(c);
 }
 
-// The next character, advancing `at`; 0 at the end. A byte that is part of none (overlong forms, surrogates and cut
-// characters are none) is taken alone, as U+DC00 + byte, which is how Python's "surrogateescape" writes it.
+// Returns the next character and advances `at`; 0 at the end. A byte that is not part of a character (nor are overlong
+// forms, surrogates and cut characters) is returned alone, as U+DC00 + byte, as Python's "surrogateescape" does.
 inline char32_t next_char(const char*& at, const char* end) {
   if (at >= end) return 0;
   if (const unsigned char byte = *at; byte < 128) {
@@ -59,12 +59,12 @@ inline char32_t next_char(const char*& at, const char* end) {
   return unicode::next_char(at, end);
 }
 
-// Undoes next_char, for any bytes: U+DC80 to U+DCFF become the byte again. Anything else that is no character becomes
-// U+FFFD.
+// Inverts next_char, for any bytes: U+DC80 to U+DCFF become the byte again. Anything else that is not a character
+// becomes U+FFFD.
 void append_utf8(std::string& out, char32_t c);
 
-// Where the first n characters end; nullptr where there are fewer. Here every byte but a continuation byte begins a
-// character, as does `begin`.
+// Returns where the first n characters end; nullptr where there are fewer. Here every byte but a continuation byte
+// begins a character, and so does `begin`.
 inline const char* prefix_end(const char* begin, const char* end, size_t n) {
   for (; n > 0; --n) {
     if (begin == end) return nullptr;
@@ -74,7 +74,7 @@ inline const char* prefix_end(const char* begin, const char* end, size_t n) {
   return begin;
 }
 
-// Where the last n characters begin; nullptr where there are fewer.
+// Returns where the last n characters begin; nullptr where there are fewer.
 inline const char* suffix_begin(const char* begin, const char* end, size_t n) {
   for (; n > 0; --n) {
     if (begin == end) return nullptr;

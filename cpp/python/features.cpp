@@ -149,20 +149,20 @@ Text text_from_ready(nb::handle X) {
 
 using PartRow = std::tuple<std::string, int32_t, int32_t>;
 
-std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<int, size_t, size_t>>& views,
+std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<size_t, size_t, size_t>>& views,
                                           const std::vector<std::tuple<bool, std::vector<PartRow>, bool>>& templates,
                                           const std::vector<std::vector<std::string>>& lists) {
   auto made = std::make_shared<Templates>();
   for (const auto& [macro, column, n] : views) {
-    need(macro >= 0 && macro <= static_cast<int>(Macro::label), "no such macro");
-    made->views.push_back({static_cast<Macro>(macro), column, n});
+    need(macro < macros().size(), "no such macro");
+    made->views.push_back({&macros()[macro], column, n});
   }
   for (const auto& [edge, parts, finds] : templates) {
     Template one{edge, false, true, finds, {}};
     for (const auto& [literal, view, row] : parts) {
       one.parts.push_back({literal, view, row});
       if (view < 0 || static_cast<size_t>(view) >= made->views.size()) continue;
-      const bool label = made->views[static_cast<size_t>(view)].macro == Macro::label;
+      const bool label = made->views[static_cast<size_t>(view)].from() == Macro::From::label;
       one.history = one.history || label;
       one.pure = one.pure && label;
     }
@@ -212,6 +212,15 @@ void bind_features(nb::module_& m) {
           },
           "text"_a, "sentence"_a, "The features of each token of a sentence: of its nodes, and of the edges into it.");
 
+  m.attr("longest_history") = kLongestHistory;
+  m.def(
+      "macros",
+      [] {
+        std::vector<std::tuple<std::string_view, std::string_view, std::string_view>> rows;
+        for (const Macro& macro : macros()) rows.emplace_back(macro.name, macro.arguments, macro.meaning);
+        return rows;
+      },
+      "Returns the macros of templates: name, arguments, meaning.");
   m.def(
       "index_arrays",
       [](const std::vector<std::string_view>& names) {

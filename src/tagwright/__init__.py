@@ -25,7 +25,8 @@ from tagwright.decoding.marginals import Marginals, marginals, marginals_batch
 from tagwright.learners import LEARNERS
 
 if TYPE_CHECKING:
-    from tagwright.data.reading import DataError, read
+    from tagwright.data.files import DataError
+    from tagwright.data.reading import read
     from tagwright.evaluation.evaluate import evaluate
     from tagwright.evaluation.result import Evaluation
     from tagwright.features.templates import Features, TemplateError
@@ -97,7 +98,8 @@ _LATER = {
     "tagwright.models.agreement": ("Agreement", "dual_decomposition"),
     "tagwright.models.bidirectional": ("BidirectionalModel",),
     "tagwright.models.file": ("ModelError",),
-    "tagwright.data.reading": ("DataError", "read"),
+    "tagwright.data.files": ("DataError",),
+    "tagwright.data.reading": ("read",),
     "tagwright.evaluation.evaluate": ("evaluate",),
     "tagwright.evaluation.result": ("Evaluation",),
     "tagwright.features.templates": ("Features", "TemplateError"),

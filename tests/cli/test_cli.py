@@ -55,7 +55,7 @@ def test_help_shows_an_example(command, flag):
 
 
 def test_help_names_every_command():
-    assert sorted(main.commands) == sorted(COMMANDS)
+    assert main.list_commands(None) == sorted(COMMANDS)
     said = printed("--help")
     assert all(f"\n  {name} " in said for name in COMMANDS)
 
@@ -654,7 +654,7 @@ def test_file_that_cannot_be_read(tmp_path, command, content, said):
     [
         (b"the\n\nd\xf6g\n", ":3: not UTF-8 at byte 2"),
         (b"the\tx\ndog\n", ":2: 1 column, but the first token has 2"),
-        (b"the\nold dog\n", ":2: 2 columns, but the first token has 1; mend this line, or"),
+        (b"the\nold dog\n", ":2: 2 columns, but the first token has 1; fix this line, or"),
         (b"", ": empty"),
     ],
 )

@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 from support.corpora import CONLLU, CORPORA
 
 import tagwright as tw
+from tagwright.data import files, formats
 from tagwright.data import reading as data
-from tagwright.data.reading import DataError
+from tagwright.data.files import DataError, word_list
 
 COLUMNS = "The\tDT\tB-NP\ncat\tNN\tI-NP\n\nIt\tPRP\tB-NP\nsat\tVBD\tB-VP\n\n"
 NO_FIELDS = "\t_" * 7
 
 # One cell: anything but blanks and line ends. A mark at the very start of a file would be taken for a BOM.
 CELL = st.text(st.characters(codec="utf-8", exclude_characters=" \t\r\n\ufeff"), min_size=1, max_size=6)
-CHUNKS = st.sampled_from([1, 2, 7, 64, data.CHUNK])
+CHUNKS = st.sampled_from([1, 2, 7, 64, files.CHUNK])
 PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
 
@@ -49,7 +50,7 @@ class Drip(io.RawIOBase):
 @contextlib.contextmanager
 def chunk_size(size):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data, "CHUNK", size)
+        patch.setattr(files, "CHUNK", size)
         yield
 
 
@@ -155,7 +156,7 @@ def test_text_never_loses_a_token(table, step):
 @pytest.mark.parametrize(
     "label", ["upos", "xpos", "feats", "upos+feats", "feats+upos", "XPOS+feats", "upos+feats+xpos"]
 )
-@pytest.mark.parametrize("step", [1, 2, 7, data.CHUNK])
+@pytest.mark.parametrize("step", [1, 2, 7, files.CHUNK])
 def test_conllu_with_its_own_labels_is_the_same_bytes(tmp_path, label, step):
     path = tmp_path / "small.conllu"
     path.write_bytes(CONLLU.encode())
@@ -172,7 +173,9 @@ def test_columns():
     assert first.labels == ["B-NP", "I-NP"]
     assert (first.lines, first.at, first.first) == (["The\tDT\tB-NP", "cat\tNN\tI-NP"], [0, 1], 1)
     assert second.first == 4
-    assert first.form == data.Form("columns", True, 3, (2,), False, True)
+    form = first.form
+    assert (form.name, form.tab, form.width, form.picks, form.file) == ("columns", True, 3, (2,), "<stream>")
+    assert (form.request.comments, form.request.label) == (False, "last")
     assert data.text(first, ["x", "y"]) == "The\tDT\tB-NP\tx\ncat\tNN\tI-NP\ty\n\n"
 
 
@@ -263,7 +266,7 @@ def test_text():
     assert (first.lines, first.at, first.first, first.labels) == (["  The cat\u00a0sat "], [0, 0, 0], 1, None)
     assert (second.rows, second.first) == ([["#"], ["It"], ["sat"]], 4)
     assert data.text(first, ["a", "b", "c"]) == "The\ta\ncat\tb\nsat\tc\n\n"
-    for step in (1, data.CHUNK):
+    for step in (1, files.CHUNK):
         (only,) = sentences(Drip(b"# head\nIt sat", step), format="text", comments=True)
         assert (only.rows, only.lines, only.first) == ([["It"], ["sat"]], ["It sat"], 2)
 
@@ -289,11 +292,11 @@ def test_labels_must_fit_the_sentence():
         ("# c\td\na b\n", {"columns": 1, "comments": True}, "text"),
     ],
 )
-@pytest.mark.parametrize("step", [1, data.CHUNK])
+@pytest.mark.parametrize("step", [1, files.CHUNK])
 def test_auto(content, options, kind, step):
     found = sentences(Drip(content.encode(), step), **options)
     assert len(found) == 1
-    assert found[0].form.kind == kind
+    assert found[0].form.name == kind
 
 
 @pytest.mark.parametrize("name", ["a.conllu", "a.CONLLU", "a.conll-u", "a.conllu.gz", "a.conllu.xz"])
@@ -334,10 +337,10 @@ AS_A_RANGE = "1-2\tx" + "\t_" * 8 + "\n" + TEN
         ("# NN\nsent_id NN\n", "columns"),
     ],
 )
-@pytest.mark.parametrize("step", [1, 7, data.CHUNK])
+@pytest.mark.parametrize("step", [1, 7, files.CHUNK])
 def test_auto_of_a_stream_without_a_name(content, kind, step):
     found = sentences(Drip(content.encode(), step))
-    assert {sentence.form.kind for sentence in found} == {kind}
+    assert {sentence.form.name for sentence in found} == {kind}
     assert found[0].rows[0] == sentences(content, format=kind)[0].rows[0]
     if kind == "conllu":
         assert labels(Drip(content.encode(), step), label="upos")[0][0] in ("VERB", "NOUN")
@@ -345,11 +348,11 @@ def test_auto_of_a_stream_without_a_name(content, kind, step):
         assert len(found[0].rows[0]) == content.split("\n")[0].replace(" ", "\t").count("\t") + 1
 
 
-@pytest.mark.parametrize("step", [1, data.CHUNK])
+@pytest.mark.parametrize("step", [1, files.CHUNK])
 def test_widths(step):
     def kind(line, **options):
         (found,) = sentences(Drip(line.encode(), step), **options)
-        return found.form.kind, found.rows
+        return found.form.name, found.rows
 
     for widths in ((), (4,), {1, 4}):
         assert kind("It sat down\n", columns=1, widths=widths) == ("text", [["It"], ["sat"], ["down"]])
@@ -389,15 +392,15 @@ def test_fields_need_hold_no_label(content, field):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("a\tb\n\nc\td\ne\n", {}, "4: 1 column, but the first token has 2; mend this line"),
-        ("a\tb\nc\td\te\nf\n", {}, "2: 3 columns, but the first token has 2; mend this line"),
-        ("a b\n\n\nc d e\n", {}, "4: 3 columns, but the first token has 2; mend this line"),
+        ("a\tb\n\nc\td\ne\n", {}, "4: 1 column, but the first token has 2; fix this line"),
+        ("a\tb\nc\td\te\nf\n", {}, "2: 3 columns, but the first token has 2; fix this line"),
+        ("a b\n\n\nc d e\n", {}, "4: 3 columns, but the first token has 2; fix this line"),
         (
             "Hm\nIt sat\n",
             {},
-            "2: 2 columns, but the first token has 1; mend this line, or for a sentence a line",
+            "2: 2 columns, but the first token has 1; fix this line, or for a sentence per line",
         ),
-        ("# x\na\tb\n# y\nc\n", {"comments": True}, "4: 1 column, but the first token has 2; mend this line"),
+        ("# x\na\tb\n# y\nc\n", {"comments": True}, "4: 1 column, but the first token has 2; fix this line"),
         ("\na\tb\n", {"label": "0"}, "2: no label column 0; columns in the file: 2, counted from 1"),
         ("a b\n", {"label": "2+3"}, "1: no label column 3; columns in the file: 2, counted from 1"),
         ("a\tb\n", {"label": "x"}, "1: 'x' is no label column; choose --label last, 3 or 2+3, counted from 1"),
@@ -418,7 +421,7 @@ def test_fields_need_hold_no_label(content, field):
         ("a\tb\n\nc\t\xe9", {}, "3: not UTF-8 at byte 3 of the line; convert the file, for example with iconv -f lat"),
     ],
 )
-@pytest.mark.parametrize("step", [1, 7, data.CHUNK])
+@pytest.mark.parametrize("step", [1, 7, files.CHUNK])
 def test_errors_name_file_and_line(tmp_path, content, options, message, step):
     path = tmp_path / "bad.txt"
     path.write_bytes(content.encode("latin1"))
@@ -440,10 +443,10 @@ def test_errors_name_file_and_line(tmp_path, content, options, message, step):
         (
             f"# x\n1\ta\ta{NO_FIELDS}\n2\ta\n",
             None,
-            "3: 2 columns, but CoNLL-U has 10, with a TAB between; mend this line",
+            "3: 2 columns, but CoNLL-U has 10, with a TAB between; fix this line",
         ),
-        (f"1\ta\ta{NO_FIELDS}\t_\n", None, "1: 11 columns, but CoNLL-U has 10, with a TAB between; mend this line"),
-        (f"1-2\ta\n1\ta\ta{NO_FIELDS}\n", None, "1: 2 columns, but CoNLL-U has 10, with a TAB between; mend this line"),
+        (f"1\ta\ta{NO_FIELDS}\t_\n", None, "1: 11 columns, but CoNLL-U has 10, with a TAB between; fix this line"),
+        (f"1-2\ta\n1\ta\ta{NO_FIELDS}\n", None, "1: 2 columns, but CoNLL-U has 10, with a TAB between; fix this line"),
         (f"1\ta\ta{NO_FIELDS}\nx-1\ta\ta{NO_FIELDS}", None, "2: 'x-1' is no CoNLL-U id; use 1, a range 1-2 or a node"),
         ("# x\n1\ta\ta\t\t_\t_\t_\t_\t_\t_\n", "upos", "2: the label in column 4 is empty; fill it in"),
         ("1\ta\ta\t_\tn|s\t_\t_\t_\t_\t_\n", "xpos+feats", "1: 'n|s' holds '|' and could not be told from the rest"),
@@ -458,7 +461,7 @@ def test_conllu_errors(tmp_path, content, label, message):
 
 
 @pytest.mark.parametrize("content", ["", "\n", " \t\n\r\n\n", "\ufeff"])
-@pytest.mark.parametrize("format", data.FORMATS)
+@pytest.mark.parametrize("format", formats.format_names())
 def test_empty(tmp_path, content, format):
     path = tmp_path / "empty.txt"
     path.write_text(content, encoding="utf-8")
@@ -573,7 +576,7 @@ def test_memory_is_bounded_by_the_chunk():
         largest = max(largest, len(batch))
         assert stream.made <= (count + 1) * len(sentence)
     assert count == 200_000
-    assert largest <= data.CHUNK // len(sentence) + 1
+    assert largest <= files.CHUNK // len(sentence) + 1
 
 
 # Whole corpora and lists
@@ -597,10 +600,10 @@ def test_read(tmp_path):
 def test_word_list(tmp_path, suffix):
     path = tmp_path / f"words.txt{suffix}"
     path.write_bytes(PACKERS[suffix]("\ufeff one\r\n\n\t New York \n# é".encode()))
-    assert data.word_list(path) == ["one", "New York", "# é"]
+    assert word_list(path) == ["one", "New York", "# é"]
     path.write_bytes(PACKERS[suffix](b"one\ntw\xff\n"))
     with pytest.raises(DataError) as error:
-        data.word_list(path)
+        word_list(path)
     assert str(error.value).startswith(f"{path}:2: not UTF-8 at byte 3 ")
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.max_sums import DECODERS, FORMS, NEVER, along, best_scores, check, draw_case, plain
 
 import tagwright as tw
-from tagwright.cli.demo import model_like
+from tagwright.decoding.examples import model_like
 
 # --- deadlines ---
 

@@ -5,7 +5,7 @@ import pytest
 from support.checks import DECODERS, gives_k
 
 import tagwright as tw
-from tagwright.cli.demo import model_like
+from tagwright.decoding.examples import model_like
 
 K = 5
 ONE_BEST = [name for name in DECODERS if name != "auto"]

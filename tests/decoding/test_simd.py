@@ -9,7 +9,7 @@ from support.levels import run_at
 
 import tagwright as tw
 from tagwright import _core
-from tagwright.cli.demo import model_like
+from tagwright.decoding.examples import model_like
 
 
 def digest() -> str:

@@ -12,7 +12,7 @@ from support.levels import run_at
 from support.max_sums import DECODERS, FORMS, NEVER, best_scores, check, draw_case, draw_nodes, plain
 
 import tagwright as tw
-from tagwright.cli.demo import model_like
+from tagwright.decoding.examples import model_like
 
 BOUNDARIES = [7, 8, 9, 63, 64, 65, 127, 128, 129, 511, 513]  # of blocks and groups of labels
 FOREVER = 1e12  # with a deadline far away tree never hands over before all labels are hot: every round is gone through

@@ -1,4 +1,4 @@
-"""What `tagwright demo` shows: a few sentences tagged, and two exact decoders on a lattice like a real model's."""
+"""`tagwright demo`: a few sentences tagged, and three exact decoders on a lattice like a real model's."""
 
 from __future__ import annotations
 
@@ -7,53 +7,47 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
+import click
 
 from tagwright.decoding.decode import Decoding, decode
 from tagwright.decoding.decoders import IterativeViterbiAStar, Tree, ViterbiAStar
 from tagwright.decoding.edges import Edges
-from tagwright.models.model import Model
+from tagwright.decoding.examples import model_like
+from tagwright.models.model import Model, load
 from tagwright.table import table
 
-__all__ = ["model_like", "run", "sentences"]
+__all__ = ["SENTENCES", "demo"]
 
 SHOWN = 20  # labels of a path that are printed
 
 
-def model_like(
-    T: int, L: int, seed: int = 0, edges_per_label: int = 30
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Make node scores (T, L) and edge scores (L, L) such as a trained perceptron has.
+@click.command()
+@click.option("--labels", "L", default=3000, type=click.IntRange(2, 20000), help="Number of labels.")
+@click.option("--tokens", "T", default=20, type=click.IntRange(1, 10000), help="Number of tokens.")
+@click.option("-k", default=5, type=click.IntRange(1, 1000), help="Number of paths.")
+@click.option("--seed", default=0, type=click.IntRange(0), help="Seed of the random lattice.")
+def demo(L: int, T: int, k: int, seed: int) -> None:
+    """Tag a few English sentences, best and k best; then decode a lattice of 3,000 labels with three decoders.
 
-    Labels are numbered by a Zipf frequency; an edge has a score only if the pair would have been met in training
-    (about `edges_per_label` a label, most of them between frequent labels); each token favours a few labels.
+    \b
+    Example:
+      tagwright demo --labels 1000
     """
-    rng = np.random.default_rng(seed)
-    frequency = 1.0 / np.arange(1, L + 1)
-    frequency /= frequency.sum()
-    edges = np.zeros((L, L), dtype=np.float32)
-    met = edges_per_label * L
-    previous, current = rng.choice(L, size=(2, met), p=frequency)
-    edges[previous, current] = rng.normal(-0.3, 1.6, size=met)
-    nodes = rng.normal(1.0, 2.5, size=(T, L))
-    for column in nodes:
-        likely = rng.choice(L, size=min(L, int(rng.integers(2, 6))), replace=False, p=frequency)
-        column[likely] += rng.uniform(8.0, 20.0, size=len(likely))
-        column[likely[0]] += rng.normal(18.0, 8.0)
-    return nodes.astype(np.float32), edges
+    show_sentences(load(), k)
+    if not show_lattice(L, T, k, seed):
+        raise click.ClickException("the decoders disagree: please report this with the output above")
 
 
 @dataclass(frozen=True)
 class Timed:
-    """An answer and the best of several times it took, in seconds."""
+    """An answer, and the best of several times that it took."""
 
     found: Decoding
     seconds: float
 
 
 def timed(decoding: Callable[[], Decoding], repeats: int) -> Timed:
-    """Run a decoding a few times; the best time counts, since other work on the machine only ever adds."""
+    """Return the answer and the best time: other work on the machine only ever adds to it."""
     best = float("inf")
     for _ in range(repeats):
         began = time.perf_counter()
@@ -69,8 +63,8 @@ SENTENCES = (
 )
 
 
-def sentences(model: Model, k: int = 5, echo: Callable[[str], None] = print) -> None:
-    """Tag a few sentences: best labelling, then the k best."""
+def show_sentences(model: Model, k: int) -> None:
+    """Print the k best labellings of a few sentences."""
     split = [sentence.split() for sentence in SENTENCES]
     for tokens, taggings in zip(split, model.tag_kbest(split, k), strict=True):
         ranks = [str(r + 1) for r in range(len(taggings))]
@@ -79,32 +73,34 @@ def sentences(model: Model, k: int = 5, echo: Callable[[str], None] = print) -> 
         scores = ["score", *(f"{tagging.score:.2f}" for tagging in taggings)]
         for line, score in zip(lines, scores, strict=True):
             cells = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            echo(f"{cells}  {score.rjust(max(map(len, scores)))}")
-        echo("")
+            click.echo(f"{cells}  {score.rjust(max(map(len, scores)))}")
+        click.echo("")
 
 
-def run(L: int = 3000, T: int = 20, k: int = 5, seed: int = 0, echo: Callable[[str], None] = print) -> bool:
-    """Decode one lattice by three decoders and print what they found; True if they agree."""
+def show_lattice(L: int, T: int, k: int, seed: int) -> bool:
+    """Print what three decoders find in one lattice; return whether they agree."""
     nodes, scores = model_like(T, L, seed)
-    echo(f"A lattice of {T} tokens and {L:,} labels: {L * L * (T - 1):,} edges, 10^{T * math.log10(L):.0f} paths.")
+    click.echo(
+        f"A lattice of {T} tokens and {L:,} labels: {L * L * (T - 1):,} edges, 10^{T * math.log10(L):.0f} paths."
+    )
     edges = Edges(scores, sparse=False).prepare()
     dense = timed(lambda: decode(nodes, edges, k=k, decoder=ViterbiAStar()), 3)
     iterative = timed(lambda: decode(nodes, edges, k=k, decoder=IterativeViterbiAStar()), 5)
     ours = timed(lambda: decode(nodes, edges, k=k, decoder=Tree()), 5)
 
     more = " ..." if T > SHOWN else ""
-    echo(f"\nThe {k} best paths, exactly (labels by number, most frequent first):\n")
+    click.echo(f"\nThe {k} best paths, exactly (labels by number, most frequent first):\n")
     width = len(str(L - 1))
     paths = [
         [str(r + 1), f"{path.score:.4f}", " ".join(f"{y:{width}}" for y in path.labels[:SHOWN]) + more]
         for r, path in enumerate(ours.found.paths)
     ]
-    echo(table(["rank", "score", "labels"], paths))
+    click.echo(table(["rank", "score", "labels"], paths))
     same = [
         a.score == b.score == c.score and (a.labels == b.labels).all() and (a.labels == c.labels).all()
         for a, b, c in zip(dense.found.paths, iterative.found.paths, ours.found.paths, strict=True)
     ]
-    echo(f"\nThe same from all decoders: {'yes, all' if all(same) else 'NO, only'} {sum(same)} of {len(same)}.\n")
+    click.echo(f"\nThe same from all decoders: {'yes, all' if all(same) else 'NO, only'} {sum(same)} of {len(same)}.\n")
 
     rows = [
         [
@@ -121,5 +117,5 @@ def run(L: int = 3000, T: int = 20, k: int = 5, seed: int = 0, echo: Callable[[s
             ("tree", ours),
         ]
     ]
-    echo(table(["decoder", "ms", "speed-up", "rounds", "nodes/token", "edges/token"], rows))
+    click.echo(table(["decoder", "ms", "speed-up", "rounds", "nodes/token", "edges/token"], rows))
     return all(same)

@@ -1,23 +1,39 @@
-"""What a model is, for people: `tagwright info`."""
+"""`tagwright info`: what a model is."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import click
 import numpy as np
 
+from tagwright.cli.options import AT_LEAST_ONE, FILE
 from tagwright.models.bidirectional import BidirectionalModel
-from tagwright.models.model import Model
+from tagwright.models.model import Model, load
 from tagwright.table import table
 
-__all__ = ["SIZES", "array_size", "describe"]
+__all__ = ["array_sizes", "describe", "info", "size_text"]
 
-SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score"}
+_SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score"}
 """What is counted, and in which array."""
 
 
+@click.command()
+@click.argument("model", type=FILE, required=False)
+@click.option("--labels", type=AT_LEAST_ONE, default=8, help="Number of labels to show.")
+@click.option("--most", type=AT_LEAST_ONE, default=5, help="Number of features per label, and of edges.")
+def info(model: str | None, labels: int, most: int) -> None:
+    """Describe MODEL, by default the included English one: sizes, strongest features and edges.
+
+    \b
+    Example:
+      tagwright info pos.safetensors
+    """
+    click.echo(describe(load(model), labels, most))
+
+
 def describe(model: Model, labels: int = 8, most: int = 5) -> str:
-    """Say what a model is, its sizes, the strongest features of its first labels, and its strongest edges."""
+    """Return a model's sizes and options, the strongest features of its first labels, and its strongest edges."""
     if isinstance(model, BidirectionalModel):
         heads = [
             f"{side}: {describe(part, labels, most)}" for side, part in (("left", model.left), ("right", model.right))
@@ -32,13 +48,16 @@ def describe(model: Model, labels: int = 8, most: int = 5) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def array_size(model: Model, name: str) -> int:
-    """Give the length of an array; of two models, that of both."""
-    return sum(len(array) for key, array in model.arrays.items() if key in (name, f"left.{name}", f"right.{name}"))
+def array_sizes(model: Model) -> dict[str, int]:
+    """Return the numbers of features, weights and edges; of a bidirectional model, those of both sides."""
+    return {
+        name: sum(len(held) for key, held in model.arrays.items() if key in (array, f"left.{array}", f"right.{array}"))
+        for name, array in _SIZES.items()
+    }
 
 
 def size_text(size: int) -> str:
-    """Give a number of bytes as people read it."""
+    """Return a number of bytes in kB or MB."""
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
 
 
@@ -48,7 +67,7 @@ def _summary(model: Model) -> list[list[str]]:
     rows = [
         ["learner", str(facts.get("learner", "?"))],
         ["labels", f"{len(model.labels):,}"],
-        *([name, f"{array_size(model, array):,}"] for name, array in SIZES.items()),
+        *([name, f"{number:,}"] for name, number in array_sizes(model).items()),
     ]
     rows[-1][1] += f" of {len(model.labels) ** 2:,}"
     if "corrections.set" in arrays:
@@ -65,11 +84,11 @@ def _summary(model: Model) -> list[list[str]]:
 
 
 def _strongest(model: Model, labels: int, most: int) -> str:
-    """Give a table of the features with the largest weights of each of the first labels."""
+    """Return a table of the features with the largest weights of each of the first labels."""
     arrays = model.arrays
     ends, text = arrays["names.ends"], arrays["names.bytes"]
     rows = []
-    # Weights of parts of labels have numbers beyond the labels'; they are not shown.
+    # Weights of parts of labels, whose numbers follow the labels', are not shown.
     for number, name in enumerate(model.labels[:labels]):
         mine = np.flatnonzero(arrays["rows.label"] == number)
         best = mine[np.argsort(-arrays["rows.weight"][mine], kind="stable")[:most]]
@@ -83,7 +102,7 @@ def _strongest(model: Model, labels: int, most: int) -> str:
 
 
 def _edges(model: Model, most: int) -> str:
-    """Give a table of the edges with the largest scores and of those with the smallest."""
+    """Return a table of the edges with the largest and with the smallest scores."""
     score = model.arrays["edges.score"]
     if not len(score):
         return ""

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import click
 
-__all__ = ["LEARNERS", "make_learner"]
+import tagwright
+from tagwright.learners import LEARNERS
 
-LEARNERS = {
-    "perceptron": ("tagwright.learners.perceptron", "Perceptron"),
-    "crf": ("tagwright.learners.crf", "CRF"),
-    "hmm": ("tagwright.learners.hmm", "HMM"),
-    "memm": ("tagwright.learners.memm", "MEMM"),
-    "bidirectional": ("tagwright.learners.bidirectional", "Bidirectional"),
-}
+__all__ = ["make_learner", "options_of"]
 
 _NOT_FOR = {"lbfgs": ("epochs", "rate", "batch"), "adagrad": ("l1", "max_iterations", "tolerance", "start_on")}
-# A bidirectional model is two MEMMs, which go in directions of their own, and a checkpoint is one model's.
-_NOT_FOR_TWO = ("direction", "checkpoint", "warm_start")
+# A bidirectional model is two MEMMs. Each has its own direction, and a checkpoint holds one model only.
+_NOT_FOR_TWO = {"direction", "checkpoint", "warm_start"}
+
+
+def _learner(kind: str) -> Any:
+    return getattr(tagwright, LEARNERS[kind])
+
+
+def options_of(kind: str) -> set[str]:
+    """Return the names of the options that are for a learner; for a bidirectional one also those of its MEMMs."""
+    known = set(_learner(kind)().get_params())
+    if kind == "bidirectional":
+        known = (known - {"left", "right"}) | (set(_learner("memm")().get_params()) - _NOT_FOR_TWO)
+    return known
 
 
 def make_learner(options: dict[str, Any], given: set[str]) -> Any:
-    """Make the learner that is asked for; given: the options that were written, which must be for it."""
+    """Return the learner that is asked for; given: the options that the user wrote, which must be for it."""
     kind = options.pop("learner")
-    learner = _load(kind)
-    known = set(learner().get_params())
-    own = None
-    if kind == "bidirectional":
-        own = _load("memm")
-        known |= set(own().get_params()) - {*_NOT_FOR_TWO}
-        known -= {"left", "right"}
+    known = options_of(kind)
     lists = _lists(options.pop("lists"))
     for name in sorted(given - {"learner", "lists"}):
         flag = f"--{name.replace('_', '-')}" if name != "spans" else "--no-spans"
@@ -44,11 +44,12 @@ def make_learner(options: dict[str, Any], given: set[str]) -> Any:
     options |= {"lists": lists, "warm_start": options["warm_start"] or False}
     # Where the default differs between learners, it is the learner's own.
     chosen = {name: value for name, value in options.items() if name in known and value is not None}
-    if own is None:
-        return learner(**chosen)
-    ours = {name: value for name, value in chosen.items() if name in learner().get_params()}
-    theirs = {name: value for name, value in chosen.items() if name in own().get_params()}
-    return learner(left=own(**theirs), right=own(**{**theirs, "direction": "left"}), **ours)
+    if kind != "bidirectional":
+        return _learner(kind)(**chosen)
+    own, memm = _learner(kind), _learner("memm")
+    ours = {name: value for name, value in chosen.items() if name in own().get_params()}
+    theirs = {name: value for name, value in chosen.items() if name in memm().get_params()}
+    return own(left=memm(**theirs), right=memm(**{**theirs, "direction": "left"}), **ours)
 
 
 def _lists(given: tuple[str, ...]) -> dict[str, str]:
@@ -59,8 +60,3 @@ def _lists(given: tuple[str, ...]) -> dict[str, str]:
             raise click.ClickException(f"--list {one}: write NAME=FILE")
         lists[name] = path
     return lists
-
-
-def _load(kind: str) -> Any:
-    module, name = LEARNERS[kind]
-    return getattr(importlib.import_module(module), name)

@@ -1,1 +1,1 @@
-"""Files of sentences, in and out."""
+"""Files of sentences: what reads and writes them, and a file per format."""

@@ -10,132 +10,80 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tagwright import _core
-from tagwright.data.reading import word_list
+from tagwright.data.files import word_list
+from tagwright.features.presets import PRESETS
 
-__all__ = ["PRESETS", "Features", "TemplateError"]
+__all__ = ["LONGEST_HISTORY", "MACROS", "PRESETS", "Features", "TemplateError"]
 
-MACROS = ("x", "lower", "prefix", "suffix", "shape", "digit", "capital", "punct", "in", "y")
-"""The macros, in the order of `Macro` in cpp/features/templates.h."""
-
-_MORE = {"prefix": ("length",), "suffix": ("length",), "in": ("list",)}
-"""What a macro takes behind row and column."""
-
-LONGEST_HISTORY = 4
-"""Labels that templates may look back, as in cpp/features/templates.h."""
+LONGEST_HISTORY: int = _core.longest_history
+"""How many labels back templates may look."""
 
 _LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, 1000), "back": (-LONGEST_HISTORY, -1)}
+"""The least and the greatest value of each argument that is a number."""
 
 _PERCENT = re.compile(r"%(?:%|([A-Za-z_]\w*)\[([^\]]*)\])?")
-
-_WORDS = """
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-1,0]/%x[0,0]
-U06:%x[0,0]/%x[1,0]
-"""
-
-_NEAR_WORDS = """
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-"""
-
-_FORM = """
-U30:%capital[0,0]
-U31:%digit[0,0]
-U32:%punct[0,0]
-"""
-
-_FINER_FORM = """
-U33:%shape[0,0]
-U34:%lower[0,0]
-"""
-
-_LISTS = """
-U70:%in[0,0,*]
-U71:%in[-1,0,*]/%in[0,0,*]
-U72:%in[0,0,*]/%in[1,0,*]
-"""
-
-_WORD_AND_POS = """
-U90:%x[0,0]/%x[0,1]
-U91:%x[-1,1]/%x[0,0]
-U92:%x[0,0]/%x[1,1]
-"""
-
-_EDGES = """
-B
-"""
-
-
-def _affixes(longest: int) -> str:
-    both = (f"U1{n}:%prefix[0,0,{n}]\nU2{n}:%suffix[0,0,{n}]\n" for n in range(1, longest + 1))
-    return "\n" + "".join(both)
-
-
-def _around(prefix: str, column: int, reach: int, most: int) -> str:
-    """Every run of up to `most` neighbours within `reach` of the token."""
-    lines = []
-    for n in range(1, most + 1):
-        for first in range(-reach, reach - n + 2):
-            cells = "/".join(f"%x[{first + q},{column}]" for q in range(n))
-            lines.append(f"{prefix}{n}{first + reach}:{cells}\n")
-    return "\n" + "".join(lines)
-
-
-PRESETS: dict[str, str] = {
-    "pos": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _EDGES,
-    "chunk": _WORDS + _affixes(4) + _FORM + _EDGES,
-    "ner": _WORDS + _affixes(4) + _FORM + _FINER_FORM + "\nU35:%shape[-1,0]/%shape[0,0]\n" + _LISTS + _EDGES,
-    "morph": _NEAR_WORDS + _affixes(6) + _FORM + _FINER_FORM + _EDGES,
-    "supertag": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _around("U6", 1, 2, 2) + _WORD_AND_POS + _EDGES,
-    "query": _WORDS + _affixes(4) + _FORM + _LISTS + _EDGES,
-    "g2p": _around("U", 0, 4, 5) + _EDGES,
-    "cws": _around("U", 0, 2, 3) + "\nU8:%x[-1,0]/%x[1,0]\nU9:%shape[-1,0]/%shape[0,0]/%shape[1,0]\n" + _EDGES,
-}
-"""Templates after the papers (Huang et al. 2012, section 5.1): neighbouring words, word bigrams, affixes, capitals,
-numbers, punctuation and label bigrams; POS unigrams and bigrams, also with the word, for supertags (column 1); word
-lists for queries and names. `pos`, `ner` and `supertag` also look at the word's shape and lower case; `morph` has
-longer affixes and fewer neighbours. `g2p` looks at letters, `cws` at characters."""
+_STAR = re.compile(r"(%in\[[^\],]*,[^\],]*,\s*)\*\s*\]")
 
 
 class TemplateError(ValueError):
     """A template that cannot be read; the message names its file, line and column."""
 
 
+class Macro(NamedTuple):
+    """A row of the table in cpp/features/macros.cpp."""
+
+    number: int
+    name: str
+    arguments: list[str]
+    """What stands in its brackets: row, column, length, list or back."""
+    meaning: str
+
+
+MACROS = {
+    name: Macro(number, name, arguments.split(","), meaning)
+    for number, (name, arguments, meaning) in enumerate(_core.macros())
+}
+
+
 class View(NamedTuple):
-    """What a macro shows of each token: the macro's number, the column, and its number of characters or list."""
+    """What a macro shows of each token."""
 
     macro: int
+    """The macro's number."""
     column: int
     n: int
+    """Its third argument: a length, or the number of a word list."""
+
+
+_WORD = View(MACROS["x"].number, 0, 0)
+_LABEL = View(MACROS["y"].number, 0, 0)
 
 
 class Part(NamedTuple):
-    """A piece of a template: text, then the view at a token so many rows away (view -1: none)."""
+    """A piece of a template: text, then a view at a row counted from the token."""
 
     literal: str
     view: int
+    """The number of the view; -1 where there is only text."""
     row: int
 
 
 class Template(NamedTuple):
-    """A line of templates; `finds`: it makes a feature only where a word list has something."""
+    """A line of templates."""
 
     edge: bool
+    """Whether its features are those of edges, not of nodes."""
     parts: list[Part]
     finds: bool
+    """Whether it makes a feature only where a word list has an entry."""
 
 
 class Features:
     """Templates, read and checked.
 
     Args:
-        source: a preset's name, the path of a template file, or templates themselves (text with a line break in it).
-        lists: word lists for ``%in[row,col,name]``: name -> entries, or the path of a file with one entry a line.
+        source: a preset's name, the path of a template file, or templates as text, which has a line break in it.
+        lists: word lists for ``%in[row,col,name]``: name -> entries, or the path of a file with one entry per line.
         finds: whether a template with ``*`` makes a feature only where a list has an entry; before version 0.5 it
             always made one.
 
@@ -163,12 +111,12 @@ class Features:
         self.lists = {name: given[name] for name in self._list_names}
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out what the core made of it, which is made again where it is needed."""
+        """Return everything but `core`, which is made again when it is needed."""
         return {name: value for name, value in self.__dict__.items() if name != "core"}
 
     @classmethod
     def restored(cls, text: str, lists: Mapping[str, list[str]], finds: bool = True) -> Features:
-        """Templates as a model keeps them: always text, never a name."""
+        """Return the templates that a model holds: always text, never a name."""
         for name, entries in lists.items():
             if not isinstance(entries, list):
                 raise ValueError(f"word list {name!r} is no list")
@@ -178,7 +126,7 @@ class Features:
 
     @property
     def edges(self) -> bool:
-        """Whether there is a plain `B`: weights for pairs of labels."""
+        """Whether there is a plain ``B``: weights for pairs of labels."""
         return self._plain_edges
 
     @property
@@ -188,20 +136,20 @@ class Features:
 
     @property
     def history(self) -> int:
-        """How many labels back the templates look, by ``%y[-1]`` and so on; 0 where they look at none."""
+        """How many labels back the templates look, with ``%y[-1]`` and so on; 0 where they look at none."""
         label = self._views.get(_LABEL, -1)
         rows = (-part.row for one in self.templates for part in one.parts if part.view == label >= 0)
         return max(rows, default=0)
 
     @cached_property
     def core(self) -> _core.Templates:
-        """The templates as the core takes them."""
+        """The templates for the core."""
         lists = [self.lists[name] for name in self._list_names]
         return _core.Templates.make(list(self._views), self.templates, lists)
 
     def word_prefix(self) -> str | None:
-        """What stands before the word in the name of the feature that is the word itself; None where there is none."""
-        word = self._views.get(View(0, 0, 0))
+        """Return what the name of the feature for the word alone begins with; None where there is no such feature."""
+        word = self._views.get(_WORD)
         for one in self.templates:
             if not one.edge and word is not None and [part[1:] for part in one.parts] == [(word, 0)]:
                 return one.parts[0].literal
@@ -214,8 +162,8 @@ class Features:
             raise self._error(number, 1, f"a template begins with U (for labels) or B (for edges), not {line[0]!r}")
         names = _STAR.findall(line)
         if names:
-            # One template for every word list there is. Most words are in no list: a feature of each list that says so
-            # would be there for nearly all tokens, and would drown the others.
+            # One template per word list. Most words are in no list: features that say so would be there for nearly all
+            # tokens, and would drown the others.
             for name in self._given:
                 self._read(_STAR.sub(rf"\g<1>{name}]", line) + f"@{name}", number, self.finds)
             return
@@ -250,8 +198,9 @@ class Features:
     def _macro(self, name: str, inside: str, number: int, column: int) -> tuple[View, int]:
         if name not in MACROS:
             raise self._error(number, column, f"no macro %{name}; there are {', '.join('%' + m for m in MACROS)}")
+        macro = MACROS[name]
         arguments = [part.strip() for part in inside.split(",")]
-        wanted = ["back"] if name == "y" else ["row", "column", *_MORE.get(name, ())]
+        wanted = macro.arguments
         if len(arguments) != len(wanted):
             raise self._error(number, column, f"%{name} is written %{name}[{','.join(wanted)}], not %{name}[{inside}]")
         numbers = []
@@ -263,9 +212,8 @@ class Features:
             if not re.fullmatch(r"[+-]?[0-9]{1,6}", text) or not low <= int(text) <= high:
                 raise self._error(number, column, f"{what} must be a whole number from {low} to {high}, not {text!r}")
             numbers.append(int(text))
-        if name == "y":
-            return _LABEL, numbers[0]
-        return View(MACROS.index(name), numbers[1], numbers[2] if len(numbers) > 2 else 0), numbers[0]
+        row, at, n = (*numbers, 0, 0)[:3]
+        return View(macro.number, at, n), row
 
     def _list(self, name: str, number: int, column: int) -> int:
         if name not in self._given:
@@ -281,14 +229,8 @@ class Features:
         return TemplateError(f"{self.name}:{line}:{column}: {message}")
 
 
-_LABEL = View(MACROS.index("y"), 0, 0)
-"""What %y shows: the label, which is not in the text."""
-
-_STAR = re.compile(r"(%in\[[^\],]*,[^\],]*,\s*)\*\s*\]")
-
-
 def _templates(source: str | os.PathLike[str]) -> tuple[str, str]:
-    """Name and text of templates."""
+    """Return the name and the text of templates."""
     if isinstance(source, str) and "\n" in source:
         return "templates", source
     if isinstance(source, str) and source in PRESETS:

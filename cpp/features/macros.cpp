@@ -1,0 +1,124 @@
+#include "features/macros.h"
+
+#include "features/unicode.h"
+
+namespace tagwright {
+namespace {
+
+// Calls each(c) for every character of the text.
+template <class Each>
+void each_char(std::string_view text, Each&& each) {
+  for (const char *at = text.data(), *end = at + text.size(); at < end;) each(next_char(at, end));
+}
+
+std::string_view x(std::string_view cell, size_t, TextPool&) { return cell; }
+
+std::string_view lower(std::string_view cell, size_t, TextPool& pool) {
+  std::string& made = pool.fresh();
+  append_lower(made, cell);
+  return made;
+}
+
+std::string_view prefix(std::string_view cell, size_t n, TextPool&) {
+  const char* begin = cell.data();
+  const char* end = prefix_end(begin, begin + cell.size(), n);
+  return end ? std::string_view(begin, static_cast<size_t>(end - begin)) : std::string_view();
+}
+
+std::string_view suffix(std::string_view cell, size_t n, TextPool&) {
+  const char* end = cell.data() + cell.size();
+  const char* begin = suffix_begin(cell.data(), end, n);
+  return begin ? std::string_view(begin, static_cast<size_t>(end - begin)) : std::string_view();
+}
+
+// Runs are shortened to one character, so that McDonald's is XxXx'x.
+std::string_view shape(std::string_view cell, size_t, TextPool& pool) {
+  std::string& made = pool.fresh();
+  char32_t before = ~char32_t{0};
+  each_char(cell, [&](char32_t c) {
+    switch (kind_of(c)) {
+      case Kind::upper:
+        c = U'X';
+        break;
+      case Kind::lower:
+        c = U'x';
+        break;
+      case Kind::letter:
+        c = U'o';
+        break;
+      case Kind::digit:
+        c = U'd';
+        break;
+      default:
+        break;
+    }
+    if (c != before) append_utf8(made, c);
+    before = c;
+  });
+  return made;
+}
+
+std::string_view digit(std::string_view cell, size_t, TextPool&) {
+  size_t all = 0, digits = 0, between = 0;
+  each_char(cell, [&](char32_t c) {
+    ++all;
+    digits += kind_of(c) == Kind::digit;
+    between += c == U'.' || c == U',' || c == U'-' || c == U'/' || c == U':';
+  });
+  if (digits == 0) return "none";
+  return digits + between == all ? "all" : "some";
+}
+
+// A single capital is `first`, not `all`.
+std::string_view capital(std::string_view cell, size_t, TextPool&) {
+  size_t all = 0, capitals = 0, small = 0;
+  bool first = false;
+  each_char(cell, [&](char32_t c) {
+    const Kind kind = kind_of(c);
+    first = first || (all == 0 && kind == Kind::upper);
+    ++all;
+    capitals += kind == Kind::upper;
+    small += kind == Kind::lower;
+  });
+  if (capitals == 0) return "none";
+  if (small == 0 && all > 1) return "all";
+  return first && capitals == 1 ? "first" : "some";
+}
+
+std::string_view punct(std::string_view cell, size_t, TextPool&) {
+  size_t all = 0, marks = 0;
+  each_char(cell, [&](char32_t c) {
+    ++all;
+    marks += kind_of(c) == Kind::punctuation;
+  });
+  if (marks == 0) return "none";
+  return marks == all ? "all" : "some";
+}
+
+constexpr Macro::From kCell = Macro::From::cell, kList = Macro::From::list, kLabel = Macro::From::label;
+
+constexpr Macro kMacros[] = {
+    {"x", "row,column", "the cell", kCell, x},
+    {"lower", "row,column", "the cell in lower case", kCell, lower},
+    {"prefix", "row,column,length", "its first length characters; no feature if it has fewer", kCell, prefix},
+    {"suffix", "row,column,length", "its last length characters; no feature if it has fewer", kCell, suffix},
+    {"shape", "row,column",
+     "capitals as X, small letters as x, letters without case as o, digits as d; runs shortened to one", kCell, shape},
+    {"digit", "row,column", "all if it is digits, possibly with . , - / : between; some if there is a digit; none",
+     kCell, digit},
+    {"capital", "row,column", "all if all letters are capitals; first if only the first character is one; some; none",
+     kCell, capital},
+    {"punct", "row,column", "all if it is punctuation only; some; none", kCell, punct},
+    {"in", "row,column,list", "B, I or O: whether an entry of the word list begins or continues here", kList, nullptr},
+    {"y", "back", "the label of an earlier token, from -1 (the one before) to -4; only for tw.MEMM", kLabel, nullptr},
+};
+
+}  // namespace
+
+std::span<const Macro> macros() { return kMacros; }
+
+void append_lower(std::string& out, std::string_view text) {
+  each_char(text, [&](char32_t c) { append_utf8(out, lower_of(c)); });
+}
+
+}  // namespace tagwright

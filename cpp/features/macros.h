@@ -1,0 +1,48 @@
+// The macros of templates: %x, %suffix, ... One row each; Python's parser, its messages and the docs read the same
+// rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tagwright {
+
+// Strings that never move, to be written again for the next sentence.
+class TextPool {
+ public:
+  void clear() { used_ = 0; }
+  // An empty string, which stays until clear().
+  std::string& fresh() {
+    if (used_ == made_.size()) made_.emplace_back();
+    made_[used_].clear();
+    return made_[used_++];
+  }
+
+ private:
+  std::deque<std::string> made_;
+  size_t used_ = 0;
+};
+
+struct Macro {
+  // Where the text comes from: one cell of a token; a word list, which marks a sentence; the label of an earlier token.
+  enum class From : uint8_t { cell, list, label };
+
+  std::string_view name;       // as templates write it, without %
+  std::string_view arguments;  // what stands in its brackets, such as row,column,length
+  std::string_view meaning;    // what it gives, for the docs
+  From from;
+  // From::cell: what it gives for a cell, where n is the third argument; a null view where it gives nothing. New text
+  // is made in the pool.
+  std::string_view (*show)(std::string_view cell, size_t n, TextPool& pool);
+};
+
+std::span<const Macro> macros();
+
+// Appends the text in lower case, character by character.
+void append_lower(std::string& out, std::string_view text);
+
+}  // namespace tagwright

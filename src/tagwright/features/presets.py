@@ -1,0 +1,79 @@
+"""Templates for common tasks, after the papers."""
+
+from __future__ import annotations
+
+__all__ = ["PRESETS"]
+
+_WORDS = """
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+"""
+
+_NEAR_WORDS = """
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+"""
+
+_FORM = """
+U30:%capital[0,0]
+U31:%digit[0,0]
+U32:%punct[0,0]
+"""
+
+_FINER_FORM = """
+U33:%shape[0,0]
+U34:%lower[0,0]
+"""
+
+_LISTS = """
+U70:%in[0,0,*]
+U71:%in[-1,0,*]/%in[0,0,*]
+U72:%in[0,0,*]/%in[1,0,*]
+"""
+
+_WORD_AND_POS = """
+U90:%x[0,0]/%x[0,1]
+U91:%x[-1,1]/%x[0,0]
+U92:%x[0,0]/%x[1,1]
+"""
+
+_EDGES = """
+B
+"""
+
+
+def _affixes(longest: int) -> str:
+    both = (f"U1{n}:%prefix[0,0,{n}]\nU2{n}:%suffix[0,0,{n}]\n" for n in range(1, longest + 1))
+    return "\n" + "".join(both)
+
+
+def _around(prefix: str, column: int, reach: int, most: int) -> str:
+    """Every run of up to `most` neighbours within `reach` of the token."""
+    lines = []
+    for n in range(1, most + 1):
+        for first in range(-reach, reach - n + 2):
+            cells = "/".join(f"%x[{first + q},{column}]" for q in range(n))
+            lines.append(f"{prefix}{n}{first + reach}:{cells}\n")
+    return "\n" + "".join(lines)
+
+
+PRESETS: dict[str, str] = {
+    "pos": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _EDGES,
+    "chunk": _WORDS + _affixes(4) + _FORM + _EDGES,
+    "ner": _WORDS + _affixes(4) + _FORM + _FINER_FORM + "\nU35:%shape[-1,0]/%shape[0,0]\n" + _LISTS + _EDGES,
+    "morph": _NEAR_WORDS + _affixes(6) + _FORM + _FINER_FORM + _EDGES,
+    "supertag": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _around("U6", 1, 2, 2) + _WORD_AND_POS + _EDGES,
+    "query": _WORDS + _affixes(4) + _FORM + _LISTS + _EDGES,
+    "g2p": _around("U", 0, 4, 5) + _EDGES,
+    "cws": _around("U", 0, 2, 3) + "\nU8:%x[-1,0]/%x[1,0]\nU9:%shape[-1,0]/%shape[0,0]/%shape[1,0]\n" + _EDGES,
+}
+"""Templates after the papers (Huang et al. 2012, section 5.1): neighbouring words, word bigrams, affixes, capitals,
+numbers, punctuation and label bigrams; POS unigrams and bigrams, also with the word, for supertags (column 1); word
+lists for queries and names. `pos`, `ner` and `supertag` also look at the word's shape and lower case; `morph` has
+longer affixes and fewer neighbours. `g2p` looks at letters, `cws` at characters."""
