@@ -24,6 +24,7 @@ from benchmarks.data import PRESETS, Lattices
 from benchmarks.frame import Bench
 from benchmarks.plots import Curve
 from benchmarks.speeds import Way, exponent, figure, measured
+from tagwright.decoding.decoders import _StaggeredUnpruned
 
 ASTAR = [f"astar:{bound}" for bound in ("none", "0", "3", "6", "9")]
 ONE_BEST = {
@@ -255,7 +256,7 @@ def pruning(bench: Bench) -> None:
 
 
 def _pruning(bench: Bench, corpus: str) -> dict[str, dict[str, Any]]:
-    ways = {"with": [Way("staggered")], "without": [Way("staggered:unpruned")]}
+    ways = {"with": [Way("staggered")], "without": [Way(_StaggeredUnpruned())]}
     return measured(bench, data.lattices(bench, corpus), ways)
 
 

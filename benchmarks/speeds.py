@@ -19,12 +19,12 @@ LEAST = 2  # sentences, even of a decoder that takes long
 class Way(NamedTuple):
     """A decoder, and the form of edges it gets: "dense", or "sparse" for default + exceptions."""
 
-    decoder: str
+    decoder: str | tw.Decoder
     form: str = "dense"
 
     def __str__(self) -> str:
         """Say both where the form is not the plain one."""
-        return self.decoder if self.form == "dense" else f"{self.decoder}, sparse edges"
+        return f"{self.decoder}" if self.form == "dense" else f"{self.decoder}, sparse edges"
 
 
 def full(k: int) -> str:
@@ -92,7 +92,7 @@ def _tokens(lattices: Lattices, found: list[tw.Decoding]) -> int:
     return sum(map(len, lattices.nodes[: len(found)]))
 
 
-def _decode(nodes: list[np.ndarray], edges: tw.Edges, k: int, decoder: str) -> None:
+def _decode(nodes: list[np.ndarray], edges: tw.Edges, k: int, decoder: str | tw.Decoder) -> None:
     for own in nodes:
         tw.decode(own, edges, k, decoder)
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/sparse_rows.h"
-#include "decode/algorithms.h"
+#include "decode/table.h"
 #include "features/encode.h"
 #include "model/parts.h"
 

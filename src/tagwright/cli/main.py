@@ -22,7 +22,7 @@ from tagwright.cli import demo
 from tagwright.cli.info import SIZES, array_size, describe, size_text
 from tagwright.cli.learners import LEARNERS, make_learner
 from tagwright.data import reading as data
-from tagwright.decoding.decoders import parse_decoder
+from tagwright.decoding.decoders import plan
 from tagwright.decoding.keep import parse_keep
 from tagwright.features.templates import LONGEST_HISTORY
 from tagwright.models.bidirectional import SCHEDULES
@@ -75,7 +75,7 @@ def _fail(message: str, code: int = 2) -> None:
 
 def _known_decoder(context: click.Context, parameter: click.Parameter, value: str) -> str:
     try:
-        parse_decoder(value)
+        plan(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
     return value
