@@ -114,9 +114,13 @@ class Search {
   }
 
   void update_promise(Column& c, size_t q) {
-    const std::span<const Arrival> arrivals(c.arrivals.data() + q * c.room, c.count[q]);
-    const auto best = std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return !a.taken; });
-    c.promise[q] = best == arrivals.end() ? kForbidden : best->score + c.ahead[q];
+    c.promise[q] = kForbidden;
+    const Arrival* arrivals = c.arrivals.data() + q * c.room;
+    for (size_t r = 0; r < c.count[q]; ++r) {
+      if (arrivals[r].taken) continue;
+      c.promise[q] = arrivals[r].score + c.ahead[q];
+      return;
+    }
   }
 
   void update_top(size_t t) {
