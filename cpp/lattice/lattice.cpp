@@ -281,9 +281,9 @@ void Edges::column(size_t t, size_t j, double* out) const {
   for (size_t q = 0; q < columns_.size(j); ++q) out[columns_.keys(j)[q]] = columns_.values(j)[q];
 }
 
-const Hierarchy& Edges::chain() const {
+const Chain& Edges::chain() const {
   std::call_once(chain_once_, [&] {
-    auto made = std::make_unique<Hierarchy>(chain_hierarchy(L_, order_));
+    auto made = std::make_unique<Chain>(make_chain(L_, order_));
     std::vector<Bounds> bounds;
     for (size_t t = 0; t < (stepwise_ ? steps_ : 1); ++t) bounds.push_back(edge_bounds(*this, t, *made));
     chain_bounds_ = std::move(bounds);

@@ -77,7 +77,7 @@ class Corrections : public SparseRows<uint64_t, double> {
   static int32_t current(uint64_t pair) { return static_cast<int32_t>(pair & 0xffffffffU); }
 };
 
-struct Hierarchy;
+struct Chain;
 struct Bounds;
 struct Factors;
 
@@ -143,7 +143,7 @@ class Edges {
   double check_scores() const;
 
   // The chain of Kaji and Huang over these labels, and its edge bounds at step t; made on first use.
-  const Hierarchy& chain() const;
+  const Chain& chain() const;
   const Bounds& chain_bounds(size_t t) const;
   // The same for sums; nullptr where there is one matrix a step.
   const Factors* factors() const;
@@ -175,7 +175,7 @@ class Edges {
   double magnitude_ = 0;
 
   mutable std::once_flag chain_once_;
-  mutable std::unique_ptr<Hierarchy> chain_;
+  mutable std::unique_ptr<Chain> chain_;
   mutable std::vector<Bounds> chain_bounds_;
   size_t lowered_ = 0;  // edges since the bounds were last made
   mutable std::once_flag reach_once_;

@@ -11,7 +11,7 @@ namespace {
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 // How many labels stand before the block of this level; all where there is no such block.
-size_t labels_before(const Hierarchy& chain, size_t level) {
+size_t labels_before(const Chain& chain, size_t level) {
   return level < chain.blocks.size() ? chain.blocks[level].first : chain.L;
 }
 
@@ -381,7 +381,7 @@ size_t CoarseChain::before(size_t s, size_t q, size_t among, Work& work) {
 }
 
 double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work) {
-  const Hierarchy& chain = lattice.edges.chain();
+  const Chain& chain = lattice.edges.chain();
   const size_t L = lattice.L;
   CoarseChain coarse(lattice, level, arena);
   double* ahead = arena.array<double>(lattice.T * L);

@@ -133,7 +133,7 @@ class CoarseChain {
   size_t before(size_t s, size_t q, size_t among, Work& work);
 
   const Lattice& lattice_;
-  const Hierarchy& chain_;
+  const Chain& chain_;
   Arena& arena_;
   std::vector<Column> columns_;        // [t]
   std::vector<const double*> ahead_;   // [t] or [position]: for A*, what is ahead of each node
