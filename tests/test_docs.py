@@ -47,4 +47,15 @@ def test_decoder_tables_are_up_to_date(page):
     for row in tw.decoders():
         line = next((line for line in text.splitlines() if re.match(rf"\|[^|]*\b{row.name}\b", line)), "")
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert cells[1:] == [row.paper, "yes" if row.exact else "no", "yes" if row.kbest else "no"], row.name
+        facts = [row.paper, *("yes" if fact else "no" for fact in (row.exact, row.kbest, row.deadline))]
+        options = ", ".join(f"`{option.name}={option.default!r}`" for option in row.options)
+        assert cells[1:] == (facts[:3] if page == "README.md" else [*facts, options]), row.name
+
+
+def test_pages_of_decoders_show_their_options():
+    for row in tw.decoders():
+        page = (ROOT / "docs" / "decoders" / f"{row.name}.md").read_text(encoding="utf-8")
+        for option in row.options:
+            default = f'"{option.default}"' if isinstance(option.default, str) else repr(option.default)
+            assert re.search(rf"^\| `{option.name}` \| `?{re.escape(default)}`? \|", page, flags=re.M), option
+        assert row.options or "It has no option" in page

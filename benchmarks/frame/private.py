@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import tagwright as tw
+from tagwright.decoding.decoders import Decoder, _StaggeredUnpruned
 
 
 def crf(features: str | None, *, dense_edges: bool = False, lanes: bool = True, **options: Any) -> tw.CRF:
@@ -25,6 +26,6 @@ def perceptron(features: str | None, *, dense_edges: bool | None = None, **optio
     return learner
 
 
-def unpruned() -> Any:
+def unpruned() -> Decoder:
     """Return staggered decoding that drops no node below a score already reached."""
-    return tw.Staggered(prune=False)
+    return _StaggeredUnpruned()

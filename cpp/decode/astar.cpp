@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <queue>
 
-#include "decode/algorithms.h"
+#include "decode/graph.h"
+#include "decode/refine/coarse_chain.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -19,8 +20,8 @@ struct Partial {
   int32_t q, before;  // before: index of the partial path it extends, -1 for none
 };
 
-// A way into a node.
-struct Way {
+// A partial path that reaches a node, taken off the agenda or still waiting there.
+struct Arrival {
   double score;
   int32_t before;
   bool taken;
@@ -29,10 +30,10 @@ struct Way {
 struct Column {
   size_t size = 0, room = 0;
   const double* ahead = nullptr;  // [q]
-  std::vector<Way> ways;          // [q * room + r], best score first
+  std::vector<Arrival> arrivals;  // [q * room + r], best score first
   std::vector<uint32_t> count;    // [q]
   std::vector<double> worst;      // [q]: the score that a newcomer must beat
-  std::vector<double> promise;    // [q]: score plus ahead of the best way that waits, -inf for none
+  std::vector<double> promise;    // [q]: score plus ahead of the best arrival that waits, -inf for none
   size_t top = 0;                 // the best promise
 };
 
@@ -59,22 +60,22 @@ class Search {
   }
 
  private:
-  // The best waiting way into the most promising node of column t leaves the agenda.
+  // Takes the best waiting arrival at the most promising node of column t off the agenda; returns its partial path.
   int32_t take(size_t t) {
     Column& c = columns_[t];
     const size_t q = c.top;
-    Way* way = c.ways.data() + q * c.room;
-    while (way->taken) ++way;
-    way->taken = true;
-    partials_.push_back({way->score, t, static_cast<int32_t>(q), way->before});
-    promise_of(c, q);
-    promise_again(t);
+    Arrival* best = c.arrivals.data() + q * c.room;
+    while (best->taken) ++best;
+    best->taken = true;
+    partials_.push_back({best->score, t, static_cast<int32_t>(q), best->before});
+    update_promise(c, q);
+    update_top(t);
     return static_cast<int32_t>(partials_.size() - 1);
   }
 
   // The successors of a partial path (-1: the first column) join those waiting in the next column. A node that was
-  // taken before may get a better way: what is ahead is only rounded to its own size, so the order in which nodes
-  // are taken is not beyond doubt.
+  // taken before may be reached by a better path later: the rounding of what is ahead, which may be large, decides the
+  // order of nodes whose promises are nearly equal.
   void extend(int32_t partial) {
     const size_t t = partial < 0 ? 0 : partials_[static_cast<size_t>(partial)].t + 1;
     const double score = partial < 0 ? 0 : partials_[static_cast<size_t>(partial)].score;
@@ -90,14 +91,14 @@ class Search {
     for (size_t q = 0; q < c.size; ++q) {
       const double reached = score + scratch_[q];
       if (!(reached > c.worst[q])) continue;
-      Way* ways = c.ways.data() + q * c.room;
+      Arrival* arrivals = c.arrivals.data() + q * c.room;
       size_t at = c.count[q] < c.room ? c.count[q]++ : c.room - 1;
-      for (; at > 0 && ways[at - 1].score < reached; --at) ways[at] = ways[at - 1];
-      ways[at] = {reached, partial, false};
-      if (c.count[q] == c.room) c.worst[q] = ways[c.room - 1].score;
-      promise_of(c, q);
+      for (; at > 0 && arrivals[at - 1].score < reached; --at) arrivals[at] = arrivals[at - 1];
+      arrivals[at] = {reached, partial, false};
+      if (c.count[q] == c.room) c.worst[q] = arrivals[c.room - 1].score;
+      update_promise(c, q);
     }
-    promise_again(t);
+    update_top(t);
   }
 
   void open(size_t t) {
@@ -106,22 +107,23 @@ class Search {
     c.ahead = graph_.ahead(t);
     // No more partial paths can end in a node than there are.
     c.room = t == 0 ? 1 : times_up_to(columns_[t - 1].room, columns_[t - 1].size, k_);
-    c.ways.resize(times(c.size, c.room));
+    c.arrivals.resize(times(c.size, c.room));
     c.count.assign(c.size, 0);
     c.worst.assign(c.size, kForbidden);
     c.promise.assign(c.size, kForbidden);
   }
 
-  void promise_of(Column& c, size_t q) {
+  void update_promise(Column& c, size_t q) {
     c.promise[q] = kForbidden;
-    for (const Way* way = c.ways.data() + q * c.room; way != c.ways.data() + q * c.room + c.count[q]; ++way) {
-      if (way->taken) continue;
-      c.promise[q] = way->score + c.ahead[q];
+    const Arrival* arrivals = c.arrivals.data() + q * c.room;
+    for (size_t r = 0; r < c.count[q]; ++r) {
+      if (arrivals[r].taken) continue;
+      c.promise[q] = arrivals[r].score + c.ahead[q];
       return;
     }
   }
 
-  void promise_again(size_t t) {
+  void update_top(size_t t) {
     Column& c = columns_[t];
     c.top = kernels().argmax_d(c.promise.data(), c.size);
     if (c.promise[c.top] > kForbidden) agenda_.push({c.promise[c.top], t});
@@ -167,9 +169,8 @@ Answer astar(const Lattice& lattice, const Options& options, Arena& arena) {
   double* node = arena.array<double>(times(T, L));
   for (size_t t = 0; t < T; ++t)
     for (size_t y = 0; y < L; ++y) node[t * L + y] = lattice.end_node(t, y);
-  const double* ahead = options.bound < 0
-                            ? naive_ahead(lattice, node, arena)
-                            : coarse_ahead(lattice, static_cast<size_t>(options.bound), arena, answer.work);
+  const double* ahead =
+      options.bound ? coarse_ahead(lattice, *options.bound, arena, answer.work) : naive_ahead(lattice, node, arena);
   Graph graph;
   graph.T = T;
   graph.size = [&](size_t) { return L; };

@@ -7,11 +7,12 @@
 #include <string>
 
 #include "base/threads.h"
+#include "decode/viterbi.h"
 
 namespace tagwright {
 namespace {
 
-// Why there is no answer, found by looking again.
+// Says why there is no answer, by looking again.
 std::string no_path(const Lattice& lattice, const Decoder& decoder, const Options& options, Arena& arena) {
   Work work;
   const ForwardScores alpha = forward_scores(lattice, arena, work);
@@ -25,22 +26,23 @@ std::string no_path(const Lattice& lattice, const Decoder& decoder, const Option
   bool any = false;
   for (size_t y = 0; y < lattice.L; ++y) any = any || last[y] + lattice.edges.stop(y) > kForbidden;
   if (!any || decoder.exact) return "no path: every labelling that reaches the last token has a stop score of -inf";
-  return "a beam of width " + std::to_string(std::max(options.width, options.k)) +
-         " lost every path to -inf scores; widen it or use an exact decoder";
+  if (decoder.lost) return decoder.lost(options);
+  return "decoder '" + std::string(decoder.name) + "' lost every path to -inf scores; use an exact decoder";
 }
 
-// Whether sentences that tree gives up are left to Viterbi.
-bool tries_tree(const Decoder& decoder, const Options& options, const Edges& edges) {
-  return decoder.decode == tree || (decoder.decode == automatic && worth_a_tree(edges, options));
+// Whether several sentences are worth decoding together: their matrix is dense, shared and larger than the cache.
+bool together_pays(const Edges& edges) {
+  constexpr size_t kCache = size_t{256} << 10;
+  const size_t bytes = edges.L() * edges.L() * (edges.matrix(0).f ? sizeof(float) : sizeof(double));
+  return edges.has_matrix() && !edges.is_sparse() && !edges.is_stepwise() && bytes > kCache;
 }
 
-// Sentences over one large dense matrix are worth decoding together, those of like length beside each other.
+// Returns the sentences that are decoded together, those of similar length beside each other.
 std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, const Decoder& decoder,
                                        const Options& options, size_t threads) {
   std::vector<size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), 0);
-  const bool can = decoder.decode == viterbi || decoder.decode == tree || decoder.decode == automatic;
-  const bool together = can && options.k == 1;
+  const bool together = decoder.together && options.k == 1;
   std::vector<std::vector<size_t>> units;
   constexpr size_t kTogether = 32, kBytes = size_t{256} << 20;
   const size_t most = std::min(kTogether, (sentences.size() + threads - 1) / threads);
@@ -101,22 +103,10 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     }
     if (lattices.empty()) return;
     if (lattices.size() > 1) {
-      std::vector<const Lattice*> open;
-      std::vector<size_t> whose_open;
-      thread_local Arena one;
-      for (size_t q = 0; q < lattices.size(); ++q) {
-        one.reset();
-        if (tries_tree(decoder, options, lattices[q].edges) && try_tree(lattices[q], options, one, answers[whose[q]]))
-          continue;
-        open.push_back(&lattices[q]);
-        whose_open.push_back(whose[q]);
-      }
-      std::vector<Answer> made = open.empty() ? std::vector<Answer>() : viterbi_together(open, arena);
-      for (size_t q = 0; q < made.size(); ++q) {
-        made[q].work += answers[whose_open[q]].work;
-        answers[whose_open[q]] = std::move(made[q]);
-      }
-      one.trim(size_t{4} << 20);
+      std::vector<const Lattice*> all;
+      for (const Lattice& lattice : lattices) all.push_back(&lattice);
+      std::vector<Answer> made = decoder.together(all, options, arena);
+      for (size_t q = 0; q < made.size(); ++q) answers[whose[q]] = std::move(made[q]);
     } else {
       answers[whose[0]] = decoder.decode(lattices[0], options, arena);
     }
@@ -142,7 +132,7 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     try {
       decode_unit(work[u], thread_arena());
     } catch (...) {
-      // Out of memory, that is: bad scores are told sentence by sentence.
+      // Out of memory: errors in scores are caught sentence by sentence.
       for (const size_t s : work[u])
         if (answers[s].paths.empty() && !errors[s]) errors[s] = std::current_exception();
     }

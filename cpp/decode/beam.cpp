@@ -4,9 +4,10 @@
 // labels, each with its best partial path. With width >= k * L nothing is lost and the answer is exact. With a rule of
 // sparse forward-backward in place of the width (Pal et al. 2006, 4.1) a column keeps the labels that the rule chooses,
 // the scores of their best partial paths taken as log beliefs; up to k partial paths each.
+#include "decode/beam.h"
+
 #include <algorithm>
 
-#include "decode/algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -89,7 +90,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
       const size_t y = kernels().argmax_d(scores, L);
       if (scores[y] != kForbidden) kept[t].push_back({scores[y], static_cast<int32_t>(y), 0});
     } else {
-      // All extensions side by side, unless that takes much memory: then they are worked out twice.
+      // All extensions side by side, unless that takes much memory: then they are computed twice.
       const bool keep_rows = before.size() * L <= kRows;
       if (keep_rows && before.size() > rows_kept) {
         rows_kept = before.size();
@@ -129,7 +130,7 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
         for (const int32_t y : labels)
           if (out[y] >= least && out[y] != kForbidden) candidates.push_back({out[y], y, static_cast<int32_t>(p)});
       }
-      // At most k partial paths a label: those beyond can end in no answer.
+      // At most k partial paths per label: those beyond can end in no answer.
       if (options.k > 1 && before.size() > options.k) {
         std::sort(candidates.begin(), candidates.end(), [](const Partial& a, const Partial& b) {
           return a.label != b.label ? a.label < b.label : better(a, b);
@@ -164,6 +165,14 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
     answer.paths.push_back(std::move(path));
   }
   return answer;
+}
+
+std::string beam_lost(const Options& options) {
+  if (options.keep.all())
+    return "a beam of width " + std::to_string(std::max(options.width, options.k)) +
+           " lost every path to -inf scores; widen it or use an exact decoder";
+  return "a beam that keeps " + options.keep.text() +
+         " lost every path to -inf scores; keep more or use an exact decoder";
 }
 
 }  // namespace tagwright

@@ -1,14 +1,15 @@
 // CarpeDiem (Esposito and Radicioni 2009): opens only the nodes that the best path may need, best node scores first.
 //
 // A node is open once the score of the best path that ends in it is known. The largest edge E* of a step limits
-// what an unopened node can reach. What the description leaves open, and what is done here: E* is one number a
+// what an unopened node can reach. What the description leaves open, and what is done here: E* is one number per
 // step; the open nodes of a column stay sorted by what they reached; a node is opened only if its limit is above
 // (not equal to) what is reached already; and columns already passed are opened by a stack, not by recursion,
 // since a sentence may be long.
 #include <algorithm>
 #include <numeric>
 
-#include "decode/algorithms.h"
+#include "decode/table.h"
+#include "lattice/chain.h"
 
 namespace tagwright {
 namespace {

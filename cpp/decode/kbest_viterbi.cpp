@@ -1,10 +1,10 @@
 // k-best Viterbi (Huang et al. 2012, section 3.4): every node keeps its k best partial paths.
 //
-// Differs from the plain form in one way that changes no answer: a whole row of edges is passed over at once for
-// the r-th partial path of a label when none of its columns can take it.
+// Differs from the plain form in one way that changes no answer: the r-th partial path of a label skips its whole row
+// of edges when none of them leads into a list.
 #include <algorithm>
 
-#include "decode/algorithms.h"
+#include "decode/viterbi.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -23,7 +23,7 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena) {
   Answer answer;
   answer.work.rounds = 1;
 
-  std::vector<size_t> room(T);     // [t]: partial paths a node of column t can have, at most k
+  std::vector<size_t> room(T);     // [t]: partial paths that a node of column t can have, at most k
   std::vector<Partial*> kept(T);   // [t][y * room + r], best first
   std::vector<size_t*> counts(T);  // [t][y]
   double* row = arena.array<double>(L);

@@ -1,13 +1,13 @@
 // One step of Viterbi over default + exceptions, in O(L log L + exceptions) and mostly far less:
 // best[j] = max_i previous[i] + e(i, j).
 //
-// The best label reaches every column by a default edge, but for those where its exception is worse; they fall to
+// The best label reaches every column by a default edge, except those where its exception is worse; these are left to
 // the next best label, and so on. An exception worse than the default matters to no other column. A row whose best
 // exception cannot beat the least that default edges reach is not looked at.
 #include <algorithm>
 #include <numeric>
 
-#include "decode/algorithms.h"
+#include "decode/viterbi.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -51,8 +51,8 @@ class SparseStep {
     }
   }
 
-  // Settles, but for the better exceptions not taken yet, the columns that label `top` does not reach by a default
-  // edge. The least of what they have then comes back.
+  // Settles, except for the better exceptions not taken yet, the columns that label `top` does not reach by a default
+  // edge. Returns the least of what they have then.
   double reach_open(size_t top) {
     const Exceptions& worse = edges_.worse();
     const std::span<const int32_t> closed = worse.keys(top);

@@ -1,39 +1,85 @@
-// The table of decoders: what the Python face, the command line, the documentation, the benchmarks and the tests
-// are made from.
-#include <array>
+// The table of decoders: the Python classes, the text form, the command line, the documentation, the benchmarks and the
+// tests read it.
+#include "decode/table.h"
 
-#include "decode/algorithms.h"
+#include <algorithm>
 
 namespace tagwright {
 
-bool worth_a_tree(const Edges& edges, const Options& options) {
-  constexpr size_t kFew = 128, kFewSparse = 64;
-  const bool timed = options.deadline < std::numeric_limits<double>::infinity();
-  return timed || (!edges.is_stepwise() && edges.L() > (edges.is_sparse() ? kFewSparse : kFew));
+// Each is defined in the file of its name, the three that refine in refine/refine.cpp.
+Decode automatic, viterbi, beam, staggered, carpediem, astar, iterative_astar, viterbi_astar, iterative_viterbi_astar,
+    tree;
+Together automatic_together, viterbi_together, tree_together;
+std::string beam_lost(const Options& options);
+
+std::span<const Decoder> decoders() {
+  static const std::vector<Decoder> table = {
+      {.name = "auto",
+       .paper = "picks one of the exact ones below",
+       .exact = true,
+       .kbest = true,
+       .deadline = true,
+       .decode = automatic,
+       .together = automatic_together},
+      {.name = "viterbi",
+       .paper = "Viterbi 1967; Huang 2012, 3.1 and 3.4",
+       .exact = true,
+       .kbest = true,
+       .decode = viterbi,
+       .together = viterbi_together},
+      {.name = "beam",
+       .paper = "Huang 2012, Table 1",
+       .exact = false,
+       .kbest = true,
+       .options = {{.name = "width", .field = &Options::width, .low = 1}, {.name = "keep", .field = &Options::keep}},
+       .decode = beam,
+       .lost = beam_lost},
+      {.name = "staggered",
+       .paper = "Kaji 2010; Huang 2012, Algorithm 1",
+       .exact = true,
+       .kbest = false,
+       .options = {{.name = "expand", .field = &Options::expand, .choices = {"column", "all"}},
+                   {.name = "prune", .field = &Options::prune, .only_to_compare = true}},
+       .decode = staggered},
+      {.name = "carpediem", .paper = "Esposito & Radicioni 2009", .exact = true, .kbest = false, .decode = carpediem},
+      {.name = "astar",
+       .paper = "Huang 2012, 4.1 and 4.3",
+       .exact = true,
+       .kbest = true,
+       .options = {{.name = "bound", .field = &Options::bound, .high = 63}},
+       .decode = astar},
+      {.name = "iterative_astar", .paper = "Huang 2012, 4.2", .exact = true, .kbest = false, .decode = iterative_astar},
+      {.name = "viterbi_astar",
+       .paper = "Huang 2012, Algorithm 3",
+       .exact = true,
+       .kbest = true,
+       .decode = viterbi_astar},
+      {.name = "iterative_viterbi_astar",
+       .paper = "Huang 2012, Algorithm 4",
+       .exact = true,
+       .kbest = true,
+       .options = {{.name = "extra", .field = &Options::extra, .low = 1}},
+       .decode = iterative_viterbi_astar},
+      {.name = "tree",
+       .paper = "ours",
+       .exact = true,
+       .kbest = true,
+       .deadline = true,
+       .decode = tree,
+       .together = tree_together},
+  };
+  return table;
 }
 
-Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (worth_a_tree(lattice.edges, options)) return tree(lattice, options, arena);
-  return (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
+const Decoder* decoder_named(std::string_view name) {
+  const std::span<const Decoder> table = decoders();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Decoder& row) { return row.name == name; });
+  return found == table.end() ? nullptr : &*found;
 }
 
-namespace {
-
-constexpr std::array kDecoders = {
-    Decoder{"auto", "picks one of the exact ones below", true, true, automatic},
-    Decoder{"viterbi", "Viterbi 1967; Huang 2012, 3.1 and 3.4", true, true, viterbi},
-    Decoder{"beam", "Huang 2012, Table 1", false, true, beam},
-    Decoder{"staggered", "Kaji 2010; Huang 2012, Algorithm 1", true, false, staggered},
-    Decoder{"carpediem", "Esposito & Radicioni 2009", true, false, carpediem},
-    Decoder{"astar", "Huang 2012, 4.1 and 4.3", true, true, astar},
-    Decoder{"iterative_astar", "Huang 2012, 4.2", true, false, iterative_astar},
-    Decoder{"viterbi_astar", "Huang 2012, Algorithm 3", true, true, viterbi_astar},
-    Decoder{"iterative_viterbi_astar", "Huang 2012, Algorithm 4", true, true, iterative_viterbi_astar},
-    Decoder{"tree", "ours", true, true, tree},
-};
-
-}  // namespace
-
-std::span<const Decoder> decoders() { return kDecoders; }
+const Option* Decoder::option(std::string_view named) const {
+  const auto found = std::find_if(options.begin(), options.end(), [&](const Option& own) { return own.name == named; });
+  return found == options.end() ? nullptr : &*found;
+}
 
 }  // namespace tagwright

@@ -7,11 +7,12 @@
 // float32 scores are first run in float32, which is twice as fast, with a proven limit on the rounding error of
 // each column; on the way back every predecessor within that limit is kept, and the few paths left are settled
 // in double. Where many are left (ties, or scores of very different size) the sentence is run again in double.
+#include "decode/viterbi.h"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "decode/algorithms.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -72,7 +73,7 @@ void raise_corrected(const Lattice& lattice, size_t t, const std::vector<int32_t
   }
 }
 
-// previous, but for the rows left out.
+// previous, without the rows left out.
 template <class A>
 const A* without(const A* previous, size_t L, const std::vector<int32_t>& left_out, Arena& arena) {
   if (left_out.empty()) return previous;
@@ -170,7 +171,7 @@ std::optional<Path> trace(Forward<double>& run, Arena& arena) {
 }
 
 // The best path, from alphas in float32: keeps every label that the rounding error leaves in question, then settles
-// them in double. Nothing comes back where too many are in question.
+// them in double. None where too many are in question.
 std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   const Lattice& lattice = *run.lattice;
   const size_t T = lattice.T, L = lattice.L;
@@ -258,16 +259,10 @@ ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work) {
 Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
   if (options.k > 1) return kbest_viterbi(lattice, options.k, arena);
   const Lattice* one = &lattice;
-  return std::move(viterbi_together({&one, 1}, arena)[0]);
+  return std::move(viterbi_together({&one, 1}, options, arena)[0]);
 }
 
-bool together_pays(const Edges& edges) {
-  constexpr size_t kCache = size_t{256} << 10;
-  const size_t bytes = edges.L() * edges.L() * (edges.matrix(0).f ? sizeof(float) : sizeof(double));
-  return edges.has_matrix() && !edges.is_sparse() && !edges.is_stepwise() && bytes > kCache;
-}
-
-std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, Arena& arena) {
+std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, const Options&, Arena& arena) {
   std::vector<Answer> answers(lattices.size());
   std::vector<Forward<float>> fast;
   std::vector<Forward<double>> sure;

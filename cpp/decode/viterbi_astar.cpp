@@ -4,11 +4,12 @@
 // of what is ahead, and it never leaves the paths it returns. Differs from the paper in how the agenda is filled:
 // when a path is found, not all its neighbours go on the agenda, but the next best continuation at each of its
 // nodes; that one's own successor follows when it leaves. A node's continuations are ranked once for all paths, and
-// no further than anybody asks.
+// no further than is asked for.
 #include <algorithm>
 #include <queue>
 
-#include "decode/algorithms.h"
+#include "decode/graph.h"
+#include "decode/viterbi.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -22,7 +23,7 @@ struct Ranked {
 
 bool better(const Ranked& a, const Ranked& b) { return a.promise != b.promise ? a.promise > b.promise : a.q < b.q; }
 
-// The continuations of one node, best first, as far as anybody has asked: a stretch of a pool.
+// The continuations of one node, best first, as far as asked for: a stretch of a pool.
 struct Ranking {
   size_t begin = 0, size = 0, wanted = 0;
 };

@@ -9,8 +9,8 @@
 
 namespace tagwright {
 
-Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order) {
-  Hierarchy h;
+Chain make_chain(size_t L, std::span<const int32_t> order) {
+  Chain h;
   h.L = L;
   h.by_number = order.empty();
   h.order.resize(L);
@@ -20,8 +20,6 @@ Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order) {
     const size_t m = h.blocks.size(), last = std::min(2 * first, L);
     h.blocks.push_back({first, last, m + 1, last < L ? m + 2 : m + 1});
   }
-  if (L) h.roots.push_back(h.order[0]);
-  if (L > 1) h.roots.push_back(static_cast<int32_t>(L));
   h.inside.resize(L);
   for (size_t m = 0; m < h.blocks.size(); ++m)
     for (size_t r = h.blocks[m].first; r < L; ++r)
@@ -32,7 +30,7 @@ Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order) {
 namespace {
 
 // to, from, out and in of every label, from all rows of a matrix; a block takes in its own labels' rows only.
-void bounds_from_rows(const EdgeScores& edges, size_t t, const Hierarchy& h, Bounds& b) {
+void bounds_from_rows(const EdgeScores& edges, size_t t, const Chain& h, Bounds& b) {
   std::vector<size_t> own(b.L, b.B);  // [label]: the block that releases it; none for the first label of a chain
   for (size_t m = 0; m < b.B; ++m)
     for (size_t r = h.blocks[m].first; r < h.blocks[m].last; ++r) own[static_cast<size_t>(h.order[r])] = m;
@@ -53,7 +51,7 @@ void bounds_from_rows(const EdgeScores& edges, size_t t, const Hierarchy& h, Bou
 
 // The same from default and exceptions: a label has a default edge into a block unless all its edges there are
 // exceptions.
-void bounds_from_exceptions(const EdgeScores& edges, const Hierarchy& h, Bounds& b) {
+void bounds_from_exceptions(const EdgeScores& edges, const Chain& h, Bounds& b) {
   std::vector<size_t> members(b.B);
   for (const std::vector<int32_t>& blocks : h.inside)
     for (const int32_t id : blocks) ++members[static_cast<size_t>(id) - b.L];
@@ -87,7 +85,7 @@ void bounds_from_exceptions(const EdgeScores& edges, const Hierarchy& h, Bounds&
 
 }  // namespace
 
-Bounds edge_bounds(const EdgeScores& edges, size_t t, const Hierarchy& h) {
+Bounds edge_bounds(const EdgeScores& edges, size_t t, const Chain& h) {
   const size_t L = h.L, B = h.blocks.size();
   Bounds b;
   b.L = L;
@@ -112,7 +110,7 @@ Bounds edge_bounds(const EdgeScores& edges, size_t t, const Hierarchy& h) {
   return b;
 }
 
-void raise_bounds(Bounds& b, const Hierarchy& h, size_t i, size_t j, double score) {
+void raise_bounds(Bounds& b, const Chain& h, size_t i, size_t j, double score) {
   const auto raise = [&](double& bound) { bound = std::max(bound, score); };
   raise(b.out[i]);
   raise(b.in[j]);
@@ -145,7 +143,7 @@ float best_out(const EdgeScores& edges, size_t t, size_t i) {
 namespace {
 
 template <class LargestOf>
-void gather_blocks(const Hierarchy& h, double* out, LargestOf&& largest_of) {
+void gather_blocks(const Chain& h, double* out, LargestOf&& largest_of) {
   for (size_t m = h.blocks.size(); m-- > 0;) {
     const Block& block = h.blocks[m];
     double best = largest_of(block.first, block.last);
@@ -156,7 +154,7 @@ void gather_blocks(const Hierarchy& h, double* out, LargestOf&& largest_of) {
 
 }  // namespace
 
-void block_scores(const Hierarchy& h, const double* scores, double* out) {
+void block_scores(const Chain& h, const double* scores, double* out) {
   gather_blocks(h, out, [&](size_t first, size_t last) {
     double best = kForbidden;
     for (size_t r = first; r < last; ++r) best = std::max(best, scores[h.order[r]]);
@@ -164,7 +162,7 @@ void block_scores(const Hierarchy& h, const double* scores, double* out) {
   });
 }
 
-void block_scores(const Hierarchy& h, Scores scores, double* out) {
+void block_scores(const Chain& h, Scores scores, double* out) {
   gather_blocks(h, out, [&](size_t first, size_t last) {
     if (h.by_number) {
       const Scores run = scores.from(first);
@@ -176,7 +174,7 @@ void block_scores(const Hierarchy& h, Scores scores, double* out) {
   });
 }
 
-Patch bound_patch(const Patch& labels, const Bounds& bounds, const Hierarchy& h) {
+Patch bound_patch(const Patch& labels, const Bounds& bounds, const Chain& h) {
   const size_t L = bounds.L, B = bounds.B;
   Patch patch;
   for (const Override& e : labels.by_row) {

@@ -19,18 +19,17 @@ struct Block {
   size_t next_first, next_last;
 };
 
-struct Hierarchy {
+struct Chain {
   size_t L = 0;
   std::vector<int32_t> order;  // [rank], labels
   std::vector<Block> blocks;   // a block's children stand behind it
   bool by_number = true;       // order[r] == r
-  std::vector<int32_t> roots;  // nodes a column starts with
 
   // The blocks that a label is a member of.
   std::vector<std::vector<int32_t>> inside;  // [label]
 };
 
-// Largest edge scores of one matrix between the nodes of a hierarchy.
+// Largest edge scores of one matrix between the nodes of a chain.
 struct Bounds {
   size_t L = 0, B = 0;
   std::vector<double> to;       // [label i][block b]: best edge from i into b
@@ -43,14 +42,14 @@ struct Bounds {
 
 // The chain of Kaji et al. 2010 (section 3.2) and Huang et al. 2012: block m holds the labels ranked 2^m and worse;
 // it splits into the labels ranked 2^m .. 2^(m+1)-1 and block m+1. A column starts with the first label and block 0.
-Hierarchy chain_hierarchy(size_t L, std::span<const int32_t> order);
+Chain make_chain(size_t L, std::span<const int32_t> order);
 
 // Kaji's equations 2 to 4 for every pair of nodes: one walk over the matrix, or over the exceptions where the edges
 // are sparse.
-Bounds edge_bounds(const EdgeScores& edges, size_t t, const Hierarchy& hierarchy);
+Bounds edge_bounds(const EdgeScores& edges, size_t t, const Chain& chain);
 
 // What is left to do for the bounds when the edge from i to j rises to this score.
-void raise_bounds(Bounds& bounds, const Hierarchy& hierarchy, size_t i, size_t j, double score);
+void raise_bounds(Bounds& bounds, const Chain& chain, size_t i, size_t j, double score);
 
 // The best edge out of label i at step t, before corrections; rounded up, and no less than the default of sparse edges.
 float best_out(const EdgeScores& edges, size_t t, size_t i);
@@ -59,11 +58,11 @@ float best_out(const EdgeScores& edges, size_t t, size_t i);
 float rounded_up(double score);
 
 // Kaji's equation 1: out[b] = largest of scores[y] over the members y of block b.
-void block_scores(const Hierarchy& hierarchy, const double* scores, double* out);
-void block_scores(const Hierarchy& hierarchy, Scores scores, double* out);
+void block_scores(const Chain& chain, const double* scores, double* out);
+void block_scores(const Chain& chain, Scores scores, double* out);
 
 // What corrections make of the bounds at one step: the corrected edges themselves, and every pair of nodes whose
 // bound a corrected edge inside it exceeds. Tighter than Kaji's section 4, which adds all positive weights.
-Patch bound_patch(const Patch& labels, const Bounds& bounds, const Hierarchy& hierarchy);
+Patch bound_patch(const Patch& labels, const Bounds& bounds, const Chain& chain);
 
 }  // namespace tagwright

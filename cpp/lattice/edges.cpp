@@ -36,7 +36,7 @@ std::vector<double> some_scores(const EdgeScores& edges) {
 
 const Edges::ChainAndBounds& Edges::chain_and_bounds() const {
   return chain_and_bounds_.get([&] {
-    ChainAndBounds made{chain_hierarchy(L_, order_), {}};
+    ChainAndBounds made{make_chain(L_, order_), {}};
     for (size_t t = 0; t < (stepwise_ ? steps_ : 1); ++t) made.bounds.push_back(edge_bounds(*this, t, made.chain));
     return made;
   });

@@ -16,7 +16,7 @@ class Edges : public EdgeScores {
   explicit Edges(EdgeScores scores) : EdgeScores(std::move(scores)) {}
 
   // The chain of Kaji and Huang over these labels, and its edge bounds at step t.
-  const Hierarchy& chain() const { return chain_and_bounds().chain; }
+  const Chain& chain() const { return chain_and_bounds().chain; }
   const Bounds& chain_bounds(size_t t) const { return chain_and_bounds().bounds[stepwise_ ? t : 0]; }
   // The same for sums; nullptr where there is one matrix per step.
   const Factors* factors() const;
@@ -32,7 +32,7 @@ class Edges : public EdgeScores {
 
  protected:
   struct ChainAndBounds {
-    Hierarchy chain;
+    Chain chain;
     std::vector<Bounds> bounds;  // [t], or one for all steps
   };
   struct Outlook {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "decode/algorithms.h"
+#include "decode/table.h"
 #include "model/dual.h"
 #include "model/memm.h"
 

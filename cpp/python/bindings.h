@@ -85,7 +85,7 @@ struct Plan {
   const Decoder* decoder;
   Options options;
 
-  // For k paths; complains where the decoder cannot give them.
+  // The same for k paths; throws std::invalid_argument where the decoder returns one only.
   Plan with(size_t k) const;
 };
 

@@ -15,18 +15,60 @@ Plan Plan::with(size_t k) const {
 
 namespace {
 
-Plan make_plan(size_t decoder, size_t width, bool expand_all, int bound, size_t extra, const KeepTuple& keep,
-               bool prune) {
-  need(decoder < decoders().size(), "no such decoder");
-  need(width >= 1 && extra >= 1, "width and extra must be at least 1");
-  const auto& [rule, value, at_least] = keep;
-  return {&decoders()[decoder],
-          {.width = width,
-           .keep = keep_of(rule, value, at_least),
-           .expand_all = expand_all,
-           .prune = prune,
-           .bound = bound,
-           .extra = extra}};
+// A Python value as an option takes it; nothing where no option takes such a value.
+std::optional<Option::Value> value_of(nb::handle value) {
+  if (value.is_none()) return std::monostate();
+  if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
+  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (KeepTuple keep; nb::try_cast(value, keep)) return std::apply(keep_of, keep);
+  if (int64_t number; nb::isinstance<nb::int_>(value) && nb::try_cast(value, number)) return number;
+  return std::nullopt;
+}
+
+Plan make_plan(std::string_view name, const nb::dict& settings) {
+  Plan plan{decoder_named(name), {}};
+  need(plan.decoder, "no such decoder");
+  for (const auto& [key, given] : settings) {
+    const std::string named = nb::cast<std::string>(key);
+    const Option* option = plan.decoder->option(named);
+    if (!option) throw std::invalid_argument("decoder '" + std::string(name) + "' has no option '" + named + "'");
+    const std::optional<Option::Value> value = value_of(given);
+    if (!value || !option->set(plan.options, *value))
+      throw std::invalid_argument(named + " must be " + option->takes() + ", not " + nb::repr(given).c_str());
+  }
+  return plan;
+}
+
+// An option's row: name, type in Python, default, what it takes in words, the words or numbers it may be.
+nb::tuple row_of(const Option& option) {
+  const Options defaults;
+  const auto row = [&](const char* type, nb::object value, nb::object values) {
+    return nb::make_tuple(std::string(option.name), type, value, option.takes(), values);
+  };
+  const auto range = [&] { return nb::make_tuple(option.low, option.high); };
+  return std::visit(
+      [&](auto field) -> nb::tuple {
+        const auto& value = defaults.*field;
+        using Type = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::is_same_v<Type, size_t>) return row("int", nb::cast(value), range());
+        if constexpr (std::is_same_v<Type, std::optional<size_t>>) return row("int | None", nb::cast(value), range());
+        if constexpr (std::is_same_v<Type, std::string_view>)
+          return row("str", nb::cast(std::string(value)), nb::tuple(nb::cast(option.choices)));
+        if constexpr (std::is_same_v<Type, bool>) return row("bool", nb::cast(value), nb::make_tuple(false, true));
+        return row("Keep | None", nb::none(), nb::tuple());
+      },
+      option.field);
+}
+
+nb::list rows() {
+  nb::list rows;
+  for (const Decoder& d : decoders()) {
+    nb::list options;
+    for (const Option& option : d.options)
+      if (!option.only_to_compare) options.append(row_of(option));
+    rows.append(nb::make_tuple(std::string(d.name), std::string(d.paper), d.exact, d.kbest, d.deadline, options));
+  }
+  return rows;
 }
 
 nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
@@ -35,8 +77,8 @@ nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edg
   Plan plan = chosen.with(k);
   plan.options.deadline = deadline;
   need(threads >= 1, "threads must be at least 1");
-  need(edges.size() == 1 || edges.size() == nodes.size(), "edges: one, or one a sentence");
-  need(!switched_on || switched_on->size() == nodes.size(), "switched_on: one a sentence");
+  need(edges.size() == 1 || edges.size() == nodes.size(), "edges: one, or one per sentence");
+  need(!switched_on || switched_on->size() == nodes.size(), "switched_on: one per sentence");
   std::vector<Sentence> sentences(nodes.size());
   for (size_t s = 0; s < nodes.size(); ++s) {
     const Edges* own = edges.size() == 1 ? edges[0] : edges[s];
@@ -55,7 +97,7 @@ nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edg
 double score(AnyArray nodes, const Edges& edges, const std::optional<std::vector<std::vector<int32_t>>>& switched_on,
              IntArray labels) {
   need(nodes.ndim() == 2 && nodes.shape(1) == edges.L(), "node scores must have shape (T, L)");
-  need(labels.shape(0) == nodes.shape(0), "a path has one label a token");
+  need(labels.shape(0) == nodes.shape(0), "a path has one label per token");
   for (const int32_t y : span_of(labels)) need(y >= 0 && static_cast<size_t>(y) < edges.L(), "no such label");
   const Lattice lattice(edges, nodes.shape(0), scores_of(nodes), switched_on ? &*switched_on : nullptr);
   return path_score(lattice, span_of(labels));
@@ -64,22 +106,18 @@ double score(AnyArray nodes, const Edges& edges, const std::optional<std::vector
 }  // namespace
 
 void bind_decode(nb::module_& m) {
-  m.def(
-      "decoders",
-      [] {
-        nb::list rows;
-        for (const Decoder& d : decoders())
-          rows.append(nb::make_tuple(std::string(d.name), std::string(d.paper), d.exact, d.kbest));
-        return rows;
-      },
-      nb::sig("def decoders() -> list[tuple[str, str, bool, bool]]"),
-      "The decoder table: rows of name, paper, exact, kbest.");
+  m.def("decoders", &rows,
+        nb::sig("def decoders() -> list[tuple[str, str, bool, bool, bool, list[tuple[str, str, object, str, "
+                "tuple[object, ...]]]]]"),
+        "The decoder table: rows of name, paper, exact, kbest, deadline, and options as name, type, default, takes, "
+        "values.");
 
-  nb::class_<Plan>(m, "Plan").def_static("make", &make_plan, "decoder"_a, "width"_a, "expand_all"_a, "bound"_a,
-                                         "extra"_a, "keep"_a, "prune"_a = true);
+  nb::class_<Plan>(m, "Plan").def_static("make", &make_plan, "decoder"_a, "options"_a,
+                                         nb::sig("def make(decoder: str, options: dict[str, object]) -> Plan"),
+                                         "A decoder with its options; those not named have their defaults.");
   m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "plan"_a, "k"_a, "threads"_a, "deadline"_a,
         "Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, "
-        "edges, gap.");
+        "edges, whether it is exact, gap.");
   m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,
         "The score of one path, summed from left to right in double precision.");
 }

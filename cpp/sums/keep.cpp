@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "kernels/kernels.h"
@@ -22,6 +23,14 @@ size_t up_to(int32_t last, const double* belief, size_t n, int32_t* kept) {
 }
 
 }  // namespace
+
+std::string Keep::text() const {
+  char text[64] = "all";
+  if (rule == Rule::kDivergence) std::snprintf(text, sizeof text, "divergence:%g:%zu", epsilon, at_least);
+  if (rule == Rule::kSize) std::snprintf(text, sizeof text, "size:%zu", size);
+  if (rule == Rule::kRatio) std::snprintf(text, sizeof text, "ratio:%g", ratio);
+  return text;
+}
 
 double reached_by(const double* values, size_t count, size_t n) {
   constexpr size_t kRun = 16;
@@ -80,8 +89,8 @@ size_t Chooser::divergence(const Keep& keep, const double* belief, size_t L, int
   return enough(belief, wanted, keep.at_least, some, kept);
 }
 
-// Leaves the best of `some` labels: as many as it takes to have a mass of `wanted`, and at least n. Beliefs are told
-// apart by their powers of 2 first; only those of the power at which it is enough are looked at more closely.
+// Leaves the best of `some` labels: as many as it takes to have a mass of `wanted`, and at least n. Beliefs are grouped
+// by their powers of 2; only the group in which the mass is reached is looked at more closely.
 size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t some, int32_t* kept) {
   if (some <= n) return some;
   const auto power = [&](int32_t y) { return std::bit_cast<uint64_t>(belief[y]) >> 52; };
@@ -105,7 +114,7 @@ size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t som
   order_.clear();
   for (size_t q = 0; q < some; ++q)
     if (power(kept[q]) - low == at) order_.push_back(kept[q]);
-  // Halves: the better one is taken whole if it is not enough, else the other one is left out whole.
+  // By halves: the better one is taken whole if it is not enough, otherwise the other one is left out whole.
   const auto before = [&](int32_t a, int32_t b) { return belief[a] != belief[b] ? belief[a] > belief[b] : a < b; };
   const auto place = [&](size_t q) { return order_.begin() + static_cast<ptrdiff_t>(q); };
   size_t first = 0, behind = order_.size();

@@ -1,8 +1,9 @@
-// Which labels of a column go on: the rules of sparse forward-backward (Pal, Sutton and McCallum 2006, section 3).
+// Which labels of a column are kept: the rules of sparse forward-backward (Pal, Sutton and McCallum 2006, section 3).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace tagwright {
@@ -16,14 +17,16 @@ struct Keep {
   double ratio = 1;     // kRatio: of the best belief
 
   bool all() const { return rule == Rule::kAll; }
+  // As the command line writes it: "divergence:0.001:4".
+  std::string text() const;
 };
 
 // Chooses labels by their beliefs, in time that grows with L and with what is kept, not with the sorting of all.
 class Chooser {
  public:
-  // belief: [y], not negative; they need not sum to 1. kept: filled with the chosen labels, in their order; room for L.
-  // Labels of belief 0 are never chosen, and of equal ones the lower goes first. also: a label that is kept whatever
-  // its belief, or -1. How many there are comes back.
+  // Fills kept, with room for L, with the chosen labels in their order; returns how many there are. belief: [y], not
+  // negative; they need not sum to 1. Labels of belief 0 are never chosen, and of equal ones the lower goes first.
+  // also: a label that is kept whatever its belief, or -1.
   size_t choose(const Keep& keep, const double* belief, size_t L, int32_t also, int32_t* kept);
 
  private:
@@ -35,8 +38,8 @@ class Chooser {
   std::vector<size_t> count_;  // [power of 2]
 };
 
-// A value that at least n of the values reach, found without sorting them: the n-th best of the best of each run, or of
-// all where there are fewer runs. -inf where there are fewer values.
+// Returns a value that at least n of the values reach, found without sorting them: the n-th best of the best of each
+// run, or of all where there are fewer runs. -inf where there are fewer values.
 double reached_by(const double* values, size_t count, size_t n);
 
 }  // namespace tagwright

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "decode/algorithms.h"
+#include "decode/table.h"
 #include "lattice/changing_edges.h"
 #include "train/averaged_weights.h"
 

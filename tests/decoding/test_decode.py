@@ -1,6 +1,8 @@
 """The Python face: what comes in, what comes out, and what is refused."""
 
 import itertools
+import pickle
+from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
@@ -30,16 +32,50 @@ def test_result():
 def test_decoder_table():
     rows = tw.decoders()
     names = ["auto", "viterbi", "beam", "staggered", "carpediem", "astar", "iterative_astar", "viterbi_astar"]
-    assert [row.name for row in rows] == [*names, "iterative_viterbi_astar", "tree"]
-    assert [row.name for row in rows if not row.exact] == ["beam"]
-    assert [row.name for row in rows if not row.kbest] == ["staggered", "carpediem", "iterative_astar"]
+    names += ["iterative_viterbi_astar", "tree"]
+    assert [row.name for row in rows if row.name in names] == names
+    known = [row for row in rows if row.name in names]
+    assert [row.name for row in known if not row.exact] == ["beam"]
+    assert [row.name for row in known if not row.kbest] == ["staggered", "carpediem", "iterative_astar"]
+    assert [row.name for row in known if row.deadline] == ["auto", "tree"]
+    options = {row.name: [option.name for option in row.options] for row in known if row.options}
+    assert options == {
+        "beam": ["width", "keep"],
+        "staggered": ["expand"],
+        "astar": ["bound"],
+        "iterative_viterbi_astar": ["extra"],
+    }
+
+
+def test_classes_agree_with_the_table():
+    """A class has the name and the options of a row, in its order, with its defaults."""
+    classes = [own for own in vars(tw).values() if isinstance(own, type) and issubclass(own, tw.Decoder)]
+    rows = {row.name: row for row in tw.decoders()}
+    named = {own.name: own for own in classes if own is not tw.Decoder}
+    assert len(named) >= 10
+    for name, own in named.items():
+        assert [(field.name, field.default) for field in fields(own)] == [
+            (option.name, option.default) for option in rows[name].options
+        ]
+    assert tw.Beam() == tw.Beam(8, None) == tw.Beam(width=np.int64(8))
+    assert (tw.Staggered(), tw.AStar(), tw.IterativeViterbiAStar()) == (
+        tw.Staggered("column"),
+        tw.AStar(6),
+        tw.IterativeViterbiAStar(2),
+    )
+    assert repr(tw.Beam(keep=tw.KeepSize(3))) == "Beam(width=8, keep=KeepSize(n=3))"
+    assert repr([tw.AStar(bound=None), tw.Tree()]) == "[AStar(bound=None), Tree()]"
+    for decoder in (tw.Beam(3), tw.AStar(None), tw.Staggered("all"), tw.Viterbi()):
+        assert pickle.loads(pickle.dumps(decoder)) == decoder
+        with pytest.raises(FrozenInstanceError):
+            decoder.width = 2
+    assert tw.Auto() != tw.Viterbi()
 
 
 def test_names_and_options_mean_the_same():
     for name, decoder in [
         ("beam:2", tw.Beam(width=2)),
         ("staggered:all", tw.Staggered(expand="all")),
-        ("staggered:unpruned", tw.Staggered(prune=False)),
         ("astar:0", tw.AStar(bound=0)),
         ("astar:none", tw.AStar(bound=None)),
         ("iterative_viterbi_astar:3", tw.IterativeViterbiAStar(extra=3)),
@@ -273,12 +309,16 @@ def bad(array, where, value):
         (NODES, EDGES, {"k": 1.5}, "k must be a whole number"),
         (NODES, EDGES, {"decoder": "stagered"}, "did you mean staggered"),
         (NODES, EDGES, {"decoder": "qqq"}, "no decoder named 'qqq'; there are auto, viterbi"),
-        (NODES, EDGES, {"decoder": "beam:x"}, "width must be a whole number, not 'x'"),
+        (NODES, EDGES, {"decoder": "beam:x"}, "'beam:x': width must be a whole number of at least 1 .*, not 'x'"),
+        (NODES, EDGES, {"decoder": "beam:none"}, "width must be a whole number of at least 1 .*, not 'none'"),
+        (NODES, EDGES, {"decoder": f"beam:{2**31}"}, rf"width must be .* below 2\*\*31, not {2**31}"),
+        (NODES, EDGES, {"decoder": f"beam:{2**90}"}, rf"width must be .* below 2\*\*31, not {2**90}"),
         (NODES, EDGES, {"decoder": "beam:0"}, "must be a whole number of at least 1"),
         (NODES, EDGES, {"decoder": "viterbi:3"}, "has no option"),
-        (NODES, EDGES, {"decoder": "staggered:some"}, "use 'column' or 'all'"),
-        (NODES, EDGES, {"decoder": "astar:-1"}, "a level from 0 to 63"),
-        (NODES, EDGES, {"decoder": "astar:99"}, "a level from 0 to 63"),
+        (NODES, EDGES, {"decoder": "staggered:some"}, "expand must be 'column' or 'all', not 'some'"),
+        (NODES, EDGES, {"decoder": "staggered:unpruned"}, "expand must be 'column' or 'all', not 'unpruned'"),
+        (NODES, EDGES, {"decoder": "astar:-1"}, "bound must be None or a whole number from 0 to 63, not -1"),
+        (NODES, EDGES, {"decoder": "astar:99"}, "bound must be None or a whole number from 0 to 63, not 99"),
         (NODES, EDGES, {"decoder": 7}, "must be a name or a decoder"),
         (NODES, EDGES, {"decoder": ["beam"]}, "must be a name or a decoder"),
         (NODES, EDGES, {"decoder": tw.Decoder()}, "must be a name or a decoder"),
@@ -329,9 +369,14 @@ def test_bad_input(nodes, edges, options, message):
         (lambda: tw.Edges(EDGES, corrections=([2 * 10**9], [0], [0], [1.0])), "number the sets from 0 on"),
         (lambda: tw.Edges(EDGES, start=np.ma.masked_less([0.0, 1.0, 2.0], 1)), "masked"),
         (lambda: tw.Edges.from_exceptions(3, None, [], [], []), "default must be a number"),
-        (lambda: tw.Beam(width=0), "at least 1"),
-        (lambda: tw.AStar(bound=2.5), "a level from 0 to 63"),
-        (lambda: tw.AStar(bound="6"), "a level from 0 to 63"),
+        (lambda: tw.Beam(width=0), "Beam: width must be a whole number of at least 1 .*, not 0"),
+        (lambda: tw.Beam(width=True), "Beam: width must be a whole number of at least 1 .*, not True"),
+        (lambda: tw.Staggered(expand="none"), "Staggered: expand must be 'column' or 'all', not 'none'"),
+        (lambda: tw.Beam(keep=5), r"Beam: keep must be None, KeepDivergence\(...\), .*, not 5"),
+        (lambda: tw.Beam(keep=tw.Keep()), r"keep must be None, KeepDivergence\(...\), .*, not Keep"),
+        (lambda: tw.Beam(2, keep=tw.KeepSize(3)), "a width or a rule, not both"),
+        (lambda: tw.AStar(bound=2.5), "AStar: bound must be None or a whole number from 0 to 63, not 2.5"),
+        (lambda: tw.AStar(bound="6"), "AStar: bound must be None or a whole number from 0 to 63, not '6'"),
         (lambda: tw.score(NODES, EDGES, [0, 1]), "3 tokens, 2 labels"),
         (lambda: tw.score(NODES, EDGES, [0, 1, 3]), "labels go from 0 to 2"),
         (lambda: tw.decode_batch([NODES], EDGES, threads=0), "threads must be"),
@@ -396,6 +441,11 @@ def test_a_beam_that_loses_its_way_says_so():
     with pytest.raises(ValueError, match=r"beam of width 1 lost every path .* widen it"):
         tw.decode([[1.0, 0.0], [0.0, 0.0]], edges, decoder="beam:1")
     assert best([[1.0, 0.0], [0.0, 0.0]], edges, decoder="beam:2").score == 0.0
+    with pytest.raises(ValueError, match="beam of width 2 lost every path"):  # k raises the width
+        tw.decode([[2.0, 1.0, 0.0], [0.0] * 3], [[-np.inf] * 3] * 2 + [[0.0] * 3], 2, "beam:1")
+    for rule in ("size:1", "ratio:1", "divergence:0.5:1"):
+        with pytest.raises(ValueError, match=f"a beam that keeps {rule} lost every path .* keep more"):
+            tw.decode([[1.0, 0.0], [0.0, 0.0]], edges, decoder=f"beam:{rule}")
 
 
 def test_work_is_counted_the_same_way():
@@ -405,7 +455,7 @@ def test_work_is_counted_the_same_way():
     nodes[:, 0] = 100
     edges = tw.Edges(np.random.default_rng(0).normal(size=(L, L)))
     dense = tw.decode(nodes, edges, decoder="viterbi").work
-    # The way back looks again at one column of edges a token.
+    # The way back looks again at one column of edges per token.
     assert (dense.rounds, dense.nodes, dense.edges) == (1, T * L, (T - 1) * (L * L + L))
     for decoder in ("staggered", "astar", "carpediem", "iterative_astar"):
         assert tw.decode(nodes, edges, decoder=decoder).work.edges < dense.edges / 4

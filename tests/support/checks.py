@@ -5,18 +5,31 @@ import pytest
 
 import tagwright as tw
 from support.brute_force import Case, all_paths, score, tolerance
+from tagwright.decoding.decoders import _StaggeredUnpruned, plan
 
 EXACT = [row for row in tw.decoders() if row.exact]
-# Every row of the table with its defaults, and the options worth a row of their own.
-OPTIONS = ["staggered:all", "staggered:unpruned", "astar:none", "astar:0", "astar:3", "iterative_viterbi_astar:1"]
-DECODERS = [row.name for row in EXACT] + OPTIONS
 
 
-def gives_k(name: str) -> bool:
-    return next(row.kbest for row in EXACT if row.name == name.partition(":")[0])
+def text_forms(row: tw.DecoderRow) -> list[str]:
+    """A decoder with its defaults, with each word of its options, with the smallest number and with none."""
+    forms = [row.name]
+    for option in row.options:
+        values = option.values if option.type == "str" else option.values[:1]
+        forms += [f"{row.name}:{value}" for value in values if value != option.default]
+        forms += [f"{row.name}:none"] * (option.type == "int | None")
+    return forms
 
 
-def check_exact(case: Case, decoder: str, k: int, truth=None) -> None:
+# Every exact row of the table and its options, what is reached by the private door, and levels between.
+DECODERS: list[str | tw.Decoder] = [form for row in EXACT for form in text_forms(row)]
+DECODERS += ["astar:3", _StaggeredUnpruned()]
+
+
+def gives_k(decoder: str | tw.Decoder) -> bool:
+    return plan(decoder).row.kbest
+
+
+def check_exact(case: Case, decoder: str | tw.Decoder, k: int, truth=None) -> None:
     """Compare one decoder with every labelling of a lattice."""
     truth = all_paths(case) if truth is None else truth
     if not truth:
@@ -24,7 +37,7 @@ def check_exact(case: Case, decoder: str, k: int, truth=None) -> None:
             tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
         return
     found = tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
-    assert found.exact == (not decoder.startswith("beam"))
+    assert found.exact == plan(decoder).row.exact
     check_paths(case, found, k)
     assert len(found.paths) == min(k, len(truth))
     whole = all((part[np.isfinite(part)] % 1 == 0).all() for part in (case.nodes, case.steps, case.start, case.stop))

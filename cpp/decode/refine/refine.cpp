@@ -4,12 +4,12 @@
 // iterative A* (Huang, section 4.2) and iterative Viterbi A* (Huang, Algorithm 4) are this one loop with three
 // searches. Nodes whose bound is below the floor, a score already reached, are dropped for good.
 //
-// The coarse lattice itself, and most of what differs from the papers, is in coarse.h. Here, where the best way back
-// from an end node passes through a block, the floor is raised by going on through the best label instead.
+// The coarse lattice itself, and most of what differs from the papers, is in coarse_chain.h. Here, where the best way
+// back from an end node passes through a block, the floor is raised by going on through the best label instead.
 #include <algorithm>
 
-#include "decode/algorithms.h"
-#include "decode/refine/coarse.h"
+#include "decode/beam.h"
+#include "decode/refine/coarse_chain.h"
 
 namespace tagwright {
 namespace {
@@ -22,18 +22,19 @@ double raised(double floor, std::vector<double>& scores, size_t k) {
   return std::max(floor, *kth);
 }
 
-size_t blocks_on(const Coarse& coarse, const GraphPath& path) {
+size_t blocks_on(const CoarseChain& coarse, const GraphPath& path) {
   size_t blocks = 0;
   for (size_t t = 0; t < coarse.T(); ++t) blocks += coarse.is_block(t, path.at[t]);
   return blocks;
 }
 
 // A search returns up to k coarse paths, best first, and raises the floor by paths of labels that it comes across.
-// It may stop short of k while the best still holds a block. Nothing comes back where there is no path.
-using Search = std::vector<GraphPath> (*)(Coarse& coarse, size_t round, const Options&, double& floor, Work&);
+// It may stop short of k while the best still holds a block. Returns none where there is no path.
+using Search = std::vector<GraphPath> (*)(CoarseChain& coarse, size_t round, const Options&, double& floor, Work&);
 
-// One pass, forward and backward by turns, and its best path (Huang, Algorithm 1, lines 4 to 14).
-std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Options& options, double& floor, Work& work) {
+// One pass, alternately forward and backward, and its best path (Huang, Algorithm 1, lines 4 to 14).
+std::vector<GraphPath> search_viterbi(CoarseChain& coarse, size_t round, const Options& options, double& floor,
+                                      Work& work) {
   if (!coarse.pass(static_cast<int>(round % 2), floor, work)) return {};
   size_t best = 0;
   for (size_t q = 1; q < coarse.end_size(); ++q)
@@ -51,12 +52,12 @@ std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Option
 }
 
 // A* with equation 9 on the coarse lattice; no bounds, so nothing is dropped (Huang, section 4.2).
-std::vector<GraphPath> search_coarse_astar(Coarse& coarse, size_t, const Options&, double&, Work& work) {
+std::vector<GraphPath> search_coarse_astar(CoarseChain& coarse, size_t, const Options&, double&, Work& work) {
   return search_astar(coarse.forward(), 1, work);
 }
 
 // A pass, and once its best path holds labels only, Viterbi A* for k' paths (Huang, Algorithm 4).
-std::vector<GraphPath> search_viterbi_astar(Coarse& coarse, size_t round, const Options& options, double& floor,
+std::vector<GraphPath> search_viterbi_astar(CoarseChain& coarse, size_t round, const Options& options, double& floor,
                                             Work& work) {
   std::vector<GraphPath> found = search_viterbi(coarse, round, options, floor, work);
   if (found.empty() || blocks_on(coarse, found[0]) > 0) return found;
@@ -82,26 +83,20 @@ double first_floor(const Lattice& lattice, const Options& options, Arena& arena,
   return found.paths.size() < options.k ? kForbidden : found.paths.back().score;
 }
 
-Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search, double floor, const Options& options,
-              Arena& arena, Work work) {
+Answer refine(const Lattice& lattice, Search search, double floor, const Options& options, Arena& arena, Work work) {
   Answer answer;
   answer.work = work;
-  Coarse coarse(lattice, hierarchy, hierarchy.roots, arena);
+  CoarseChain coarse(lattice, 0, arena);
+  const bool all = options.expand == "all";
   for (size_t round = 0;; ++round) {
     ++answer.work.rounds;
     const std::vector<GraphPath> found = search(coarse, round, options, floor, answer.work);
     if (found.empty()) return answer;
-    // The blocks to split, once each: [t], -1 for none. The chain has one block a column.
-    std::vector<int32_t> block(coarse.T(), -1);
-    bool done = true;
-    for (const GraphPath& path : found) {
-      for (size_t t = 0; t < coarse.T(); ++t) {
-        if (!coarse.is_block(t, path.at[t])) continue;
-        block[t] = path.at[t];
-        done = false;
-      }
-    }
-    if (done) {
+    std::vector<bool> on_block(coarse.T(), false);  // [t]: whether a path passes through the block of column t
+    for (const GraphPath& path : found)
+      for (size_t t = 0; t < coarse.T(); ++t)
+        if (coarse.is_block(t, path.at[t])) on_block[t] = true;
+    if (std::find(on_block.begin(), on_block.end(), true) == on_block.end()) {
       for (const GraphPath& path : found) {
         Path labels{std::vector<int32_t>(coarse.T()), 0};
         for (size_t t = 0; t < coarse.T(); ++t) labels.labels[t] = coarse.column(t).id[path.at[t]];
@@ -110,11 +105,8 @@ Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search,
       }
       return answer;
     }
-    for (size_t t = 0; t < coarse.T(); ++t) {
-      if (options.expand_all && coarse.column(t).labels < coarse.column(t).size)
-        block[t] = static_cast<int32_t>(coarse.column(t).labels);
-      if (block[t] >= 0) coarse.split(t, static_cast<size_t>(block[t]), floor);
-    }
+    for (size_t t = 0; t < coarse.T(); ++t)
+      if (on_block[t] || (all && coarse.has_block(t))) coarse.split(t, floor);
   }
 }
 
@@ -123,38 +115,17 @@ Answer refine(const Lattice& lattice, const Hierarchy& hierarchy, Search search,
 Answer staggered(const Lattice& lattice, const Options& options, Arena& arena) {
   Work work;
   const double floor = options.prune ? first_floor(lattice, options, arena, work) : kForbidden;
-  return refine(lattice, lattice.edges.chain(), search_viterbi, floor, options, arena, work);
+  return refine(lattice, search_viterbi, floor, options, arena, work);
 }
 
 Answer iterative_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  return refine(lattice, lattice.edges.chain(), search_coarse_astar, kForbidden, options, arena, {});
+  return refine(lattice, search_coarse_astar, kForbidden, options, arena, {});
 }
 
 Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
   Work work;
   const double floor = first_floor(lattice, options, arena, work);
-  return refine(lattice, lattice.edges.chain(), search_viterbi_astar, floor, options, arena, work);
-}
-
-double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work) {
-  const Hierarchy& chain = lattice.edges.chain();
-  // The labels ranked before 2^level and the block of the rest.
-  const size_t L = lattice.L;
-  level = std::min(level, chain.blocks.size());
-  const size_t labels = level == chain.blocks.size() ? L : chain.blocks[level].first;
-  std::vector<int32_t> ids(chain.order.begin(), chain.order.begin() + static_cast<ptrdiff_t>(labels));
-  if (labels < L) ids.push_back(static_cast<int32_t>(L + level));
-  Coarse coarse(lattice, chain, ids, arena);
-  double* ahead = arena.array<double>(lattice.T * L);
-  std::fill(ahead, ahead + lattice.T * L, kForbidden);
-  if (!coarse.pass(1, kForbidden, work)) return ahead;
-  for (size_t t = 0; t < lattice.T; ++t) {
-    const Coarse::Column& c = coarse.column(t);
-    if (c.labels < c.size)
-      for (size_t r = labels; r < L; ++r) ahead[t * L + static_cast<size_t>(chain.order[r])] = c.bound[1][c.labels];
-    for (size_t q = 0; q < c.labels; ++q) ahead[t * L + static_cast<size_t>(c.id[q])] = c.bound[1][q];
-  }
-  return ahead;
+  return refine(lattice, search_viterbi_astar, floor, options, arena, work);
 }
 
 }  // namespace tagwright

@@ -48,7 +48,7 @@ TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
   find_outs();
 }
 
-// Room for one score a label; what lies beyond the last label is forbidden.
+// Room for one score per label; what lies beyond the last label is forbidden.
 float* TreeBounds::floats() {
   float* made = arena_.array<float>(width_);
   std::fill(made + L_, made + width_, kForbiddenF);
@@ -75,9 +75,9 @@ void TreeBounds::find_outs() {
   }
 }
 
-// Scores such as -1e9, which all but forbid a label, would leave so much room for rounding that nothing could be
-// pruned. Where there are such, none counts as lower than what could matter: a bound is left. The node scores to take
-// come back; `size` is then that of scores that count.
+// Returns the node scores to take. Scores such as -1e9, which all but forbid a label, would leave so much room for
+// rounding that nothing could be pruned. Where there are such scores, they are raised to the lowest that could matter,
+// which leaves a bound, and `size` becomes that of the scores that count.
 Scores TreeBounds::lift(size_t t, double& size) {
   constexpr double kAbsurd = 0x1p18, kEnough = 256;
   const Scores nodes = lattice_.nodes.from(t * L_);
@@ -95,7 +95,7 @@ Scores TreeBounds::lift(size_t t, double& size) {
   return {scores_, nullptr};
 }
 
-bool TreeBounds::make(size_t t, size_t most, bool sparing, Work& work) {
+bool TreeBounds::make(size_t t, size_t most, bool margin_only, Work& work) {
   TreeColumn& c = columns_[t];
   if (!c.sum) {
     c.sum = arena_.array<float>(width_);
@@ -115,7 +115,7 @@ bool TreeBounds::make(size_t t, size_t most, bool sparing, Work& work) {
   if (c.top == kForbiddenF) return false;
   c.offset = t ? columns_[t - 1].offset + static_cast<double>(columns_[t - 1].top) : 0;
   c.error = (t ? columns_[t - 1].error : 0) + 8 * kFloatRounding * size + kFloatTiny;
-  choose(t, most, sparing);
+  choose(t, most, margin_only);
   work.nodes += c.hots;
   return true;
 }
@@ -138,10 +138,10 @@ float TreeBounds::reached_by(const float* blocks, size_t count, size_t n) {
 }
 
 // The hot labels: those of the best blocks.
-void TreeBounds::choose(size_t t, size_t most, bool sparing) {
+void TreeBounds::choose(size_t t, size_t most, bool margin_only) {
   TreeColumn& c = columns_[t];
   c.rest = reached_by(c.blocks, width_ / kTreeLanes, most);
-  if (sparing) c.rest = std::max(c.rest, c.top + usual_ - margin_);
+  if (margin_only) c.rest = std::max(c.rest, c.top + usual_ - margin_);
   c.hots = open(t, static_cast<double>(c.rest));
   // Over a matrix each of them costs a row, over exceptions most cost nothing.
   if (c.hots > (edges_.is_sparse() ? 8 * most : most)) cut(c, most);
@@ -167,8 +167,8 @@ void TreeBounds::cut(TreeColumn& c, size_t most) {
   c.hots = n;
 }
 
-// before_[j]: bound of what reaches label j of column t + 1, counted from the top of column t. The largest magnitude
-// of what was added to edges comes back.
+// before_[j]: bound of what reaches label j of column t + 1, counted from the top of column t. Returns the largest
+// magnitude of what was added to edges.
 double TreeBounds::follow(size_t t, Work& work) {
   const TreeColumn& c = columns_[t];
   const float rest = c.rest - c.top;

@@ -1,8 +1,8 @@
 // Upper bounds for every label of a lattice, at little more than the cost of reading the node scores once.
 //
 // A column is a tree of three levels: all labels, blocks of eight, labels. Going forward, each column gives every label
-// a bound of the best path that ends in it. Only labels that stand out, the hot ones, are followed edge by
-// edge. The rest goes on as one block, whose bound is the largest sum of a label's own bound and its best edge out: the
+// a bound of the best path that ends in it. Only labels that stand out, the hot ones, are followed edge by edge. The
+// rest goes on as one block, whose bound is the largest sum of a label's own bound and its best edge out: the
 // same for every label of the next column, so it costs nothing. Where the edges are default + exceptions that holds for
 // default edges too, and only exceptions above them are walked.
 //
@@ -38,11 +38,11 @@ class TreeBounds {
 
   TreeBounds(const Lattice& lattice, Arena& arena);
 
-  // Column t, once those before it are made: with about `most` hot labels; sparing: fewer where the best label stands
-  // out. False where no path reaches it.
-  bool make(size_t t, size_t most, bool sparing, Work& work);
+  // Makes column t, after those before it, with about `most` hot labels; margin_only: of these only the ones close to
+  // the best. False where no path reaches it.
+  bool make(size_t t, size_t most, bool margin_only, Work& work);
   const TreeColumn& operator[](size_t t) const { return columns_[t]; }
-  // By how much the rest of column t goes on better than its best label by a usual edge.
+  // How far the bound of the rest of column t exceeds its best label with a usual edge.
   double excess(size_t t) const {
     const float more = columns_[t].rest - (columns_[t].top + usual_);
     return more > 0 && more <= std::numeric_limits<float>::max() ? static_cast<double>(more) : 0;
@@ -51,7 +51,7 @@ class TreeBounds {
   // How much edges matter.
   double scale() const { return scale_; }
 
-  // Finds the labels of column t whose sum + out is at least this, -inf aside; how many there are comes back.
+  // Finds the labels of column t whose sum + out is at least this and not -inf; returns how many there are.
   size_t open(size_t t, double least);
   const int32_t* found() const { return found_; }
 
@@ -60,7 +60,7 @@ class TreeBounds {
   void find_outs();
   Scores lift(size_t t, double& size);
   float reached_by(const float* blocks, size_t count, size_t n);
-  void choose(size_t t, size_t most, bool sparing);
+  void choose(size_t t, size_t most, bool margin_only);
   void cut(TreeColumn& c, size_t most);
   double follow(size_t t, Work& work);
   void follow_rows(size_t t, const TreeColumn& c, float rest, Work& work);
@@ -71,7 +71,7 @@ class TreeBounds {
   const size_t T_, L_, width_;
   const double scale_;
   const float usual_;   // what many edges score
-  const float margin_;  // how far below the best label's usual edge a hot label's best edge may reach, if sparing
+  const float margin_;  // how far below the best label's usual edge a hot label's best edge may be, with margin_only
   Arena& arena_;
   TreeColumn* columns_;
   float* before_;   // [j]: bound of what reaches label j of the column that is made

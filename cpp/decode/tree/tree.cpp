@@ -1,17 +1,20 @@
 // tree: our own exact decoder, 1-best and k-best. Node scores are read once; most labels are never looked at alone.
 //
-// Bounds for every label come first (tree_bounds.h), then a path of labels that they lead to, which gives the floor.
-// Going back, blocks and labels whose bound reaches the floor are opened, and only there edges are summed in double
-// precision: what survives holds every path that is good enough. On real models that is little more than the answer
+// Bounds for every label come first (bounds.h), then a path of labels that they lead to, which gives the floor. Going
+// back, blocks and labels whose bound reaches the floor are opened, and only there edges are summed in double
+// precision: what is left holds every path that is good enough. On real models that is little more than the answer
 // itself. Where it is more than a budget allows, another round makes more labels hot, and in the end Viterbi takes
-// over: no input costs much more than with it.
+// over, so that no input costs much more than with it.
+#include "decode/tree/tree.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
 
-#include "decode/algorithms.h"
+#include "decode/graph.h"
 #include "decode/tree/bounds.h"
+#include "decode/viterbi.h"
 
 namespace tagwright {
 namespace {
@@ -47,15 +50,15 @@ class Tree {
     if (timed_) deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.deadline));
   }
 
-  // Rounds with ever more hot labels, until little enough is left. Nothing comes back where that is not worth it.
+  // Rounds with more and more hot labels, until little enough is left. None where Viterbi is the better choice.
   std::optional<Answer> run() {
-    bool sparing = true;
-    for (size_t most = kFirst; !round(most, sparing); sparing = false) {
-      if (late()) return the_best_so_far();
-      if (vain_ && !timed_) return std::nullopt;
-      if (sparing && !flat_) continue;
-      // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. Who has set a deadline
-      // wants an answer with a gap rather than Viterbi.
+    bool margin_only = true;  // in the first round; see TreeBounds::make
+    for (size_t most = kFirst; !round(most, margin_only); margin_only = false) {
+      if (late()) return best_so_far();
+      if (more_hot_labels_are_useless_ && !timed_) return std::nullopt;
+      if (margin_only && !flat_) continue;
+      // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. With a deadline, an
+      // answer with a gap is better than falling back to Viterbi.
       const size_t limit = edges_.is_sparse() ? L_ : L_ / 16;
       if (most >= L_ || (4 * most > limit && !timed_)) return std::nullopt;
       most *= 4;
@@ -67,16 +70,17 @@ class Tree {
 
  private:
   // Whether the answer was found, or that there is none; false where more hot labels are needed, or time is up.
-  bool round(size_t most, bool sparing) {
+  bool round(size_t most, bool margin_only) {
     ++answer_.work.rounds;
-    if (const Outcome outcome = forward(most, sparing); outcome != Outcome::kOpen) return outcome == Outcome::kNoPath;
+    if (const Outcome outcome = forward(most, margin_only); outcome != Outcome::kOpen)
+      return outcome == Outcome::kNoPath;
     if (!greedy()) return false;
     double least = 0;
     if (!floor(least)) return false;
     for (int tries = 0; tries < 4 && !late(); ++tries) {
       if (!back(least)) {
         // Tighter bounds do not help where the k-th path itself is far below the first.
-        vain_ = bound_ - reached_ < (bound_ - least) / 2;
+        more_hot_labels_are_useless_ = bound_ - reached_ < (bound_ - least) / 2;
         return false;
       }
       if (k_ == 1) {
@@ -86,7 +90,7 @@ class Tree {
       answer_.paths = enumerate();
       const bool enough = answer_.paths.size() == k_;
       if (enough && answer_.paths.back().score >= least + lattice_.slack()) return true;
-      // The floor was none: bounds stood for scores. Where there are k paths now, the k-th gives a true one.
+      // The floor was a guess made from bounds, and too high. If there are k paths now, the k-th gives a true floor.
       const double lower = std::max(bound_ - least, bounds_.scale() / 32);
       least = enough ? answer_.paths.back().score - 2 * lattice_.slack() : least - lower;
       answer_.paths.clear();
@@ -94,10 +98,10 @@ class Tree {
     return false;
   }
 
-  // Whether time is up. It never is before there is a path to give back.
+  // Whether time is up. It never is before there is a path to return.
   bool late() const { return timed_ && reached_ != kForbidden && Clock::now() > deadline_; }
 
-  std::optional<Answer> the_best_so_far() {
+  std::optional<Answer> best_so_far() {
     answer_.paths.assign(1, {reached_path_, reached_});
     answer_.gap = std::max(0.0, bound_ + lattice_.slack() - reached_);
     answer_.exact = false;
@@ -106,13 +110,13 @@ class Tree {
 
   enum class Outcome { kOpen, kNoPath, kLost };
 
-  // Bounds for every column. kNoPath: there is no path. kLost: time is up, or too much goes on as the rest: as soon as
-  // its bounds exceed what is usual by as much as an edge can score, they will prune little.
-  Outcome forward(size_t most, bool sparing) {
+  // Makes the bounds of every column. kNoPath: there is no path. kLost: time is up, or the bounds of the rest exceed
+  // what is usual by as much as an edge can score, so that they would prune little.
+  Outcome forward(size_t most, bool margin_only) {
     double excess = 0;
     for (size_t t = 0; t < T_; ++t) {
       if (late()) return Outcome::kLost;
-      if (!bounds_.make(t, most, sparing, answer_.work)) return Outcome::kNoPath;
+      if (!bounds_.make(t, most, margin_only, answer_.work)) return Outcome::kNoPath;
       excess += t + 1 < T_ ? bounds_.excess(t) : 0;
       flat_ = excess > bounds_.scale();
       if (flat_ && !timed_) return Outcome::kLost;
@@ -120,7 +124,7 @@ class Tree {
     return Outcome::kOpen;
   }
 
-  // A path through hot labels, each the best way to the one behind it; false where it comes to an end.
+  // Finds a path through hot labels from the last column back, each the best before the next; false where none goes on.
   bool greedy() {
     const TreeColumn& last = bounds_[T_ - 1];
     size_t best = 0;
@@ -128,7 +132,7 @@ class Tree {
       if (last.key[q] > last.key[best]) best = q;
     if (last.hots == 0 || static_cast<double>(last.key[best]) == kForbidden) return false;
     path_[T_ - 1] = last.hot[best];
-    // The bound of all paths: of the best hot label, or of the rest. Keys are rounded, so they are none.
+    // The bound of all paths: of the best hot label, or of the rest. Keys are rounded, so they are not bounds.
     double most = last.rest;
     for (size_t q = 0; q < last.hots; ++q) {
       const int32_t y = last.hot[q];
@@ -152,8 +156,8 @@ class Tree {
     return true;
   }
 
-  // A score that k paths reach, as far as bounds are scores: of those that leave the greedy path at one label, going
-  // back, and do not return to it. A guess where they are too few; what is left in the end proves it or not.
+  // least: the k-th best score, if bounds were scores, of the paths that leave the greedy path at one label, going
+  // back, and do not return to it. A guess where these are too few; what is left in the end proves it or not.
   bool floor(double& least) {
     const double score = path_score(lattice_, {path_, T_});
     if (score > reached_) {
@@ -194,7 +198,7 @@ class Tree {
     std::push_heap(promises_.begin(), promises_.end(), std::greater<>());
   }
 
-  // Everything that lies on a path of at least this score; false where it is too much.
+  // Finds everything that lies on a path of at least this score; false where it is too much.
   bool back(double least) {
     // What a sum in double costs, against an edge in Viterbi's inner loop.
     size_t budget = T_ * (64 + 4 * std::min<size_t>(k_, 1024) + L_ * L_ / 256);
@@ -295,8 +299,8 @@ class Tree {
   Left* left_;
   int32_t* path_;
   Answer answer_;
-  bool flat_ = false;                                       // whether too many labels are alike to be pruned
-  bool vain_ = false;                                       // whether more hot labels would change nothing
+  bool flat_ = false;  // whether too many labels are alike to be pruned
+  bool more_hot_labels_are_useless_ = false;
   double bound_ = std::numeric_limits<double>::infinity();  // of every path
   double reached_ = kForbidden;                             // by a path
   std::vector<int32_t> reached_path_;
@@ -305,8 +309,7 @@ class Tree {
   Clock::time_point deadline_;
 };
 
-}  // namespace
-
+// tree, but false where it is Viterbi's turn; the work is counted in any case.
 bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
   if (!TreeBounds::can(lattice)) return false;
   Tree search(lattice, options, arena);
@@ -319,12 +322,35 @@ bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answ
   return found.has_value();
 }
 
+}  // namespace
+
 Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
   Answer answer;
   if (try_tree(lattice, options, arena, answer)) return answer;
   Answer sure = (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
   sure.work += answer.work;
   return sure;
+}
+
+std::vector<Answer> tree_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
+  std::vector<Answer> answers(lattices.size());
+  std::vector<const Lattice*> given_up;
+  std::vector<size_t> whose;
+  thread_local Arena own;  // of one sentence at a time
+  for (size_t s = 0; s < lattices.size(); ++s) {
+    own.reset();
+    if (try_tree(*lattices[s], options, own, answers[s])) continue;
+    given_up.push_back(lattices[s]);
+    whose.push_back(s);
+  }
+  own.trim(size_t{4} << 20);
+  if (given_up.empty()) return answers;
+  std::vector<Answer> sure = viterbi_together(given_up, options, arena);
+  for (size_t q = 0; q < sure.size(); ++q) {
+    sure[q].work += answers[whose[q]].work;
+    answers[whose[q]] = std::move(sure[q]);
+  }
+  return answers;
 }
 
 }  // namespace tagwright

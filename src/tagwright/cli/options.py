@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from tagwright.data.formats import format_names
-from tagwright.decoding.decoders import parse_decoder
+from tagwright.decoding.decoders import plan
 
 __all__ = [
     "AT_LEAST_ONE",
@@ -32,7 +32,7 @@ INPUT = click.Path(dir_okay=False, allow_dash=True)
 
 def _known_decoder(context: click.Context, parameter: click.Parameter, value: str) -> str:
     try:
-        parse_decoder(value)
+        plan(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
     return value

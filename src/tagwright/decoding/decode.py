@@ -1,4 +1,4 @@
-"""Decoding any scores: `decode`, `decode_batch`, `paths` and `score`.
+"""Decode any scores: `decode`, `decode_batch`, `paths` and `score`.
 
 Conventions: T tokens, L labels, k answers. Node scores are (T, L). Edge scores are indexed [previous, current].
 Scores are in the log domain: they are summed along a path, higher is better, -inf forbids.
@@ -14,16 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
-from tagwright.decoding.decoders import CLASSES, TABLE, Decoder, plan
+from tagwright.decoding.decoders import Decoder, DecoderRow, decoders, plan
 from tagwright.decoding.edges import AS_IT_IS, Edges, FloatArray, ints, scores_of
 
 __all__ = ["Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"]
 
 SwitchedOn: TypeAlias = Sequence[Sequence[int]]
 
-_TIMED = ("auto", "tree")  # decoders that can stop at a deadline
-_LONGEST = 1e9  # seconds; what is longer is no deadline, and no clock counts further
-_FIRST_PATHS = 8  # that `paths` asks for at first
+_LONGEST = 1e9  # seconds; a longer deadline is none, and clocks count no further
+_FIRST_PATHS = 8  # what `paths` asks for at first
 
 
 class Path(NamedTuple):
@@ -56,7 +55,7 @@ class Decoding(NamedTuple):
     work: Work
     """What it took."""
     gap: float = 0.0
-    """How far the best path there is may lie above the first of these: 0 where they are exact, inf for a beam."""
+    """How far the score of the best path may lie above that of the first: 0 if exact, inf for a beam."""
 
 
 def decode(
@@ -68,17 +67,17 @@ def decode(
     switched_on: SwitchedOn | None = None,
     deadline: float | None = None,
 ) -> Decoding:
-    """Find the best path of one sentence, or the k best.
+    """Return the best path of one sentence, or the k best.
 
     Args:
-        nodes: node scores (T, L): float32 or float64, anything NumPy or DLPack can read. T = 0 gives one empty path.
+        nodes: node scores (T, L): float32 or float64, anything NumPy or DLPack can read. T = 0 has one empty path.
         edges: an `Edges`, or edge scores (L, L) or (T-1, L, L).
         k: how many paths.
         decoder: a name of `decoders()` or a decoder with options, such as ``tw.Beam(width=16)``.
         switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
-        deadline: seconds after which the best path found so far will do, for `auto` and `tree`: then `exact` is False,
-            `gap` says how much better another path can be at most, and one path comes back whatever k is. One pass over
-            the scores is always finished.
+        deadline: seconds after which the best path found so far is returned, for decoders that can stop (`auto` and
+            `tree`). Then `exact` is False, `gap` says how much better another path can be at most, and there is one
+            path whatever k is. One pass over the scores is always finished.
 
     Raises:
         ValueError: for scores that are NaN or +inf, shapes that do not fit, or no path at all.
@@ -104,10 +103,10 @@ def decode_batch(
     switched_on: Sequence[SwitchedOn | None] | None = None,
     deadline: float | None = None,
 ) -> list[Decoding]:
-    """Decode many sentences: `decode` for each, in one native call with `threads` threads over the sentences.
+    """Return `decode` of many sentences, in one native call with `threads` threads over the sentences.
 
-    `edges` is one for all or a list of one a sentence; `switched_on`, where given, is a list of one a sentence. The
-    answers do not depend on `threads`. A `deadline` is for each sentence on its own.
+    `edges` is one for all, or a list of one per sentence; `switched_on` is a list of one per sentence. The answers do
+    not depend on `threads`. A `deadline` is for each sentence on its own.
     """
     return _decode(list(nodes), edges, k, decoder, threads, switched_on, deadline, one=False)
 
@@ -115,10 +114,11 @@ def decode_batch(
 def paths(
     nodes: object, edges: object, decoder: str | Decoder = "auto", *, switched_on: SwitchedOn | None = None
 ) -> Iterator[Path]:
-    """Yield the paths of one sentence, best first, for as long as the caller wants.
+    """Yield the paths of one sentence, best first, until the caller stops or there are no more.
 
-    Any number of them can be taken, without saying beforehand how many: it looks for ever more paths at a time. Where
-    scores differ by no more than the rounding of their sums, a path may come before one that is that much better.
+    It decodes with a growing k, so the number need not be known beforehand. Where scores differ by no more than the
+    rounding of their sums, a path may come before one that is that much better. The decoder must give k paths; a beam
+    grows with k, and may find a better path late.
 
     Example:
         >>> import itertools, tagwright as tw
@@ -143,12 +143,12 @@ def paths(
 
 
 def score(nodes: object, edges: object, labels: object, *, switched_on: SwitchedOn | None = None) -> float:
-    """Score one path: what `Path.score` is for these labels."""
+    """Return the score of one path, as `Path.score` has it."""
     prepared = _edges(edges)
     scores = _nodes(nodes, prepared.L, "nodes")
     path = ints("labels", labels)
     if len(path) != len(scores):
-        raise ValueError(f"labels must name one label a token: {len(scores)} tokens, {len(path)} labels")
+        raise ValueError(f"labels must name one label per token: {len(scores)} tokens, {len(path)} labels")
     if len(path) and not (path.min() >= 0 and path.max() < prepared.L):
         raise ValueError(f"labels go from 0 to {prepared.L - 1}")
     return _core.score(scores, prepared._core, _switches(switched_on), path)
@@ -164,21 +164,18 @@ def _decode(
     deadline: float | None,
     one: bool,
 ) -> list[Decoding]:
-    if not isinstance(decoder, str) and type(decoder) not in CLASSES.values():
-        raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
-    row, core = plan(decoder)
+    row, _, core = plan(decoder)
     checks.at_least_one("k", k)
     checks.at_least_one("threads", threads)
     if k > 1 and not row.kbest:
-        able = ", ".join(other.name for other in TABLE if other.kbest)
+        able = ", ".join(other.name for other in decoders() if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
-    seconds = _seconds(deadline, row.name)
+    seconds = np.inf if deadline is None else _seconds(deadline, row)
     arrays, prepared, on = prepare(nodes, edges, switched_on, one)
     labels, scores, work = _core.decode(arrays, prepared, on, core, int(k), int(threads), seconds)
     made = []
     at = path = 0
-    # What is made for each sentence counts: the native part of it may take no longer. A named tuple's own __new__ is
-    # Python code, a tuple's is not.
+    # This loop may take as long as the native call. A named tuple's own __new__ is Python code, a tuple's is not.
     new = tuple.__new__
     for array, (count, rounds, nodes_seen, edges_seen, exact, gap) in zip(arrays, work, strict=True):
         T = len(array)
@@ -192,24 +189,23 @@ def _decode(
     return made
 
 
-def _seconds(deadline: float | None, decoder: str) -> float:
-    if deadline is None:
-        return np.inf
+def _seconds(deadline: float, row: DecoderRow) -> float:
     number = isinstance(deadline, int | float | np.integer | np.floating)
     if not number or isinstance(deadline, bool | np.timedelta64) or not deadline >= 0:
         raise ValueError(f"deadline must be a number of seconds of at least 0, not {deadline!r}")
-    if decoder not in _TIMED:
-        raise ValueError(f"decoder {decoder!r} cannot stop at a deadline; {' and '.join(_TIMED)} can")
+    if not row.deadline:
+        able = " and ".join(other.name for other in decoders() if other.deadline)
+        raise ValueError(f"decoder {row.name!r} cannot stop at a deadline; {able} can")
     return float(min(deadline, _LONGEST))
 
 
 def prepare(
     nodes: list[object], edges: object, switched_on: Sequence[SwitchedOn | None] | None, one: bool
 ) -> tuple[list[FloatArray], list[_core.Edges], list[list[list[int]] | None] | None]:
-    """Sentences as the core takes them: node scores, edges (one, or one a sentence), and what is switched on."""
+    """Return sentences as the core takes them: node scores, edges (one, or one per sentence), what is switched on."""
     if not one and isinstance(edges, list | tuple) and edges and _is_list_of_edges(edges):
         if len(edges) != len(nodes):
-            raise ValueError(f"{len(nodes)} sentences but {len(edges)} edges; give one, or one a sentence")
+            raise ValueError(f"{len(nodes)} sentences but {len(edges)} edges; give one, or one per sentence")
         prepared = [_edges(own, f"edges of sentence {s}: ") for s, own in enumerate(edges)]
     else:
         prepared = [_edges(edges)]
@@ -225,7 +221,7 @@ def prepare(
 
 
 def _is_list_of_edges(edges: Sequence[object]) -> bool:
-    """Tell one edge a sentence from one matrix written as nested lists."""
+    """Whether this is one edges per sentence, not one matrix written as nested lists."""
     return isinstance(edges[0], Edges) or np.ndim(edges[0]) != 1  # type: ignore[arg-type]
 
 
@@ -252,7 +248,7 @@ def _edges(edges: object, where: str = "") -> Edges:
 
 
 def _is_ready(scores: object, L: int) -> TypeGuard[FloatArray]:
-    """Whether these are (T, L) scores that need not even be looked at."""
+    """Whether these are (T, L) scores that the core takes as they are."""
     if type(scores) is not np.ndarray or scores.dtype not in AS_IT_IS or scores.ndim != 2 or scores.shape[1] != L:
         return False
     flags = scores.flags

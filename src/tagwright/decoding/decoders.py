@@ -1,4 +1,4 @@
-"""The decoders as Python sees them: the table, a small class for each with its options, and their text form."""
+"""The decoders: the table of the core, a small class for each that sets its options, and their text form."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tagwright import _core, checks
-from tagwright.decoding.keep import Keep, keep_arguments, parse_keep
+from tagwright import _core
+from tagwright.decoding.keep import Keep, is_rule, keep_arguments, parse_keep
 
 __all__ = [
     "AStar",
@@ -18,6 +18,7 @@ __all__ = [
     "Beam",
     "CarpeDiem",
     "Decoder",
+    "DecoderOption",
     "DecoderRow",
     "IterativeAStar",
     "IterativeViterbiAStar",
@@ -29,6 +30,19 @@ __all__ = [
 ]
 
 
+class DecoderOption(NamedTuple):
+    """An option of a decoder."""
+
+    name: str
+    type: str
+    """"int", "int | None", "str" or "Keep | None"."""
+    default: Any
+    takes: str
+    """What it may be, in words: "a whole number of at least 1 and below 2**31"."""
+    values: tuple[Any, ...]
+    """The words it may be, or the smallest and the largest number."""
+
+
 class DecoderRow(NamedTuple):
     """One row of the decoder table."""
 
@@ -36,54 +50,72 @@ class DecoderRow(NamedTuple):
     paper: str
     exact: bool
     kbest: bool
+    """Whether it returns k paths."""
+    deadline: bool
+    """Whether it can stop at a deadline."""
+    options: tuple[DecoderOption, ...]
 
 
-TABLE = [DecoderRow(*row) for row in _core.decoders()]
-NAMES = [row.name for row in TABLE]
+TABLE = {row[0]: DecoderRow(*row[:5], tuple(DecoderOption(*option) for option in row[5])) for row in _core.decoders()}
 
 
 def decoders() -> list[DecoderRow]:
-    """Every decoder there is: its name, its paper, whether it is exact and whether it gives k paths."""
-    return list(TABLE)
+    """Return every decoder: name, paper, exact or not, k paths or one, deadlines or none, and options."""
+    return list(TABLE.values())
+
+
+_DEFAULT: dict[tuple[str, str], Any] = {
+    (row.name, option.name): option.default for row in TABLE.values() for option in row.options
+}
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """A decoder and its options; the subclasses below. A name such as ``"staggered"`` stands for the defaults."""
+    """A decoder and its options; the subclasses below. A name such as ``"staggered"`` stands for the defaults.
+
+    A subclass names a row of the table. Its fields are options of that row, whose defaults and ranges are the core's.
+    """
 
     name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        if fields(self):
+            _core_plan(type(self).__name__, self.name, self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True)
 class Auto(Decoder):
-    """Picks an exact decoder: Viterbi for few labels, else `tree`, which hands over what it cannot prune."""
+    """Picks an exact decoder: Viterbi for few labels, else `tree`, which leaves to Viterbi what it cannot prune."""
 
     name: ClassVar[str] = "auto"
 
 
 @dataclass(frozen=True)
 class Viterbi(Decoder):
-    """Viterbi (1967): every edge is looked at; over default + exceptions where the edges are sparse. k-best too."""
+    """Viterbi (1967): looks at every edge; of sparse edges, at the default and its exceptions. k-best too."""
 
     name: ClassVar[str] = "viterbi"
 
 
 @dataclass(frozen=True)
 class Beam(Decoder):
-    """Beam search: `width` partial paths a column. Approximate, unless width >= k * L.
+    """Beam search: `width` partial paths per column. Approximate, unless width >= k * L.
 
     keep: a rule in place of a width, such as ``tw.KeepDivergence(0.001, at_least=4)`` (Pal et al. 2006, 4.1): a column
     keeps the labels it chooses, the scores of their best partial paths taken as log beliefs.
     """
 
     name: ClassVar[str] = "beam"
-    width: int = 8
-    keep: Keep | None = None
+    width: int = _DEFAULT["beam", "width"]
+    keep: Keep | None = _DEFAULT["beam", "keep"]
 
     def __post_init__(self) -> None:
         """Check the options."""
-        checks.at_least_one("Beam(width=...)", self.width)
-        keep_arguments(self.keep)
+        super().__post_init__()
         if self.keep is not None and self.width != Beam.width:
             raise ValueError("Beam: give a width or a rule, not both")
 
@@ -93,18 +125,10 @@ class Staggered(Decoder):
     """Staggered decoding, or iterative Viterbi (Kaji et al. 2010): refines a coarse lattice. 1-best.
 
     expand: "column" splits the blocks that the best path passes through (SD+C-EXP), "all" one in every column (SD).
-    prune: whether nodes are dropped whose bound is below a score already reached (Huang et al. 2012, 3.2); without it
-    decoding is slower, for comparison.
     """
 
     name: ClassVar[str] = "staggered"
-    expand: str = "column"
-    prune: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        if self.expand not in ("column", "all"):
-            raise ValueError(f"Staggered(expand={self.expand!r}): use 'column' or 'all'")
+    expand: str = _DEFAULT["staggered", "expand"]
 
 
 @dataclass(frozen=True)
@@ -119,17 +143,11 @@ class AStar(Decoder):
     """A* (Huang et al. 2012, 4.1 and 4.3), 1-best and k-best.
 
     bound: how far ahead it sees. None: the largest node and edge scores (equation 9); m: backward scores of the
-    coarse lattice with 2^m labels and one block a column (the paper tries 0, 3, 6 and 9).
+    coarse lattice with 2^m labels and one block per column (the paper tries 0, 3, 6 and 9).
     """
 
     name: ClassVar[str] = "astar"
-    bound: int | None = 6
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        whole = isinstance(self.bound, int | np.integer) and not isinstance(self.bound, bool)
-        if self.bound is not None and not (whole and 0 <= self.bound < 64):
-            raise ValueError(f"AStar(bound={self.bound!r}): use None or a level from 0 to 63")
+    bound: int | None = _DEFAULT["astar", "bound"]
 
 
 @dataclass(frozen=True)
@@ -154,11 +172,7 @@ class IterativeViterbiAStar(Decoder):
     """
 
     name: ClassVar[str] = "iterative_viterbi_astar"
-    extra: int = 2
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        checks.at_least_one("IterativeViterbiAStar(extra=...)", self.extra)
+    extra: int = _DEFAULT["iterative_viterbi_astar", "extra"]
 
 
 @dataclass(frozen=True)
@@ -168,75 +182,84 @@ class Tree(Decoder):
     name: ClassVar[str] = "tree"
 
 
-CLASSES: dict[str, type[Decoder]] = {
-    cls.name: cls
-    for cls in (
-        Auto,
-        Viterbi,
-        Beam,
-        Staggered,
-        CarpeDiem,
-        AStar,
-        IterativeAStar,
-        ViterbiAStar,
-        IterativeViterbiAStar,
-        Tree,
-    )
-}
+@dataclass(frozen=True)
+class _StaggeredUnpruned(Decoder):
+    """Staggered decoding that drops no node (Huang et al. 2012, 5.2): slower, for comparisons in benchmarks."""
 
-
-def parse_decoder(text: str) -> Decoder:
-    """Read a decoder as the command line writes it: a name, or a name and its option.
-
-    As in ``beam:16``, ``beam:divergence:0.001:4`` or ``astar:6``.
-    """
-    name, colon, option = text.partition(":")
-    if name not in CLASSES:
-        near = difflib.get_close_matches(name, NAMES, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(NAMES)}"
-        raise ValueError(f"no decoder named {name!r}; {hint}")
-    cls = CLASSES[name]
-    if not colon:
-        return cls()
-    options = fields(cls)
-    if not options:
-        raise ValueError(f"decoder {name!r} has no option, but {text!r} gives it one")
-    value: Any = option
-    if cls is Beam and option.partition(":")[0] in ("divergence", "size", "ratio"):
-        return Beam(keep=parse_keep(option))
-    if cls is Staggered and option == "unpruned":
-        return Staggered(prune=False)
-    if options[0].name == "bound" and option in ("none", "naive"):
-        value = None
-    elif options[0].name != "expand":
-        try:
-            value = int(option)
-        except ValueError:
-            raise ValueError(f"{text!r}: {options[0].name} must be a whole number, not {option!r}") from None
-    return cls(**{options[0].name: value})
+    name: ClassVar[str] = "staggered"
+    prune: bool = False
 
 
 class Plan(NamedTuple):
     """A decoder as the core takes it."""
 
     row: DecoderRow
+    options: dict[str, Any]
+    """All of them, also those that have their defaults."""
     core: _core.Plan
 
 
-@functools.lru_cache(maxsize=64)
 def plan(decoder: str | Decoder) -> Plan:
-    chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
-    at = NAMES.index(chosen.name)
-    bound = getattr(chosen, "bound", None)
-    return Plan(
-        TABLE[at],
-        _core.Plan.make(
-            at,
-            int(getattr(chosen, "width", 1)),
-            getattr(chosen, "expand", "column") == "all",
-            -1 if bound is None else int(bound),
-            int(getattr(chosen, "extra", IterativeViterbiAStar.extra)),
-            keep_arguments(getattr(chosen, "keep", None)),
-            bool(getattr(chosen, "prune", True)),
-        ),
-    )
+    """Return the plan of a decoder, given as its text form or as an object; ValueError for anything else."""
+    if isinstance(decoder, str):
+        return _plan_of_text(decoder)
+    if not isinstance(decoder, Decoder) or type(decoder) is Decoder:
+        raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
+    return _plan_of_object(decoder)
+
+
+@functools.lru_cache(maxsize=64)
+def _plan_of_object(decoder: Decoder) -> Plan:
+    return _plan(type(decoder).__name__, decoder.name, decoder._options())
+
+
+@functools.lru_cache(maxsize=64)
+def _plan_of_text(text: str) -> Plan:
+    """Read a decoder as the command line writes it: a name, or a name and the value of one option.
+
+    As in ``beam:16``, ``beam:divergence:0.001:4`` or ``astar:none``.
+    """
+    name, colon, value = text.partition(":")
+    if name not in TABLE:
+        near = difflib.get_close_matches(name, TABLE, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(TABLE)}"
+        raise ValueError(f"no decoder named {name!r}; {hint}")
+    if colon and not TABLE[name].options:
+        raise ValueError(f"decoder {name!r} has no option, but {text!r} gives it one")
+    return _plan(repr(text), name, _read_option(TABLE[name], value) if colon else {})
+
+
+def _read_option(row: DecoderRow, text: str) -> dict[str, Any]:
+    """Give the text to the first option of a type that it can be read as, else to the first, which then complains."""
+    for option in row.options:
+        if option.type.startswith("int"):
+            try:
+                return {option.name: int(text)}
+            except ValueError:
+                pass
+        if option.type.startswith("Keep") and is_rule(text):
+            return {option.name: parse_keep(text)}
+        if option.type == "int | None" and text == "none":
+            return {option.name: None}
+    return {row.options[0].name: text}
+
+
+def _plan(where: str, name: str, options: dict[str, Any]) -> Plan:
+    row = TABLE[name]
+    defaults = {option.name: option.default for option in row.options}
+    return Plan(row, defaults | options, _core_plan(where, name, options))
+
+
+def _core_plan(where: str, name: str, options: dict[str, Any]) -> _core.Plan:
+    taken = {option: _taken(value) for option, value in options.items()}
+    try:
+        return _core.Plan.make(name, taken)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _taken(value: Any) -> Any:
+    """Return an option's value as the core takes it."""
+    if isinstance(value, Keep):
+        return keep_arguments(value)
+    return int(value) if isinstance(value, np.integer) else value

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-import numpy as np
+from tagwright import checks
 
 __all__ = ["Keep", "KeepDivergence", "KeepRatio", "KeepSize"]
 
@@ -25,8 +24,8 @@ class Keep:
 class KeepDivergence(Keep):
     """The minimum-divergence beam: the fewest labels whose share Z(I) of the belief has -log Z(I) <= epsilon.
 
-    So the Kullback-Leibler divergence between the belief that is kept and the whole one is at most epsilon, and columns
-    that are sure of themselves keep few labels, others many. Never fewer than `at_least`.
+    So the Kullback-Leibler divergence between the kept belief and the whole is at most epsilon. A column whose belief
+    is on few labels keeps few, others keep many; never fewer than `at_least`.
     """
 
     name: ClassVar[str] = "divergence"
@@ -35,12 +34,11 @@ class KeepDivergence(Keep):
 
     def __post_init__(self) -> None:
         """Check the options."""
-        if not _is_number(self.epsilon) or not 0 <= self.epsilon < math.inf:
-            raise ValueError(f"KeepDivergence(epsilon={self.epsilon!r}): must be a number of at least 0")
-        _check_count("KeepDivergence(at_least=...)", self.at_least)
+        checks.not_negative("KeepDivergence(epsilon=...)", self.epsilon)
+        checks.at_least_one("KeepDivergence(at_least=...)", self.at_least)
 
     def __str__(self) -> str:
-        """As the command line writes it."""
+        """Return the rule as the command line writes it."""
         return f"divergence:{float(self.epsilon)!r}:{self.at_least}"
 
 
@@ -53,10 +51,10 @@ class KeepSize(Keep):
 
     def __post_init__(self) -> None:
         """Check the options."""
-        _check_count("KeepSize(n)", self.n)
+        checks.at_least_one("KeepSize(n)", self.n)
 
     def __str__(self) -> str:
-        """As the command line writes it."""
+        """Return the rule as the command line writes it."""
         return f"size:{self.n}"
 
 
@@ -69,16 +67,22 @@ class KeepRatio(Keep):
 
     def __post_init__(self) -> None:
         """Check the options."""
-        if not _is_number(self.r) or not 0 < self.r <= 1:
-            raise ValueError(f"KeepRatio(r={self.r!r}): must be above 0 and at most 1")
+        checks.above_zero("KeepRatio(r)", self.r)
+        if self.r > 1:
+            raise ValueError(f"KeepRatio(r) must be above 0 and at most 1, not {self.r!r}")
 
     def __str__(self) -> str:
-        """As the command line writes it."""
+        """Return the rule as the command line writes it."""
         return f"ratio:{float(self.r)!r}"
 
 
+def is_rule(text: str) -> bool:
+    """Whether the text names a rule, as `parse_keep` reads it."""
+    return text.partition(":")[0] in ("divergence", "size", "ratio")
+
+
 def parse_keep(text: str) -> Keep:
-    """Read a rule as the command line writes it: divergence:0.005:10, size:20 or ratio:0.001."""
+    """Return the rule that a text names, as the command line writes it: divergence:0.005:10, size:20 or ratio:0.001."""
     name, *numbers = text.split(":")
     form = "write divergence:EPSILON, divergence:EPSILON:AT_LEAST, size:N or ratio:R"
     try:
@@ -94,7 +98,7 @@ def parse_keep(text: str) -> Keep:
 
 
 def keep_arguments(keep: Keep | None) -> KeepArguments:
-    """Give a rule as the core takes it."""
+    """Return a rule as the core takes it."""
     match keep:
         case None:
             return "", 0.0, 1
@@ -105,12 +109,3 @@ def keep_arguments(keep: Keep | None) -> KeepArguments:
         case KeepRatio():
             return keep.name, float(keep.r), 1
     raise ValueError(f"keep must be None, KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {keep!r}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def _check_count(what: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**31:
-        raise ValueError(f"{what} must be a whole number of at least 1, not {value!r}")

@@ -16,7 +16,7 @@ __all__ = ["Marginals", "marginals", "marginals_batch"]
 
 
 class Marginals(NamedTuple):
-    """The distribution over labellings, p(path) = exp(score - log Z), seen token by token."""
+    """What the distribution over labellings, p(path) = exp(score - log Z), says of each token."""
 
     nodes: npt.NDArray[np.float64]
     """(T, L): the probability that token t has label y."""
@@ -36,7 +36,7 @@ def marginals(
     with_edges: bool = False,
     switched_on: SwitchedOn | None = None,
 ) -> Marginals:
-    """Sum over all paths of one sentence: forward-backward, exact or sparse.
+    """Return the sums over all paths of one sentence, by forward-backward, exact or sparse.
 
     Args:
         nodes: node scores (T, L), as for `decode`.
@@ -44,7 +44,7 @@ def marginals(
         keep: None for exact sums. `KeepDivergence`, `KeepSize` or `KeepRatio` for sparse forward-backward (Pal et al.
             2006, section 3): the rule chooses labels in each column, forward by alpha and then backward by alpha *
             beta, and the sums are the exact ones over the sequences of labels that were kept in the end. The latter
-            is a deviation from the paper, which takes its sums while labels still come and go.
+            differs from the paper, which takes its sums while the kept labels still change.
         with_edges: whether `edges` of the answer is filled: T * L * L numbers.
         switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
 
@@ -70,7 +70,7 @@ def marginals_batch(
     threads: int = 1,
     switched_on: Sequence[SwitchedOn | None] | None = None,
 ) -> list[Marginals]:
-    """Sum over the paths of many sentences: `marginals` for each, with `threads` threads over the sentences."""
+    """Return `marginals` of many sentences, with `threads` threads over the sentences."""
     return _marginals(list(nodes), edges, keep, False, threads, switched_on, one=False)
 
 

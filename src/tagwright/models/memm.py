@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.decoding.decode import decode
-from tagwright.decoding.decoders import Beam, Decoder, parse_decoder
+from tagwright.decoding.decoders import Decoder, Plan, plan
 from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
 from tagwright.models.file import Arrays
@@ -98,9 +98,9 @@ class MemmModel(Model):
     def _kbest(
         self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
     ) -> list[list[Tagging]]:
-        chosen = parse_decoder(decoder) if isinstance(decoder, str) else decoder
-        if chosen.name not in ("auto", "beam"):
-            return [self._by_lattice(sentence, k, chosen) for sentence in X]
+        chosen = plan(decoder)
+        if chosen.row.name not in ("auto", "beam"):
+            return [self._by_lattice(sentence, k, decoder) for sentence in X]
         found, _ = self._found(X, k, self._width(chosen), threads)
         return found
 
@@ -123,14 +123,12 @@ class MemmModel(Model):
         found = list(cut(names, scores, text.lengths().tolist(), [row[0] for row in work]))
         return found, [exact for *_, exact, _ in work]
 
-    def _width(self, decoder: Decoder) -> int:
-        if isinstance(decoder, Beam):
-            if decoder.keep is not None:
-                raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
-            return int(decoder.width)
-        return int(self.beam)
+    def _width(self, chosen: Plan) -> int:
+        if chosen.options.get("keep") is not None:
+            raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
+        return int(chosen.options.get("width", self.beam))
 
-    def _by_lattice(self, sentence: Sequence[object], k: int, decoder: Decoder) -> list[Tagging]:
+    def _by_lattice(self, sentence: Sequence[object], k: int, decoder: str | Decoder) -> list[Tagging]:
         nodes, edges, _ = self.lattice(sentence)
         if not len(nodes):
             return [Tagging([], 0.0)]
@@ -163,6 +161,7 @@ class MemmModel(Model):
 
     def priced(self, decoder: str | Decoder = "auto") -> _core.PricedModel:
         """Return what dual decomposition asks for the best labels under prices, found by the model's beam."""
+        plan(decoder)  # refuses what is no decoder
         return self._memm
 
 

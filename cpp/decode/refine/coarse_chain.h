@@ -1,35 +1,39 @@
-// The coarse lattice of one sentence: columns of labels and blocks, the bounds of their nodes, and how these change
-// as passes go over them and blocks are split. What to search for in it, and when to stop, is decode/refine.cpp's.
+// The coarse lattice of one sentence over a chain of blocks: the labels of a column so far and, last, one block of all
+// other labels, or none where all are there; the bounds of these nodes, and how they change as passes go over them and
+// blocks are split. What to search for, and when to stop, is decided in refine.cpp.
 //
 // Differs from the papers in ways that change no answer. A label that comes out of a block takes over the block's
-// bounds but for its own node score and the largest edges into and out of it, which are known. Within a step, a node
-// is passed over when its score plus its largest edge brings nothing above what is reached or needed so far
+// bounds, tightened by its own node score and the largest edges into and out of it, which are known. Within a step, a
+// node is skipped when its score plus its largest edge brings nothing above what is reached or needed so far
 // (CarpeDiem's limit), so that few of the edges are looked at. All comparisons with the floor leave room for rounding.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "decode/algorithms.h"
+#include "decode/graph.h"
+#include "lattice/chain.h"
 
 namespace tagwright {
 
-class Coarse {
+class CoarseChain {
  public:
-  // The live nodes of one column, labels before blocks.
+  // The live nodes of one column: labels, then the block.
   struct Column {
     size_t size = 0, labels = 0, room = 0;
     int32_t* id = nullptr;
-    double* n = nullptr;    // node score, with start and stop
-    double* bound[2] = {};  // [0]: best way into the node, [1]: best way on from it; without the node itself
+    double* n = nullptr;  // node score, with start and stop
+    double* bound[2] =
+        {};  // [0]: of the best path to the node, [1]: of the best path on from it; without the node itself
   };
 
-  // Every column starts with the given nodes.
-  Coarse(const Lattice& lattice, const Hierarchy& hierarchy, const std::vector<int32_t>& start, Arena& arena);
+  // Every column starts with the labels ranked before 2^level and the block of the rest.
+  CoarseChain(const Lattice& lattice, size_t level, Arena& arena);
 
   size_t T() const { return lattice_.T; }
   const Column& column(size_t t) const { return columns_[t]; }
-  // Whether position q of column t holds a block.
+  bool has_block(size_t t) const { return columns_[t].labels < columns_[t].size; }
+  // Whether position q of column t holds the block.
   bool is_block(size_t t, int32_t q) const { return static_cast<size_t>(q) >= columns_[t].labels; }
 
   // Recomputes bound[direction] of every node from the columns before it in that direction (0: forward, Huang's
@@ -47,8 +51,8 @@ class Coarse {
   // That path as positions in columns 0 .. T-1.
   GraphPath trace(size_t q, Work& work);
 
-  // Score of a path of labels that ends in label q of the last column: back along the best way, and where that
-  // passes through a block, through the best label instead. -inf where a column has no label to take.
+  // Score of a path of labels that ends in label q of the last column: back along the best path, and where that passes
+  // through a block, through the best label instead. -inf where a column has no label to take.
   double dive(size_t q, Work& work);
 
   // The n best labels of the last column, by the bound of the paths to them.
@@ -60,8 +64,8 @@ class Coarse {
   // The coarse lattice for A* walked forward with Huang's equation 9 ahead.
   Graph forward();
 
-  // Replaces a block by what it splits into, without what the floor rules out at once.
-  void split(size_t t, size_t q, double floor);
+  // Replaces the block of column t by what it splits into, without what the floor rules out at once.
+  void split(size_t t, double floor);
 
  private:
   // Edge scores or bounds from one node to all nodes of the neighbouring column.
@@ -81,11 +85,11 @@ class Coarse {
   const Column& at(size_t s) const { return columns_[column_of(s)]; }
   // The step between positions s - 1 and s.
   size_t step_of(size_t s) const { return direction_ == 0 ? s - 1 : T() - 1 - s; }
-  double block_node(size_t t, size_t b) const { return block_node_[t * hierarchy_.blocks.size() + b]; }
+  double block_node(size_t t, size_t b) const { return block_node_[t * chain_.blocks.size() + b]; }
 
   void reserve(Column& c, size_t room);
   static void add(Column& c, int32_t id, double n, double in, double out);
-  Column make_column(size_t t, const std::vector<int32_t>& ids);
+  Column make_column(size_t t, size_t level);
 
   const Bounds& bounds_at(size_t t) const { return *bounds_[lattice_.edges.is_stepwise() ? t : 0]; }
 
@@ -106,11 +110,11 @@ class Coarse {
   // out[q]: the edge that leaves `id` for node q of column c.
   void gather(size_t t, int direction, int32_t id, const Column& c, double* out) const;
 
-  // bound[q] = max(bound[q], score + edge from `id` to q); the least of them comes back.
+  // bound[q] = max(bound[q], score + edge from `id` to q); returns the least of them.
   double raise(size_t t, double score, int32_t id, const Column& c, double* bound);
 
   // Keeps the nodes of a column that may still reach `least`, given what each can be reached with in the direction
-  // of this pass; works out what is needed of the others to stay. No branches: which nodes go is anybody's guess.
+  // of this pass, and computes what each needs to stay. Without branches, since which nodes go cannot be predicted.
   template <class ReachedWith>
   void drop_below(Column& c, double least, ReachedWith&& reached_with);
 
@@ -124,14 +128,12 @@ class Coarse {
   // Drops the nodes whose bound no edge has brought above what is needed.
   void drop_unraised(Column& c, double* bound);
 
-  // out[u]: what node q of position s reaches back to: score of the best path to u of position s - 1, plus the edge.
-  void reach_back(size_t s, size_t q, double* out);
-
-  // The node of position s - 1 on the best path to node q of position s.
-  size_t before(size_t s, size_t q, Work& work);
+  // The node of position s - 1, among the first ones, on the best path to node q of position s. Leaves in scratch_[u]
+  // the score of the best path to node u of position s - 1, plus the edge to q.
+  size_t before(size_t s, size_t q, size_t among, Work& work);
 
   const Lattice& lattice_;
-  const Hierarchy& hierarchy_;
+  const Chain& chain_;
   Arena& arena_;
   std::vector<Column> columns_;        // [t]
   std::vector<const double*> ahead_;   // [t] or [position]: for A*, what is ahead of each node
@@ -145,5 +147,9 @@ class Coarse {
   std::vector<double> scratch_;
   std::vector<int32_t> found_;
 };
+
+// A bound on what is still to come behind each label: backward scores of the coarse chain with 2^level labels and one
+// block per column. ahead: [t * L + y].
+double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work);
 
 }  // namespace tagwright

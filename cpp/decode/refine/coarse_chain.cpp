@@ -1,4 +1,4 @@
-#include "decode/refine/coarse.h"
+#include "decode/refine/coarse_chain.h"
 
 #include <algorithm>
 #include <numeric>
@@ -10,37 +10,42 @@ namespace {
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
+// How many labels stand before the block of this level; all where there is no such block.
+size_t labels_before(const Chain& chain, size_t level) {
+  return level < chain.blocks.size() ? chain.blocks[level].first : chain.L;
+}
+
 }  // namespace
 
-Coarse::Coarse(const Lattice& lattice, const Hierarchy& hierarchy, const std::vector<int32_t>& start, Arena& arena)
-    : lattice_(lattice), hierarchy_(hierarchy), arena_(arena), columns_(lattice.T) {
+CoarseChain::CoarseChain(const Lattice& lattice, size_t level, Arena& arena)
+    : lattice_(lattice), chain_(lattice.edges.chain()), arena_(arena), columns_(lattice.T) {
   for (int direction : {0, 1}) reach_[direction].assign(lattice.T, kNoBound);
   for (size_t t = 0; t + 1 < lattice.T && (t == 0 || lattice.edges.is_stepwise()); ++t)
     bounds_.push_back(&lattice.edges.chain_bounds(t));
-  const size_t L = lattice.L, B = hierarchy.blocks.size();
+  const size_t L = lattice.L, B = chain_.blocks.size();
   block_node_ = arena.array<double>(lattice.T * B);
   double* ends = nullptr;
   for (size_t t = 0; t < lattice.T; ++t) {
     if (has_ends(t)) {
       if (!ends) ends = arena.array<double>(L);
       for (size_t y = 0; y < L; ++y) ends[y] = lattice.end_node(t, y);
-      block_scores(hierarchy, ends, block_node_ + t * B);
+      block_scores(chain_, ends, block_node_ + t * B);
     } else {
-      block_scores(hierarchy, lattice.nodes.from(t * L), block_node_ + t * B);
+      block_scores(chain_, lattice.nodes.from(t * L), block_node_ + t * B);
     }
-    columns_[t] = make_column(t, start);
+    columns_[t] = make_column(t, level);
   }
   if (lattice.patched()) {
     patches_.resize(lattice.T - 1);
     corrected_.assign(lattice.T - 1, kForbidden);
     for (size_t t = 0; t + 1 < lattice.T; ++t) {
-      patches_[t] = bound_patch(lattice.patch(t), lattice.edges.chain_bounds(t), hierarchy);
+      patches_[t] = bound_patch(lattice.patch(t), lattice.edges.chain_bounds(t), chain_);
       for (const Override& e : patches_[t].by_row) corrected_[t] = std::max(corrected_[t], e.score);
     }
   }
 }
 
-bool Coarse::pass(int direction, double floor, Work& work) {
+bool CoarseChain::pass(int direction, double floor, Work& work) {
   direction_ = direction;
   const double least = floor - lattice_.slack();
   for (size_t s = 0; s < T(); ++s) {
@@ -56,31 +61,28 @@ bool Coarse::pass(int direction, double floor, Work& work) {
   return true;
 }
 
-GraphPath Coarse::trace(size_t q, Work& work) {
+GraphPath CoarseChain::trace(size_t q, Work& work) {
   GraphPath path{std::vector<int32_t>(T()), end_score(q)};
   for (size_t s = T(); s-- > 0;) {
     path.at[column_of(s)] = static_cast<int32_t>(q);
-    if (s > 0) q = before(s, q, work);
+    if (s > 0) q = before(s, q, at(s - 1).size, work);
   }
   return path;
 }
 
-double Coarse::dive(size_t q, Work& work) {
+double CoarseChain::dive(size_t q, Work& work) {
   double score = at(T() - 1).n[q];
   for (size_t s = T() - 1; s > 0; --s) {
     const Column& p = at(s - 1);
     if (p.labels == 0) return kForbidden;
-    scratch_.resize(p.size);
-    reach_back(s, q, scratch_.data());
-    work.edges += p.size;
-    q = kernels().argmax_d(scratch_.data(), p.labels);
-    // reach_back counts what lies before q too; only the edge and the node belong to this step.
+    q = before(s, q, p.labels, work);
+    // scratch_ counts what lies before q too; only the edge and the node belong to this step.
     score += scratch_[q] - p.bound[direction_][q];
   }
   return score;
 }
 
-std::vector<size_t> Coarse::best_ends(size_t n) const {
+std::vector<size_t> CoarseChain::best_ends(size_t n) const {
   std::vector<size_t> ends(at(T() - 1).labels);
   std::iota(ends.begin(), ends.end(), size_t{0});
   n = std::min(n, ends.size());
@@ -91,7 +93,7 @@ std::vector<size_t> Coarse::best_ends(size_t n) const {
   return ends;
 }
 
-Graph Coarse::against_pass() {
+Graph CoarseChain::against_pass() {
   ahead_.resize(T());
   for (size_t s = 0; s < T(); ++s) {
     const Column& c = at(s);
@@ -112,7 +114,7 @@ Graph Coarse::against_pass() {
   return graph;
 }
 
-Graph Coarse::forward() {
+Graph CoarseChain::forward() {
   ahead_.resize(T());
   double beyond = 0;
   for (size_t t = T(); t-- > 0;) {
@@ -138,22 +140,22 @@ Graph Coarse::forward() {
   return graph;
 }
 
-void Coarse::split(size_t t, size_t q, double floor) {
+void CoarseChain::split(size_t t, double floor) {
   const Column old = columns_[t];
-  const size_t L = lattice_.L;
-  const Block& block = hierarchy_.blocks[static_cast<size_t>(old.id[q]) - L];
+  const size_t L = lattice_.L, q = old.labels;
+  const Block& block = chain_.blocks[static_cast<size_t>(old.id[q]) - L];
   const double in = old.bound[0][q], out = old.bound[1][q], least = floor - lattice_.slack();
 
-  // A column's last node (as the only block of a chain is) makes way for new ones where there is room.
+  // The block, which is last, makes way for what comes out of it.
   Column c = old;
-  c.size = c.labels = 0;
   const size_t room = old.size + (block.last - block.first) + (block.next_last - block.next_first);
-  const bool in_place = q + 1 == old.size && q == old.labels && room <= old.room;
-  if (!in_place) reserve(c, 2 * room);
-  const auto copy = [&](size_t from, size_t to) {
-    for (size_t p = from; p < to; ++p)
-      if (p != q) add(c, old.id[p], old.n[p], old.bound[0][p], old.bound[1][p]);
-  };
+  c.size = old.labels;
+  if (room > old.room) {
+    reserve(c, 2 * room);
+    std::copy(old.id, old.id + q, c.id);
+    std::copy(old.n, old.n + q, c.n);
+    for (const int direction : {0, 1}) std::copy(old.bound[direction], old.bound[direction] + q, c.bound[direction]);
+  }
   // A new node takes over its block's bounds, or the limits of its own best edges where these are tighter.
   const double* into = t > 0 ? bounds_at(t - 1).in.data() : nullptr;
   const double* out_of = t + 1 < T() ? bounds_at(t).out.data() : nullptr;
@@ -166,12 +168,7 @@ void Coarse::split(size_t t, size_t q, double floor) {
     c.size -= !(own_in + n + own_out >= least);
   };
 
-  if (in_place) {
-    c.size = old.labels;
-  } else {
-    copy(0, old.labels);
-  }
-  if (hierarchy_.by_number && !has_ends(t)) {
+  if (chain_.by_number && !has_ends(t)) {
     const Scores run = lattice_.nodes.from(t * L + block.first);
     found_.resize(block.last - block.first);
     const size_t n = run.f ? kernels().at_least_f(run.f, found_.size(), least - (in + out), found_.data())
@@ -182,17 +179,16 @@ void Coarse::split(size_t t, size_t q, double floor) {
     }
   } else {
     for (size_t r = block.first; r < block.last; ++r) {
-      const int32_t y = hierarchy_.order[r];
+      const int32_t y = chain_.order[r];
       inherit(y, lattice_.end_node(t, static_cast<size_t>(y)));
     }
   }
   c.labels = c.size;
-  if (!in_place) copy(old.labels, old.size);
   for (size_t b = block.next_first; b < block.next_last; ++b) inherit(static_cast<int32_t>(L + b), block_node(t, b));
   columns_[t] = c;
 }
 
-void Coarse::reserve(Column& c, size_t room) {
+void CoarseChain::reserve(Column& c, size_t room) {
   c.room = room;
   c.id = arena_.array<int32_t>(room);
   c.n = arena_.array<double>(room);
@@ -200,7 +196,7 @@ void Coarse::reserve(Column& c, size_t room) {
   c.bound[1] = arena_.array<double>(room);
 }
 
-void Coarse::add(Column& c, int32_t id, double n, double in, double out) {
+void CoarseChain::add(Column& c, int32_t id, double n, double in, double out) {
   c.id[c.size] = id;
   c.n[c.size] = n;
   c.bound[0][c.size] = in;
@@ -208,19 +204,17 @@ void Coarse::add(Column& c, int32_t id, double n, double in, double out) {
   ++c.size;
 }
 
-Coarse::Column Coarse::make_column(size_t t, const std::vector<int32_t>& ids) {
+CoarseChain::Column CoarseChain::make_column(size_t t, size_t level) {
   Column c;
-  reserve(c, ids.size());
-  for (const int32_t id : ids) {
-    const size_t at = static_cast<size_t>(id);
-    const bool is_label = at < lattice_.L;
-    add(c, id, is_label ? lattice_.end_node(t, at) : block_node(t, at - lattice_.L), kNoBound, kNoBound);
-    c.labels += is_label;
-  }
+  c.labels = labels_before(chain_, level);
+  reserve(c, c.labels + 1);
+  for (size_t r = 0; r < c.labels; ++r)
+    add(c, chain_.order[r], lattice_.end_node(t, static_cast<size_t>(chain_.order[r])), kNoBound, kNoBound);
+  if (c.labels < lattice_.L) add(c, static_cast<int32_t>(lattice_.L + level), block_node(t, level), kNoBound, kNoBound);
   return c;
 }
 
-Coarse::Row Coarse::row(size_t t, int direction, int32_t id) const {
+CoarseChain::Row CoarseChain::row(size_t t, int direction, int32_t id) const {
   const Bounds& bounds = bounds_at(t);
   const size_t L = bounds.L, B = bounds.B, a = static_cast<size_t>(id);
   if (a < L) {
@@ -238,14 +232,14 @@ Coarse::Row Coarse::row(size_t t, int direction, int32_t id) const {
   return {{nullptr, bounds.to.data() + m}, B, bounds.between.data() + m, B};
 }
 
-double Coarse::largest(size_t t, int direction, int32_t id) const {
+double CoarseChain::largest(size_t t, int direction, int32_t id) const {
   const Bounds& bounds = bounds_at(t);
   double best = (direction == 0 ? bounds.out : bounds.in)[static_cast<size_t>(id)];
   for (const Override& e : overrides(t, direction, id)) best = std::max(best, e.score);
   return best;
 }
 
-void Coarse::gather(size_t t, int direction, int32_t id, const Column& c, double* out) const {
+void CoarseChain::gather(size_t t, int direction, int32_t id, const Column& c, double* out) const {
   const Row from = row(t, direction, id);
   if (from.label.f || from.label.d) {
     for (size_t q = 0; q < c.labels; ++q) out[q] = from.label[static_cast<size_t>(c.id[q]) * from.stride];
@@ -265,7 +259,7 @@ void Coarse::gather(size_t t, int direction, int32_t id, const Column& c, double
   }
 }
 
-double Coarse::raise(size_t t, double score, int32_t id, const Column& c, double* bound) {
+double CoarseChain::raise(size_t t, double score, int32_t id, const Column& c, double* bound) {
   const Row from = row(t, direction_, id);
   if ((!from.label.f && !from.label.d) || !overrides(t, direction_, id).empty()) {
     scratch_.resize(c.size);
@@ -284,7 +278,7 @@ double Coarse::raise(size_t t, double score, int32_t id, const Column& c, double
 }
 
 template <class ReachedWith>
-void Coarse::drop_below(Column& c, double least, ReachedWith&& reached_with) {
+void CoarseChain::drop_below(Column& c, double least, ReachedWith&& reached_with) {
   needed_.resize(c.size);
   double* other = c.bound[1 - direction_];
   size_t kept = 0, labels = 0;
@@ -305,12 +299,12 @@ void Coarse::drop_below(Column& c, double least, ReachedWith&& reached_with) {
   c.labels = labels;
 }
 
-void Coarse::start(Column& c, double least) {
+void CoarseChain::start(Column& c, double least) {
   drop_below(c, least, [](int32_t) { return 0.0; });
   std::fill(c.bound[direction_], c.bound[direction_] + c.size, 0.0);
 }
 
-void Coarse::step(size_t s, double floor, Work& work) {
+void CoarseChain::step(size_t s, double floor, Work& work) {
   const Column& p = at(s - 1);
   Column& c = at(s);
   const size_t t = step_of(s);
@@ -333,7 +327,7 @@ void Coarse::step(size_t s, double floor, Work& work) {
   // First by the largest edge into each node, which needs no look at the edges themselves.
   const double* into = (direction_ == 0 ? bounds.in : bounds.out).data();
   drop_below(c, floor, [&](int32_t id) { return reached[u] + std::max(into[id], best_corrected); });
-  // Then by the edges, the best nodes first, since they spare the others.
+  // Then by the edges, those of the best nodes first, since after them few others are needed.
   double* bound = c.bound[direction_];
   double least = kNoBound;
   for (size_t q = 0; q < c.size; ++q) {
@@ -347,7 +341,7 @@ void Coarse::step(size_t s, double floor, Work& work) {
     }
     most[u] = kForbidden;
   };
-  // In a small column looking for the next best costs more than it spares.
+  // In a small column looking for the next best costs more than it saves.
   constexpr size_t kSmall = 24;
   for (size_t n = p.size > kSmall ? 3 : 1; n > 0; --n) {
     take(u);
@@ -361,7 +355,7 @@ void Coarse::step(size_t s, double floor, Work& work) {
   if (lost) drop_unraised(c, bound);
 }
 
-void Coarse::drop_unraised(Column& c, double* bound) {
+void CoarseChain::drop_unraised(Column& c, double* bound) {
   double* other = c.bound[1 - direction_];
   size_t kept = 0, labels = 0;
   for (size_t q = 0; q < c.size; ++q) {
@@ -377,17 +371,30 @@ void Coarse::drop_unraised(Column& c, double* bound) {
   c.labels = labels;
 }
 
-void Coarse::reach_back(size_t s, size_t q, double* out) {
+size_t CoarseChain::before(size_t s, size_t q, size_t among, Work& work) {
   const Column& p = at(s - 1);
-  gather(step_of(s), 1 - direction_, at(s).id[q], p, out);
-  for (size_t u = 0; u < p.size; ++u) out[u] += p.bound[direction_][u] + p.n[u];
+  scratch_.resize(p.size);
+  gather(step_of(s), 1 - direction_, at(s).id[q], p, scratch_.data());
+  for (size_t u = 0; u < p.size; ++u) scratch_[u] += p.bound[direction_][u] + p.n[u];
+  work.edges += p.size;
+  return kernels().argmax_d(scratch_.data(), among);
 }
 
-size_t Coarse::before(size_t s, size_t q, Work& work) {
-  scratch_.resize(at(s - 1).size);
-  reach_back(s, q, scratch_.data());
-  work.edges += scratch_.size();
-  return kernels().argmax_d(scratch_.data(), scratch_.size());
+double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& work) {
+  const Chain& chain = lattice.edges.chain();
+  const size_t L = lattice.L;
+  CoarseChain coarse(lattice, level, arena);
+  double* ahead = arena.array<double>(lattice.T * L);
+  std::fill(ahead, ahead + lattice.T * L, kForbidden);
+  if (!coarse.pass(1, kForbidden, work)) return ahead;
+  for (size_t t = 0; t < lattice.T; ++t) {
+    const CoarseChain::Column& c = coarse.column(t);
+    if (coarse.has_block(t))
+      for (size_t r = labels_before(chain, level); r < L; ++r)
+        ahead[t * L + static_cast<size_t>(chain.order[r])] = c.bound[1][c.labels];
+    for (size_t q = 0; q < c.labels; ++q) ahead[t * L + static_cast<size_t>(c.id[q])] = c.bound[1][q];
+  }
+  return ahead;
 }
 
 }  // namespace tagwright

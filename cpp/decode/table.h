@@ -1,0 +1,46 @@
+// What a decoder returns, and the table that says everything about each.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "decode/options.h"
+#include "lattice/lattice.h"
+
+namespace tagwright {
+
+// Paths, best first; none where every path is forbidden.
+struct Answer {
+  std::vector<Path> paths;
+  Work work;
+  bool exact = true;  // whether these are all that was asked for, as far as the decoder can tell
+  double gap = 0;     // how far below the best path the first may be
+};
+
+using Decode = Answer(const Lattice& lattice, const Options& options, Arena& arena);
+// One answer per lattice, as Decode returns them for k = 1. The lattices have the same edges.
+using Together = std::vector<Answer>(std::span<const Lattice* const> lattices, const Options& options, Arena& arena);
+
+struct Decoder {
+  std::string_view name;
+  std::string_view paper;
+  bool exact;
+  bool kbest;             // whether k may be more than 1
+  bool deadline = false;  // whether it can stop at a deadline
+  std::vector<Option> options = {};
+  Decode* decode;
+  Together* together = nullptr;  // decodes several sentences over one large matrix faster than one by one, or none
+  // What to say where a decoder that is not exact lost every path, or none for the usual words.
+  std::string (*lost)(const Options& options) = nullptr;
+
+  const Option* option(std::string_view named) const;
+};
+
+std::span<const Decoder> decoders();
+// The decoder of this name, or none.
+const Decoder* decoder_named(std::string_view name);
+
+}  // namespace tagwright

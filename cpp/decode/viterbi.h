@@ -1,0 +1,25 @@
+// Viterbi passes that several decoders use.
+#pragma once
+
+#include "decode/table.h"
+
+namespace tagwright {
+
+Decode viterbi;
+// viterbi for several sentences over one edge matrix, which is walked once for all of them; k = 1.
+Together viterbi_together;
+Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena);
+
+// [t][y]: score of the best path that ends in label y of column t, summed from left to right.
+struct ForwardScores {
+  const double* alphas;
+  size_t stride;
+
+  const double* operator[](size_t t) const { return alphas + t * stride; }
+};
+ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work);
+
+// best[j] = max_i previous[i] + e(i, j) where e is default + exceptions.
+void sparse_step(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work);
+
+}  // namespace tagwright
