@@ -81,8 +81,9 @@ size_t Templates::columns() const {
 }
 
 void Templates::check_text(const Text& text) const {
-  if (text.ready && columns() > 0) throw std::invalid_argument("the templates read text, but features are ready-made");
-  if (!text.ready && text.columns < columns())
+  const size_t read = columns();
+  if (text.ready && read > 0) throw std::invalid_argument("the templates read text, but features are ready-made");
+  if (!text.ready && text.columns < read)
     throw std::invalid_argument("the text has fewer columns than the templates read");
 }
 

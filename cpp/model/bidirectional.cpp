@@ -138,7 +138,7 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
 }
 
 std::vector<double> scores_of_labels(const PricedModel& model, const Text& text, std::span<const int32_t> labels,
-                                     std::span<const size_t> paths, size_t threads) {
+                                     const std::vector<size_t>& paths, size_t threads) {
   need(threads >= 1, "threads must be at least 1");
   model.templates().check_text(text);
   need(paths.size() == text.sentences(), "there must be a number of labellings for each sentence");

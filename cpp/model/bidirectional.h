@@ -98,6 +98,6 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
 
 // The scores of labellings without prices: paths[s] of sentence s, one behind the other.
 std::vector<double> scores_of_labels(const PricedModel& model, const Text& text, std::span<const int32_t> labels,
-                                     std::span<const size_t> paths, size_t threads);
+                                     const std::vector<size_t>& paths, size_t threads);
 
 }  // namespace tagwright

@@ -13,8 +13,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <tuple>
+#include <type_traits>
 
 #include "base/need.h"
 #include "decode/batch.h"
@@ -22,6 +24,27 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
+
+namespace nanobind::detail {
+
+// Arrays as spans, while a call lasts. Those that are filled are never copies.
+template <class V>
+struct type_caster<std::span<V>> {
+  using Array = ndarray<V, ndim<1>, c_contig, device::cpu>;
+  NB_TYPE_CASTER(std::span<V>, make_caster<Array>::Name)
+
+  bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
+    constexpr auto convert = static_cast<uint8_t>(cast_flags::convert);
+    if (!std::is_const_v<V>) flags = static_cast<uint8_t>(flags & ~convert);
+    if (!array.from_python(source, flags, cleanup)) return false;
+    value = {array.value.data(), array.value.shape(0)};
+    return true;
+  }
+
+  make_caster<Array> array;
+};
+
+}  // namespace nanobind::detail
 
 namespace tagwright {
 
@@ -40,7 +63,8 @@ auto span_of(const Array& array) {
   return std::span(array.data(), array.shape(0));
 }
 
-// Calls work() while other Python threads may run.
+// Lets other Python threads run: during a call that needs no Python, or during work() within one.
+using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 template <class Work>
 auto without_gil(Work&& work) {
   nb::gil_scoped_release release;

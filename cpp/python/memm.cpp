@@ -39,10 +39,11 @@ AgreeOptions options_of(size_t rounds, double step, const std::string& schedule)
 
 // Labels of all sentences; and of each sentence joint score, rounds, agreed, certain; and the tokens in dispute.
 nb::tuple agree_batch(const PricedModel& left, const Text& left_text, const PricedModel& right, const Text& right_text,
-                      IntArray to_left, size_t rounds, double step, const std::string& schedule, size_t threads) {
+                      std::span<const int32_t> to_left, size_t rounds, double step, const std::string& schedule,
+                      size_t threads) {
   const AgreeOptions options = options_of(rounds, step, schedule);
   const std::vector<Joint> made =
-      without_gil([&] { return agree_all(left, left_text, right, right_text, span_of(to_left), options, threads); });
+      without_gil([&] { return agree_all(left, left_text, right, right_text, to_left, options, threads); });
   std::vector<int32_t> labels;
   nb::list facts;
   for (const Joint& one : made) {
@@ -101,13 +102,8 @@ nb::tuple agree_called(nb::callable left, nb::callable right, size_t T, size_t L
 
 void bind_memm(nb::module_& m) {
   nb::class_<PricedModel>(m, "PricedModel")
-      .def(
-          "scores",
-          [](const PricedModel& model, const Text& text, IntArray labels, const std::vector<size_t>& paths,
-             size_t threads) {
-            return without_gil([&] { return scores_of_labels(model, text, span_of(labels), paths, threads); });
-          },
-          "text"_a, "labels"_a, "paths"_a, "threads"_a, "Returns the scores of labellings, paths[s] of sentence s.");
+      .def("scores", &scores_of_labels, "text"_a, "labels"_a, "paths"_a, "threads"_a, WithoutGil(),
+           "Returns the scores of labellings, paths[s] of sentence s.");
   nb::class_<MemmModel, PricedModel>(m, "Memm")
       .def_static("make", &make_memm, "scorer"_a, "names"_a, "arrays"_a, nb::kw_only(), "leftward"_a, "width"_a,
                   "start"_a, "stop"_a, "follows"_a)

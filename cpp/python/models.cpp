@@ -45,13 +45,14 @@ nb::dict model_arrays(const Weights& weights, double least, const std::string& w
   return out;
 }
 
-// As decoding packs them; then log Z of each sentence and the probabilities of all labels, where they are wanted.
+// As decoding packs them; where they are wanted, also log Z of each sentence and the probabilities of all labels.
 nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& chosen, size_t k,
                  size_t threads, bool sure) {
   const Plan plan = chosen.with(k);
   std::vector<Sure> found;
   const std::vector<Answer> answers = without_gil(
       [&] { return tag_all(scorer, text, edges, *plan.decoder, plan.options, threads, sure ? &found : nullptr); });
+  if (!sure) return pack(answers);
   std::vector<double> log_z, label;
   for (const Sure& one : found) {
     log_z.push_back(one.log_z);
@@ -88,12 +89,7 @@ void bind_models(nb::module_& m) {
            "Returns the arrays of a model: weights that are not 0, of features at least `least`, and the features that "
            "have some or begin with `word`.");
   nb::class_<Scorer>(m, "Scorer")
-      .def_static(
-          "make",
-          [](const Templates& templates, const Weights& weights) {
-            return without_gil([&] { return std::make_unique<Scorer>(templates, weights); });
-          },
-          "templates"_a, "weights"_a)
+      .def(nb::init<Templates, Weights>(), "templates"_a, "weights"_a, WithoutGil())
       .def("decode", &decode, "text"_a, "edges"_a, "plan"_a, "k"_a, "threads"_a, "sure"_a = false)
       .def("marginals", &marginals, "text"_a, "edges"_a, "keep"_a, "threads"_a)
       .def("nodes", &nodes, "text"_a, "sentence"_a,

@@ -6,9 +6,10 @@
 namespace tagwright {
 namespace {
 
-using Writable = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Integers = std::span<const int32_t>;
+using Reals = std::span<const double>;
 
-std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, IntArray labels, size_t L,
+std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, Integers labels, size_t L,
                                             const Weights* known, size_t min_count, size_t threads,
                                             Vector<uint16_t> parts, bool edges, bool all_pairs, double margin,
                                             std::optional<bool> dense_edges) {
@@ -16,18 +17,18 @@ std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& t
   if (dense_edges) form = *dense_edges ? EdgeForm::kDense : choose_edge_form(L, 0, EdgeUse::kTraining);
   return without_gil([&] {
     const CorpusOptions read{L, min_count, known, {}, threads};
-    return std::make_unique<Perceptron>(read_corpus(text, templates, span_of(labels), read), copied(parts),
+    return std::make_unique<Perceptron>(read_corpus(text, templates, labels, read), copied(parts),
                                         PerceptronOptions{edges, all_pairs, margin, form});
   });
 }
 
-std::unique_ptr<Crf> make_crf(const Text& text, const Templates& templates, IntArray labels, size_t L,
+std::unique_ptr<Crf> make_crf(const Text& text, const Templates& templates, Integers labels, size_t L,
                               const Weights* known, size_t min_count, size_t threads,
                               const std::vector<std::string>& label_names, bool edges, bool all_pairs, bool dense_edges,
                               bool lanes) {
   return without_gil([&] {
     const CorpusOptions read{L, min_count, known, label_names, threads};
-    Corpus corpus = read_corpus(text, templates, span_of(labels), read);
+    Corpus corpus = read_corpus(text, templates, labels, read);
     WeightKeys<Owned> keys = keys_of(corpus, edges, all_pairs);
     return std::make_unique<Crf>(std::move(corpus), std::move(keys), CrfOptions{dense_edges, lanes, false});
   });
@@ -42,9 +43,8 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
 
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
-nb::tuple run(Perceptron& trainer, IntArray sentences, const Plan& plan) {
-  const Perceptron::Seen seen =
-      without_gil([&] { return trainer.run(span_of(sentences), *plan.decoder, plan.options); });
+nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan) {
+  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, *plan.decoder, plan.options); });
   return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
                         seen.work.edges);
 }
@@ -81,13 +81,9 @@ void bind_training(nb::module_& m) {
                   "all_pairs"_a = false, "margin"_a = 0.0, "dense_edges"_a.none() = nb::none())
       .def("run", &run, "sentences"_a, "plan"_a,
            "Goes over sentences once. Returns tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
-      .def("average", &Perceptron::average, nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "start_from",
-          [](Perceptron& p, const Weights& old, IntArray label) {
-            without_gil([&] { p.start_from(old, span_of(label)); });
-          },
-          "weights"_a, "label"_a, "Takes over a model's weights; label: [its label] the number here.")
+      .def("average", &Perceptron::average, WithoutGil())
+      .def("start_from", &Perceptron::start_from, "weights"_a, "label"_a, WithoutGil(),
+           "Takes over a model's weights; label: [its label] the number here.")
       .def("state", &state_of, "Returns the arrays from which training can go on.")
       .def("restore", &restore, "seen"_a, "arrays"_a)
       .def_prop_ro("seen", &Perceptron::seen)
@@ -102,40 +98,26 @@ void bind_training(nb::module_& m) {
                   "current"_a)
       .def(
           "expect",
-          [](const Crf& crf, RealArray weights, const KeepTuple& rule, IntArray sentences, size_t threads,
-             Writable counts) {
+          [](const Crf& crf, Reals weights, const KeepTuple& rule, Integers sentences, size_t threads,
+             std::span<double> counts) {
             const Keep keep = std::apply(keep_of, rule);
-            return packed(without_gil(
-                [&] { return crf.expect(span_of(weights), keep, span_of(sentences), threads, span_of(counts)); }));
+            return packed(without_gil([&] { return crf.expect(weights, keep, sentences, threads, counts); }));
           },
-          "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a.noconvert(),
+          "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a,
           "Fills the expected counts. Returns log Z, tokens, labels kept.")
-      .def(
-          "observe",
-          [](const Crf& crf, IntArray sentences, Writable counts) {
-            without_gil([&] { crf.observe(span_of(sentences), span_of(counts)); });
-          },
-          "sentences"_a, "counts"_a.noconvert(), "Fills what the right labels count.")
+      .def("observe", &Crf::observe, "sentences"_a, "counts"_a, WithoutGil(), "Fills what the right labels count.")
       .def(
           "adagrad",
-          [](const Crf& crf, Writable weights, Writable squares, const KeepTuple& rule, IntArray sentences,
-             size_t batch, double rate, double l2) {
+          [](const Crf& crf, std::span<double> weights, std::span<double> squares, const KeepTuple& rule,
+             Integers sentences, size_t batch, double rate, double l2) {
             const Keep keep = std::apply(keep_of, rule);
-            return packed(without_gil([&] {
-              return crf.adagrad(span_of(weights), span_of(squares), keep, span_of(sentences), batch, rate, l2);
-            }));
+            return packed(without_gil([&] { return crf.adagrad(weights, squares, keep, sentences, batch, rate, l2); }));
           },
-          "weights"_a.noconvert(), "squares"_a.noconvert(), "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a,
+          "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a,
           "Goes over the sentences once and changes weights and squares. Returns the loss, tokens, labels kept.")
-      .def(
-          "trained", [](const Crf& crf, RealArray weights) { return crf.trained(span_of(weights)); }, "weights"_a)
-      .def(
-          "start_from",
-          [](const Crf& crf, const Weights& old, IntArray label, Writable weights) {
-            without_gil([&] { crf.start_from(old, span_of(label), span_of(weights)); });
-          },
-          "weights"_a, "label"_a, "to"_a.noconvert(),
-          "Takes over a model's weights, where there is a place for them; label: [its label] the number here.")
+      .def("trained", &Crf::trained, "weights"_a, WithoutGil())
+      .def("start_from", &Crf::start_from, "weights"_a, "label"_a, "to"_a, WithoutGil(),
+           "Takes over a model's weights, where there is a place for them; label: [its label] the number here.")
       .def_prop_ro("size", [](const Crf& crf) { return crf.keys().size(); })
       .def_prop_ro("nodes", [](const Crf& crf) { return crf.keys().nodes(); })
       .def_prop_ro("edges", [](const Crf& crf) { return crf.keys().edges(); })

@@ -62,13 +62,12 @@ class LinearModel(Model):
         if k > 1 and not chosen.row.kbest:
             raise ValueError(f'decoder {chosen.row.name!r} gives one path only, but k = {k}; use "auto" or another')
         text = self.text(X)
-        flat, scores, work, log_z, marginals = self._scorer.decode(
-            text, self.edges._core, chosen.core, k, threads, sure=proba
-        )
+        flat, scores, work, *sums = self._scorer.decode(text, self.edges._core, chosen.core, k, threads, sure=proba)
         names = [self.labels[y] for y in flat.tolist()]
         paths, lengths = [row[0] for row in work], text.lengths().tolist()
         if not proba:
             return list(cut(names, scores, lengths, paths))
+        log_z, marginals = sums
         # Rounding may put a score that is all of Z a little above it.
         sure = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, paths), 0)).tolist()
         return list(cut(names, scores, lengths, paths, sure, marginals.tolist()))

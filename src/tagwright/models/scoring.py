@@ -28,7 +28,7 @@ def make_scorer(
     for end in ("start", "stop"):
         if end in arrays and (arrays[end].shape != (len(labels),) or not np.isfinite(arrays[end]).all()):
             raise ValueError(f"{end} must hold a finite score for each label")
-    return _core.Scorer.make(templates, _core.Weights.from_arrays(len(labels), arrays, first_only))
+    return _core.Scorer(templates, _core.Weights.from_arrays(len(labels), arrays, first_only))
 
 
 def index_of(arrays: Arrays, name: str) -> Index:
