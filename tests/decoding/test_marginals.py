@@ -6,11 +6,11 @@ import os
 
 import numpy as np
 import pytest
-from support.brute_force import Case, all_paths
+from support.brute_force import Case, all_paths, paths
 from support.checks import check_paths
 from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_shape
 from support.levels import run_at
-from support.sums import beam, enumerated, exact, log_sum, paths, sparse
+from support.sums import beam, enumerated, exact, log_sum, sparse
 
 import tagwright as tw
 

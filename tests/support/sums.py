@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from support.brute_force import Case
+from support.brute_force import Case, paths
 
 
 class Sums(NamedTuple):
@@ -53,19 +53,6 @@ def columns(case: Case) -> np.ndarray:
         psi[0] += case.start
         psi[-1] += case.stop
     return psi
-
-
-def paths(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Every path that -inf does not forbid: labels (T, N) and scores (N,), summed from left to right."""
-    T, L = case.nodes.shape
-    labels = np.indices((L,) * T).reshape(T, L**T)
-    scores = np.zeros(labels.shape[1])
-    for t, y in enumerate(labels):
-        scores += case.start[y] if t == 0 else case.steps[t - 1][labels[t - 1], y]
-        scores += case.nodes[t].astype(float)[y]
-    if T:
-        scores += case.stop[labels[-1]]
-    return labels[:, scores > -np.inf], scores[scores > -np.inf]
 
 
 def enumerated(case: Case) -> Sums | None:
