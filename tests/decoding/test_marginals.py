@@ -1,6 +1,5 @@
 """Sums over paths: exact and sparse forward-backward, and beams that keep labels by the same rules."""
 
-import hashlib
 import math
 import os
 
@@ -8,9 +7,8 @@ import numpy as np
 import pytest
 from support.brute_force import Case, all_paths, paths
 from support.checks import check_paths
-from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_shape
-from support.levels import run_at
-from support.sums import beam, enumerated, exact, log_sum, sparse
+from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_many, draw_shape
+from support.sums import beam, bits, enumerated, exact, log_sum, sparse
 
 import tagwright as tw
 
@@ -72,12 +70,6 @@ def check_sound(found, T, L):
         assert (own >= 0).all()
         assert (own <= 1 + 1e-9).all()
         np.testing.assert_allclose(own.sum(axis=axes), 1, rtol=0, atol=1e-9)
-
-
-def bits(found):
-    """Every bit of an answer."""
-    parts = found.nodes, np.float64(found.log_z), found.kept.astype(np.int64)
-    return b"".join(part.tobytes() for part in (parts if found.edges is None else (*parts, found.edges)))
 
 
 # Exact sums
@@ -588,21 +580,6 @@ def test_a_batch_names_the_sentence_in_trouble():
 # The same answer everywhere
 
 
-def draw_many(rng, form, dtype, L):
-    """Sentences of several lengths that share their edges, and what is switched on in them."""
-    matrix = rng.normal(scale=2, size=(L, L)).astype(dtype)
-    if form != "dense":
-        matrix[rng.random((L, L)) < 0.9] = 0
-    table = np.unique(rng.integers(0, [5, L, L], (3 * L, 3)), axis=0).T
-    options = {"corrections": (*table, rng.normal(size=table.shape[1]))} if form == "corrections" else {}
-    edges = tw.Edges(matrix, start=rng.normal(size=L), stop=rng.normal(size=L), sparse=form != "dense", **options)
-    nodes = [rng.normal(scale=2, size=(T, L)).astype(dtype) for T in (0, 1, 2, 5, 9, 3, 17, 4, 4, 30)]
-    for own in nodes:
-        own[:, 1:][rng.random((len(own), L - 1)) < 0.1] = -np.inf
-    on = [[rng.permutation(5)[: rng.integers(0, 4)].tolist() for _ in own[1:]] for own in nodes]
-    return nodes, edges, on if form == "corrections" and table.shape[1] and table[0].max() == 4 else None
-
-
 @pytest.mark.parametrize("keep", [None, ("KeepDivergence", 0.01, 2), ("KeepSize", 4), ("KeepRatio", 0.01)])
 @pytest.mark.parametrize("form", ["dense", "sparse", "corrections"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -629,36 +606,6 @@ def test_sentences_of_both_precisions_in_a_batch():
     batch = tw.marginals_batch([NODES, NODES.astype("f4")], EDGES)
     assert batch[0].log_z == pytest.approx(batch[1].log_z, abs=1e-12)
     np.testing.assert_allclose(batch[0].nodes, batch[1].nodes, rtol=0, atol=1e-12)
-
-
-def digest():
-    """Every bit of many answers, as one number."""
-    rng = np.random.default_rng(15)
-    total = hashlib.sha256()
-    for L in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 129, 300]:
-        for dtype in ("f4", "f8"):
-            for form in ("dense", "sparse", "corrections"):
-                nodes, edges, on = draw_many(rng, form, dtype, L)
-                for s in (1, 4, 7):
-                    for keep in (None, ("KeepDivergence", 0.01, 2), ("KeepSize", 4), ("KeepRatio", 0.01)):
-                        rule = keep and make(keep)
-                        own_on = None if on is None else on[s]
-                        total.update(bits(tw.marginals(nodes[s], edges, rule, with_edges=L < 70, switched_on=own_on)))
-                        if rule:
-                            found = tw.decode(nodes[s], edges, 3, tw.Beam(keep=rule), switched_on=own_on)
-                            for path in found.paths:
-                                total.update(path.labels.tobytes() + np.float64(path.score).tobytes())
-            nodes, steps = rng.normal(size=(4, L)).astype(dtype), 40 * rng.normal(size=(3, L, L)).astype(dtype)
-            total.update(bits(tw.marginals(nodes, steps)) + bits(tw.marginals(nodes, steps, tw.KeepSize(3))))
-    return total.hexdigest()
-
-
-@pytest.mark.parametrize("level", ["base", "avx2"])
-def test_kernel_levels_are_bit_equal(level):
-    ran = run_at(level, "import tagwright, test_marginals as t; print(tagwright._core.simd(), t.digest())")
-    if "CPU has no AVX2" in ran.stderr or "no AVX2 kernels" in ran.stderr:
-        pytest.skip("no AVX2 here")
-    assert ran.stdout.split() == [level, digest()], ran.stderr
 
 
 def test_the_same_call_gives_the_same_bits():

@@ -7,7 +7,6 @@ import pytest
 from support.brute_force import Case
 from support.corpora import many_labels, same_arrays
 from support.lattices import PATTERNS
-from support.levels import run_at
 from support.max_sums import DECODERS, FORMS, NEVER, best_scores, check, draw_case, draw_nodes, plain
 
 import tagwright as tw
@@ -332,26 +331,6 @@ def test_long_sentences_of_close_scores(size):
 
 
 # --- the same answers, whatever works on them ---
-
-
-def digest():
-    """Every bit of many answers."""
-    rng = np.random.default_rng(9)
-    total = []
-    for form, L in itertools.product(FORMS, [9, 65, 129, 300]):
-        case = draw_case(rng, form, "peaked", 6, L)
-        for k in (1, 5):
-            found = tw.decode(case.nodes, case.edges, k, "tree", switched_on=case.switched_on)
-            total += [(path.labels.tobytes(), path.score.hex()) for path in found.paths] + [found.work]
-    return repr(total)
-
-
-@pytest.mark.parametrize("level", ["base", "avx2"])
-def test_kernels_are_bit_equal(level):
-    ran = run_at(level, "import test_tree as t; print(t.digest())")
-    if "CPU has no AVX2" in ran.stderr or "no AVX2 kernels" in ran.stderr:
-        pytest.skip("no AVX2 here")
-    assert ran.stdout.strip() == digest(), ran.stderr
 
 
 def test_threads_and_repetition():

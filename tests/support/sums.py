@@ -161,3 +161,9 @@ def beam(case: Case, rule: tuple, k: int, close: float = 1e-9) -> tuple[list[flo
         scores, ends = scores[scores > -np.inf], ends[scores > -np.inf]
     scores = scores + case.stop[ends]
     return sorted(scores[scores > -np.inf].tolist(), reverse=True)[:k], doubt
+
+
+def bits(found):
+    """Every bit of an answer."""
+    parts = found.nodes, np.float64(found.log_z), found.kept.astype(np.int64)
+    return b"".join(part.tobytes() for part in (parts if found.edges is None else (*parts, found.edges)))
