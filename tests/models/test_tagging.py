@@ -39,15 +39,9 @@ def ran(*arguments, **options):
 
 @contextlib.contextmanager
 def started(*arguments):
-    """A process with pipes, which hears Ctrl-C even if the tests do not, and is ended whatever happens."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        process = subprocess.Popen(
-            command(*arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-    finally:
-        signal.signal(signal.SIGINT, before)
-    with process:
+    """A process with pipes, which is ended whatever happens."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command(*arguments), **pipes) as process:
         try:
             yield process
         finally:
@@ -444,14 +438,11 @@ class InterruptedDestructor(InterruptedWriting):
 def test_ctrl_c_between_two_epochs(tmp_path, checkpoint):
     X, y = ten_sentences()
     learner = tw.Perceptron(epochs=50, checkpoint=checkpoint(tmp_path / "c"))
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.warns(UserWarning, match=r"interrupted in epoch \d+; the model is that of epoch \d+"):
             learner.fit(X, y)
     except KeyboardInterrupt:
         pytest.fail("training was lost")
-    finally:
-        signal.signal(signal.SIGINT, before)
     epochs = learner.model_.facts["epochs_done"]
     assert 1 <= epochs < 50
     assert same_arrays(learner.model_.arrays, tw.Perceptron(epochs=epochs).fit(X, y).model_.arrays)
@@ -494,10 +485,6 @@ def press_ctrl_c_at_the_end():
 
 
 def test_ctrl_c_behind_the_last_check_is_heard():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            press_ctrl_c_at_the_end()
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        press_ctrl_c_at_the_end()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
