@@ -22,6 +22,20 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture
+def patience():
+    """Turns a read that waits for ever into a failure after a minute."""
+
+    def give_up(*_):
+        raise TimeoutError("nothing came although a sentence was complete")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture(params=SETS)
 def real_lattices(request):
     """Edge scores of a real model and the node scores of its first sentences."""
