@@ -329,6 +329,7 @@ def test_ctrl_c_while_tagging(patience):
 # Interrupted trainings
 
 
+@pytest.mark.slow
 def test_killed_training_goes_on_as_if_nothing_had_happened(patience, tmp_path):
     path, checkpoint, model, whole = (tmp_path / name for name in ("train.txt", "c", "m", "whole"))
     path.write_text(columns(*many_labels(sentences=60)))
@@ -351,6 +352,7 @@ def test_killed_training_goes_on_as_if_nothing_had_happened(patience, tmp_path):
     assert same_arrays(arrays_of(model), arrays_of(whole))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_training_with_a_model(patience, tmp_path):
     path, checkpoint, model, again = (tmp_path / name for name in ("train.txt", "c", "m", "again"))
     X, y = many_labels(sentences=8000)
@@ -370,6 +372,7 @@ def test_ctrl_c_ends_training_with_a_model(patience, tmp_path):
     assert same_arrays(made.arrays, arrays_of(again))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_training_with_a_model_even_while_the_checkpoint_is_written(patience, tmp_path):
     # With a corpus as small as this one most of the time goes into checkpoints.
     path, checkpoint, model = (tmp_path / name for name in ("train.txt", "c", "m"))

@@ -28,6 +28,7 @@ def test_the_truth_is_every_labelling_one_by_one(form, pattern):
         assert all_paths(case) == sorted(((s, labels) for s, labels in scored if s > -np.inf), reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
@@ -41,6 +42,7 @@ def test_sweep(form, kind, pattern):
             check_exact(case, decoder, k if gives_k(decoder) else 1, truth)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300, derandomize=True)
 @given(data=st.data())
 def test_hypothesis(data):

@@ -75,6 +75,7 @@ def check_sound(found, T, L):
 # Exact sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
@@ -109,6 +110,7 @@ def check_mixed(case, found, truth, labels, scores):
         np.testing.assert_allclose(found.nodes, np.eye(case.nodes.shape[1])[labels[:, best]], rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["real", "float32"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("L", [10, 63, 64, 65, 300])
@@ -141,6 +143,7 @@ def uphill(rng, L, low):
     return nodes, matrix, default
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "sparse", "exceptions", "corrections", "steps"])
 @pytest.mark.parametrize("low", [-30.0, -60.0, -np.inf])
 @pytest.mark.parametrize("L", [6, 10, 64, 300])
@@ -246,6 +249,7 @@ def draw_extreme(rng, shape):
     return rng.choice([-1e4, 0.0, 0.0, 1e4], size=shape) + rng.normal(size=shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "sparse", "steps"])
 @pytest.mark.parametrize("L", [2, 5, 33, 70])
 @pytest.mark.parametrize("where", ["nodes", "edges", "both", "range"])
@@ -423,6 +427,7 @@ def compare_rule(case, rule):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", ["real", "float32"])
 @pytest.mark.parametrize("form", FORMS)
@@ -437,6 +442,7 @@ def test_rules_keep_what_the_reference_keeps(form, kind, pattern):
     assert left_out < 0.05 * total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("form", FORMS)
 def test_rules_keep_what_the_reference_keeps_of_more_labels(form, pattern):
@@ -641,6 +647,7 @@ def check_beam(case, rule, k, close):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", ["real", "ties"])
 @pytest.mark.parametrize("form", FORMS)

@@ -6,6 +6,7 @@ from support.levels import decodings, digest, marginals, run_at, trees
 from tagwright import _core
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [decodings, trees, marginals])
 @pytest.mark.parametrize("level", ["base", "avx2"])
 def test_levels_are_bit_equal(level, answers):

@@ -16,6 +16,7 @@ BOUNDARIES = [7, 8, 9, 63, 64, 65, 127, 128, 129, 511, 513]  # of blocks and gro
 FOREVER = 1e12  # with a deadline far away tree never hands over before all labels are hot: every round is gone through
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("L", BOUNDARIES)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form(form, L):
@@ -219,6 +220,7 @@ def every_score(case):
     return np.sort((total + case.stop).ravel())[::-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("T", "L"), [(1, 130), (2, 65), (2, 130), (3, 65)])
 def test_ties_everywhere(T, L):
     rng = np.random.default_rng([4, T, L])

@@ -281,6 +281,7 @@ def draw(rng, labels, guess_labels):
     return gold, guess
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guess_prefixes", MIXES)
 @pytest.mark.parametrize("gold_prefixes", MIXES)
 def test_against_seqeval(seqeval, gold_prefixes, guess_prefixes):
@@ -293,6 +294,7 @@ def test_against_seqeval(seqeval, gold_prefixes, guess_prefixes):
     assert compared > 100
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=1000, derandomize=True)
 @given(data=st.data())
 def test_against_seqeval_by_hypothesis(seqeval, data):
