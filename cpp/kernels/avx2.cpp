@@ -1,5 +1,5 @@
 // The kernels for x86-64-v3 (AVX2). Nothing in this file may run before the CPU has been asked.
-#include "table.h"
+#include "loops.h"
 
 namespace tagwright {
 extern const Kernels kAvx2Kernels;

@@ -1,5 +1,5 @@
 // The kernels for any CPU the compiler's own flags allow (base x86-64: SSE2).
-#include "table.h"
+#include "loops.h"
 
 namespace tagwright {
 extern const Kernels kBaseKernels;

@@ -348,3 +348,56 @@ void add_scaled(const R* __restrict row, A value, size_t n, A* __restrict out) {
 
 }  // namespace
 }  // namespace tagwright
+
+#include "sum_loops.h"
+
+namespace tagwright {
+namespace {
+
+constexpr Kernels table(const char* name) {
+  return {
+      .name = name,
+      .dense_step_ff = dense_step<float, float>,
+      .dense_step_df = dense_step<double, float>,
+      .dense_step_dd = dense_step<double, double>,
+      .raise_f = raise<float>,
+      .raise_d = raise<double>,
+      .scatter_d = scatter<double>,
+      .bound_column_f = bound_column<float>,
+      .bound_column_d = bound_column<double>,
+      .follow_rows_f = follow_rows<float>,
+      .follow_rows_d = follow_rows<double>,
+      .scatter_f = scatter<float>,
+      .open_blocks = open_blocks,
+      .reached_by_16 = reached_by_16,
+      .extend_ff = extend<float>,
+      .extend_dd = extend<double>,
+      .add_scaled_f = add_scaled<float, float>,
+      .add_scaled_d = add_scaled<float, double>,
+      .add_scaled_dd = add_scaled<double, double>,
+      .exp_f = exp_less<float>,
+      .exp_d = exp_less<double>,
+      .multiply_d = multiply,
+      .sum_d = sum,
+      .spread_rows = spread_rows,
+      .count_row = count_one_row,
+      .spread_sparse_lanes = spread_sparse_lanes,
+      .spread_dense_lanes = spread_dense_lanes,
+      .count_sparse_lanes = count_sparse_lanes,
+      .count_dense_lanes = count_dense_lanes,
+      .multiply_lanes = multiply_lanes,
+      .scale_lanes = scale_lanes,
+      .scan_f = scan<float>,
+      .scan_d = scan<double>,
+      .max_f = largest<float>,
+      .max_d = largest<double>,
+      .argmax_d = argmax,
+      .argmax_sum_ff = argmax_sum<float>,
+      .argmax_sum_dd = argmax_sum<double>,
+      .at_least_f = at_least<float>,
+      .at_least_d = at_least<double>,
+  };
+}
+
+}  // namespace
+}  // namespace tagwright

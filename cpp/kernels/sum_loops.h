@@ -1,4 +1,4 @@
-// The loops over factors and probabilities (sums/), for every level like those of loops.h.
+// The loops of forward_backward.cpp; the second half of loops.h, which includes it.
 //
 // A sum is taken in parts whose number does not depend on the registers, so that all levels give bit-equal results.
 #pragma once
