@@ -3,8 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST ?= -n auto --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
-CPP := $(wildcard cpp/*/*.h cpp/*/*.cpp cpp/*/*/*.h cpp/*/*/*.cpp)
+CPP := $(foreach folder,cpp tests/core,$(wildcard $(addprefix $(folder)/,*.h *.cpp */*.h */*.cpp */*/*.h */*/*.cpp)))
+# One build makes the package and core_tests, the C++ tests.
+BUILD := --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
 SOURCES := CMakeLists.txt pyproject.toml $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/*)
 
 .PHONY: demo test lint format docs bench bench-quick asan clean help
@@ -14,8 +17,9 @@ help:            ## this list
 demo: $(VENV)/.installed   ## tag some sentences; 5-best of a lattice of 3,000 labels by three decoders
 	@$(BIN)/tagwright demo
 
-test: $(VENV)/.installed $(VENV)/.test   ## the test-suite
-	$(BIN)/python -m pytest
+test: $(VENV)/.installed $(VENV)/.test   ## the test-suite: C++, then Python with a process per core
+	build/release/core_tests
+	$(BIN)/python -m pytest $(PYTEST)
 
 lint: $(VENV)/.installed $(VENV)/.lint   ## ruff, mypy --strict, clang-format
 	$(BIN)/ruff check .
@@ -42,12 +46,13 @@ bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the same on a
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.
 asan:   ## the test-suite against an AddressSanitizer + UBSan build
 	$(PYTHON) -m venv .venv-asan
-	.venv-asan/bin/python -m pip --disable-pip-version-check -q install \
+	.venv-asan/bin/python -m pip --disable-pip-version-check -q install $(BUILD)build/asan \
 	  --config-settings=cmake.define.TAGWRIGHT_SANITIZE=ON --config-settings=cmake.define.TAGWRIGHT_STUBS=OFF \
-	  --config-settings=build-dir=build/asan --config-settings=install.strip=false '.[test]'
+	  --config-settings=install.strip=false '.[test]'
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 build/asan/core_tests
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TAGWRIGHT_LATTICES=100 \
-	  .venv-asan/bin/python -m pytest -q
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TAGWRIGHT_LATTICES=$${TAGWRIGHT_LATTICES:-100} \
+	  .venv-asan/bin/python -m pytest $(PYTEST)
 
 clean:           ## remove what was built
 	rm -rf build dist $(VENV) .venv-asan docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -57,7 +62,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	@echo "building tagwright in $(VENV) (once)"
-	$(PIP) install --config-settings=cmake.define.TAGWRIGHT_WERROR=$(if $(CI),ON,OFF) .
+	$(PIP) install $(BUILD)build/release --config-settings=cmake.define.TAGWRIGHT_WERROR=$(if $(CI),ON,OFF) .
 	@touch $@
 
 # The tools of an extra, as pyproject.toml names them; installing the extra itself would build the package again.

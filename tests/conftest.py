@@ -1,5 +1,6 @@
-"""Where the corpora and lattices are, if they are here at all."""
+"""What every test finds: Ctrl-C as usual, and the real lattices if they are here at all."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,28 @@ SETS = ["chunk_conll2000", "slots_hwu64", "morph_lv_lvtb", "supertag_erg"]
 
 def lattice_file(name: str) -> Path:
     return CORPORA.parent / "lattices" / f"{name}.npz"
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt, here and in child processes, even if this process was started to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def patience():
+    """Turns a read that waits for ever into a failure after a minute."""
+
+    def give_up(*_):
+        raise TimeoutError("nothing came although a sentence was complete")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(params=SETS)

@@ -152,6 +152,7 @@ def fails():
     raise MissingError("no such thing")
 
 
+@pytest.mark.slow
 def test_work_within_limits():
     done = timing.limited(takes, 1, seconds=60, megabytes=4000)
     assert (done.value, done.problem) == (2**17, None)

@@ -1,14 +1,14 @@
 """The code in README, docs and docstrings runs, and the pages say what the table of decoders says."""
 
 import doctest
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
 
 import tagwright as tw
-from tagwright.decoding import decode
-from tagwright.models import agreement
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -27,11 +27,22 @@ def test_code_runs(page, tmp_path, monkeypatch):
         exec(compile(block, str(page), "exec"), namespace)
 
 
-@pytest.mark.parametrize("module", [decode, agreement], ids=lambda module: module.__name__)
-def test_docstrings_run(module):
+NOT_READ = {"tagwright._core", "tagwright.__main__"}  # compiled; a program
+MODULES = sorted({"tagwright", *(found.name for found in pkgutil.walk_packages(tw.__path__, "tagwright."))} - NOT_READ)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_run(name):
+    module = importlib.import_module(name)
     failed, tried = doctest.testmod(module)
-    assert tried > 0
     assert failed == 0
+    assert tried == Path(module.__file__).read_text(encoding="utf-8").count(">>> ")
+
+
+def test_docstrings_of_every_module_are_looked_at():
+    source = ROOT / "src"
+    parts = (path.relative_to(source).with_suffix("").parts for path in source.rglob("*.py"))
+    assert {".".join(own).removesuffix(".__init__") for own in parts} - NOT_READ == set(MODULES)
 
 
 def test_every_decoder_has_a_page():

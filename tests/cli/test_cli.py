@@ -553,6 +553,7 @@ def test_train_on_a_pipe_that_has_a_name(model, tmp_path):
 # Errors: one line that says where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", ["tag", "eval -", "train - m"])
 def test_closed_standard_input(tmp_path, arguments):
     command = f'exec "$0" -m tagwright {arguments} <&-'

@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 import os
-import signal
 import sys
 from itertools import chain
 from pathlib import Path
@@ -52,20 +51,6 @@ def chunk_size(size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
         yield
-
-
-@pytest.fixture
-def patience():
-    """Turns a read that waits for ever into a failure."""
-
-    def give_up(*_):
-        raise TimeoutError("nothing came although a sentence was complete")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 def sentences(content, **options):

@@ -1,12 +1,13 @@
 """Every exact decoder against every labelling: a seeded sweep over all forms of lattices, and hypothesis."""
 
+import itertools
 import os
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.brute_force import Case, all_paths
+from support.brute_force import Case, all_paths, score
 from support.checks import DECODERS, check_exact, gives_k
 from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_shape
 
@@ -16,6 +17,18 @@ import tagwright as tw
 EACH = int(os.environ.get("TAGWRIGHT_LATTICES", "150"))
 
 
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_truth_is_every_labelling_one_by_one(form, pattern):
+    rng = np.random.default_rng([8, FORMS.index(form), PATTERNS.index(pattern)])
+    for kind in SCORES:
+        T, L = draw_shape(rng)
+        case = draw_case(rng, form, kind, pattern, T, L)
+        scored = ((score(case, labels), labels) for labels in itertools.product(range(L), repeat=T))
+        assert all_paths(case) == sorted(((s, labels) for s, labels in scored if s > -np.inf), reverse=True)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
@@ -29,6 +42,7 @@ def test_sweep(form, kind, pattern):
             check_exact(case, decoder, k if gives_k(decoder) else 1, truth)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300, derandomize=True)
 @given(data=st.data())
 def test_hypothesis(data):

@@ -97,6 +97,7 @@ def test_permuted_labels_do_not_change_the_score():
         assert tw.decode(nodes, tw.Edges(scores, order=order), decoder=name).paths[0].score == found
 
 
+@pytest.mark.slow
 def test_real_models(real_lattices):
     scores, nodes = real_lattices
     dense, sparse = tw.Edges(scores, sparse=False), tw.Edges(scores)

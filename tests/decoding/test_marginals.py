@@ -1,16 +1,14 @@
 """Sums over paths: exact and sparse forward-backward, and beams that keep labels by the same rules."""
 
-import hashlib
 import math
 import os
 
 import numpy as np
 import pytest
-from support.brute_force import Case, all_paths
+from support.brute_force import Case, all_paths, paths
 from support.checks import check_paths
-from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_shape
-from support.levels import run_at
-from support.sums import beam, enumerated, exact, log_sum, paths, sparse
+from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_many, draw_shape
+from support.sums import beam, bits, enumerated, exact, log_sum, sparse
 
 import tagwright as tw
 
@@ -74,15 +72,10 @@ def check_sound(found, T, L):
         np.testing.assert_allclose(own.sum(axis=axes), 1, rtol=0, atol=1e-9)
 
 
-def bits(found):
-    """Every bit of an answer."""
-    parts = found.nodes, np.float64(found.log_z), found.kept.astype(np.int64)
-    return b"".join(part.tobytes() for part in (parts if found.edges is None else (*parts, found.edges)))
-
-
 # Exact sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
@@ -117,6 +110,7 @@ def check_mixed(case, found, truth, labels, scores):
         np.testing.assert_allclose(found.nodes, np.eye(case.nodes.shape[1])[labels[:, best]], rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["real", "float32"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("L", [10, 63, 64, 65, 300])
@@ -149,6 +143,7 @@ def uphill(rng, L, low):
     return nodes, matrix, default
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "sparse", "exceptions", "corrections", "steps"])
 @pytest.mark.parametrize("low", [-30.0, -60.0, -np.inf])
 @pytest.mark.parametrize("L", [6, 10, 64, 300])
@@ -254,6 +249,7 @@ def draw_extreme(rng, shape):
     return rng.choice([-1e4, 0.0, 0.0, 1e4], size=shape) + rng.normal(size=shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "sparse", "steps"])
 @pytest.mark.parametrize("L", [2, 5, 33, 70])
 @pytest.mark.parametrize("where", ["nodes", "edges", "both", "range"])
@@ -431,6 +427,7 @@ def compare_rule(case, rule):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", ["real", "float32"])
 @pytest.mark.parametrize("form", FORMS)
@@ -445,6 +442,7 @@ def test_rules_keep_what_the_reference_keeps(form, kind, pattern):
     assert left_out < 0.05 * total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("form", FORMS)
 def test_rules_keep_what_the_reference_keeps_of_more_labels(form, pattern):
@@ -588,21 +586,6 @@ def test_a_batch_names_the_sentence_in_trouble():
 # The same answer everywhere
 
 
-def draw_many(rng, form, dtype, L):
-    """Sentences of several lengths that share their edges, and what is switched on in them."""
-    matrix = rng.normal(scale=2, size=(L, L)).astype(dtype)
-    if form != "dense":
-        matrix[rng.random((L, L)) < 0.9] = 0
-    table = np.unique(rng.integers(0, [5, L, L], (3 * L, 3)), axis=0).T
-    options = {"corrections": (*table, rng.normal(size=table.shape[1]))} if form == "corrections" else {}
-    edges = tw.Edges(matrix, start=rng.normal(size=L), stop=rng.normal(size=L), sparse=form != "dense", **options)
-    nodes = [rng.normal(scale=2, size=(T, L)).astype(dtype) for T in (0, 1, 2, 5, 9, 3, 17, 4, 4, 30)]
-    for own in nodes:
-        own[:, 1:][rng.random((len(own), L - 1)) < 0.1] = -np.inf
-    on = [[rng.permutation(5)[: rng.integers(0, 4)].tolist() for _ in own[1:]] for own in nodes]
-    return nodes, edges, on if form == "corrections" and table.shape[1] and table[0].max() == 4 else None
-
-
 @pytest.mark.parametrize("keep", [None, ("KeepDivergence", 0.01, 2), ("KeepSize", 4), ("KeepRatio", 0.01)])
 @pytest.mark.parametrize("form", ["dense", "sparse", "corrections"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -629,36 +612,6 @@ def test_sentences_of_both_precisions_in_a_batch():
     batch = tw.marginals_batch([NODES, NODES.astype("f4")], EDGES)
     assert batch[0].log_z == pytest.approx(batch[1].log_z, abs=1e-12)
     np.testing.assert_allclose(batch[0].nodes, batch[1].nodes, rtol=0, atol=1e-12)
-
-
-def digest():
-    """Every bit of many answers, as one number."""
-    rng = np.random.default_rng(15)
-    total = hashlib.sha256()
-    for L in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 129, 300]:
-        for dtype in ("f4", "f8"):
-            for form in ("dense", "sparse", "corrections"):
-                nodes, edges, on = draw_many(rng, form, dtype, L)
-                for s in (1, 4, 7):
-                    for keep in (None, ("KeepDivergence", 0.01, 2), ("KeepSize", 4), ("KeepRatio", 0.01)):
-                        rule = keep and make(keep)
-                        own_on = None if on is None else on[s]
-                        total.update(bits(tw.marginals(nodes[s], edges, rule, with_edges=L < 70, switched_on=own_on)))
-                        if rule:
-                            found = tw.decode(nodes[s], edges, 3, tw.Beam(keep=rule), switched_on=own_on)
-                            for path in found.paths:
-                                total.update(path.labels.tobytes() + np.float64(path.score).tobytes())
-            nodes, steps = rng.normal(size=(4, L)).astype(dtype), 40 * rng.normal(size=(3, L, L)).astype(dtype)
-            total.update(bits(tw.marginals(nodes, steps)) + bits(tw.marginals(nodes, steps, tw.KeepSize(3))))
-    return total.hexdigest()
-
-
-@pytest.mark.parametrize("level", ["base", "avx2"])
-def test_kernel_levels_are_bit_equal(level):
-    ran = run_at(level, "import tagwright, test_marginals as t; print(tagwright._core.simd(), t.digest())")
-    if "CPU has no AVX2" in ran.stderr or "no AVX2 kernels" in ran.stderr:
-        pytest.skip("no AVX2 here")
-    assert ran.stdout.split() == [level, digest()], ran.stderr
 
 
 def test_the_same_call_gives_the_same_bits():
@@ -694,6 +647,7 @@ def check_beam(case, rule, k, close):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", ["real", "ties"])
 @pytest.mark.parametrize("form", FORMS)

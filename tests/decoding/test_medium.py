@@ -28,6 +28,7 @@ def k_best(case: Case, k: int) -> list[tuple[float, tuple[int, ...]]]:
     return sorted((end for end in ends if end[0] > -np.inf), reverse=True)[:k]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("form", FORMS)
 def test_sweep(form, pattern):

@@ -8,7 +8,6 @@ from support.brute_force import Case
 from support.comparing import comparing
 from support.corpora import many_labels, same_arrays
 from support.lattices import PATTERNS
-from support.levels import run_at
 from support.max_sums import DECODERS, FORMS, NEVER, best_scores, check, draw_case, draw_nodes, plain
 
 import tagwright as tw
@@ -18,6 +17,7 @@ BOUNDARIES = [7, 8, 9, 63, 64, 65, 127, 128, 129, 511, 513]  # of blocks and gro
 FOREVER = 1e12  # with a deadline far away tree never hands over before all labels are hot: every round is gone through
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("L", BOUNDARIES)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form(form, L):
@@ -221,6 +221,7 @@ def every_score(case):
     return np.sort((total + case.stop).ravel())[::-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("T", "L"), [(1, 130), (2, 65), (2, 130), (3, 65)])
 def test_ties_everywhere(T, L):
     rng = np.random.default_rng([4, T, L])
@@ -333,26 +334,6 @@ def test_long_sentences_of_close_scores(size):
 
 
 # --- the same answers, whatever works on them ---
-
-
-def digest():
-    """Every bit of many answers."""
-    rng = np.random.default_rng(9)
-    total = []
-    for form, L in itertools.product(FORMS, [9, 65, 129, 300]):
-        case = draw_case(rng, form, "peaked", 6, L)
-        for k in (1, 5):
-            found = tw.decode(case.nodes, case.edges, k, "tree", switched_on=case.switched_on)
-            total += [(path.labels.tobytes(), path.score.hex()) for path in found.paths] + [found.work]
-    return repr(total)
-
-
-@pytest.mark.parametrize("level", ["base", "avx2"])
-def test_kernels_are_bit_equal(level):
-    ran = run_at(level, "import test_tree as t; print(t.digest())")
-    if "CPU has no AVX2" in ran.stderr or "no AVX2 kernels" in ran.stderr:
-        pytest.skip("no AVX2 here")
-    assert ran.stdout.strip() == digest(), ran.stderr
 
 
 def test_threads_and_repetition():

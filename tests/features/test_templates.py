@@ -169,6 +169,7 @@ def cases(draw):
     return "\n".join(lines) + "\n", X
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(cases())
 @example(("U:%shape[0,0]\n", [[["\x00\x00a"]]]))

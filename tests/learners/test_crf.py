@@ -359,6 +359,7 @@ def large_weights(core, kind):
     return weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
 @pytest.mark.parametrize("kind", ["1", "30", "-40", "290", "320", "1000"])
 def test_exact_forms_agree(kind, features):
@@ -684,6 +685,7 @@ def test_keep_auto_ends_where_exact_training_does(features, l2, l1):
     assert whole.objective_ * (1 - 1e-5) <= true <= whole.objective_ * 1.005
 
 
+@pytest.mark.slow
 def test_keep_auto_is_sparse_where_that_pays():
     # So many edges, and so sure a corpus, that a beam is much faster.
     L, rng = 120, np.random.default_rng(1)

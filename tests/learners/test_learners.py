@@ -164,6 +164,7 @@ def test_the_best_path_by_brute_force(learner):
         assert [tagging.score for tagging in found] == pytest.approx([score for score, _ in truth[:4]], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_scikit_learn(learner):
     X, y = X10 * 3, Y10 * 3
     assert repr(clone(learner).get_params()) == repr(learner.get_params())
@@ -174,6 +175,7 @@ def test_scikit_learn(learner):
     assert search.predict(X10[:1]) == [Y10[0]]
 
 
+@pytest.mark.slow
 def test_templates_that_were_read():
     templates = tw.Features("U0:%x[0,0]\nU1:%x[-1,0]/%in[0,0,l]\nB\n", {"l": ["can", "run"]})
     learner = tw.Perceptron(features=templates, epochs=5)
@@ -388,6 +390,7 @@ def test_parts(separator, margin, pairs):
     scores_are_sums(model, separator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"pairs": "observed"}, {"margin": 1}, {"parts": "L"}], ids=str)
 def test_features_that_name_many_labels(options):
     # UV and the two words soon name more than a third of the labels: they are added by another loop.
@@ -762,6 +765,7 @@ def killed_after_some_epochs(path, options):
     return len(container.read(path)[1]["going_on"]["history"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"parts": "", "margin": 1}, {"parts": "L", "pairs": "observed", "min_weight": 0.5}],

@@ -557,6 +557,7 @@ def test_wrong_parts_are_told_at_once(parted, tmp_path, what):
     refused(tmp_path / "wrong")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["small", "parted"])
 def test_random_contents_never_crash(small, parted, tmp_path, which):
     """Whatever numbers a file holds: it is refused, or it tags or says why not."""

@@ -1,6 +1,5 @@
-"""The truth by other means: every labelling, scored one by one."""
+"""The truth by other means: every labelling, scored."""
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -25,14 +24,36 @@ def score(case: Case, labels) -> float:
     return total + case.stop[labels[-1]] if len(labels) else total
 
 
-def all_paths(case: Case) -> list[tuple[float, tuple[int, ...]]]:
-    """Every path that -inf does not forbid, best first."""
+def scores(case: Case, labels: np.ndarray) -> np.ndarray:
+    """The scores of N labellings, (T, N), by the sums of `score` in the same order."""
+    total = np.zeros(labels.shape[1])
+    for t, y in enumerate(labels):
+        total += case.start[y] if t == 0 else case.steps[t - 1][labels[t - 1], y]
+        total += case.nodes[t].astype(float)[y]
+    return total + case.stop[labels[-1]] if len(labels) else total
+
+
+def paths(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Every path that -inf does not forbid, in the order of its labels: labels (T, N) and scores (N,)."""
     T, L = case.nodes.shape
-    scored = ((score(case, labels), labels) for labels in itertools.product(range(L), repeat=T))
-    return sorted(((s, labels) for s, labels in scored if s > -np.inf), reverse=True)
+    labels = np.indices((L,) * T).reshape(T, L**T)
+    found = scores(case, labels)
+    return labels[:, found > -np.inf], found[found > -np.inf]
+
+
+def all_paths(case: Case) -> list[tuple[float, tuple[int, ...]]]:
+    """The same, best first; of equal scores the higher labels."""
+    labels, found = (part[..., ::-1] for part in paths(case))
+    order = np.argsort(-found, kind="stable")
+    return list(zip(found[order].tolist(), map(tuple, labels[:, order].T.tolist()), strict=True))
+
+
+def tolerances(case: Case, labels: np.ndarray) -> np.ndarray:
+    """The promise for N paths, (T, N): 1e-6 of the sum of absolute scores along each."""
+    absolute = Case(abs(case.nodes), None, None, abs(case.steps), abs(case.start), abs(case.stop))
+    return 1e-6 * scores(absolute, labels)
 
 
 def tolerance(case: Case, labels) -> float:
-    """The promise: 1e-6 of the sum of absolute scores along a path."""
-    absolute = Case(abs(case.nodes), None, None, abs(case.steps), abs(case.start), abs(case.stop))
-    return 1e-6 * score(absolute, labels)
+    """The same for one path."""
+    return float(tolerances(case, np.asarray(labels, dtype=int)[:, None])[0])

@@ -90,3 +90,18 @@ def draw_case(rng, form, kind, pattern, T, L):
     else:
         edges = tw.Edges(matrix, sparse=rng.choice([None, True]) if "sparse" in form else False, **options)
     return Case(nodes, edges, switched_on, steps, start, stop)
+
+
+def draw_many(rng, form, dtype, L):
+    """Sentences of several lengths that share their edges, and what is switched on in them."""
+    matrix = rng.normal(scale=2, size=(L, L)).astype(dtype)
+    if form != "dense":
+        matrix[rng.random((L, L)) < 0.9] = 0
+    table = np.unique(rng.integers(0, [5, L, L], (3 * L, 3)), axis=0).T
+    options = {"corrections": (*table, rng.normal(size=table.shape[1]))} if form == "corrections" else {}
+    edges = tw.Edges(matrix, start=rng.normal(size=L), stop=rng.normal(size=L), sparse=form != "dense", **options)
+    nodes = [rng.normal(scale=2, size=(T, L)).astype(dtype) for T in (0, 1, 2, 5, 9, 3, 17, 4, 4, 30)]
+    for own in nodes:
+        own[:, 1:][rng.random((len(own), L - 1)) < 0.1] = -np.inf
+    on = [[rng.permutation(5)[: rng.integers(0, 4)].tolist() for _ in own[1:]] for own in nodes]
+    return nodes, edges, on if form == "corrections" and table.shape[1] and table[0].max() == 4 else None

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from support.brute_force import Case
+from support.brute_force import Case, paths
 
 
 class Sums(NamedTuple):
@@ -53,19 +53,6 @@ def columns(case: Case) -> np.ndarray:
         psi[0] += case.start
         psi[-1] += case.stop
     return psi
-
-
-def paths(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Every path that -inf does not forbid: labels (T, N) and scores (N,), summed from left to right."""
-    T, L = case.nodes.shape
-    labels = np.indices((L,) * T).reshape(T, L**T)
-    scores = np.zeros(labels.shape[1])
-    for t, y in enumerate(labels):
-        scores += case.start[y] if t == 0 else case.steps[t - 1][labels[t - 1], y]
-        scores += case.nodes[t].astype(float)[y]
-    if T:
-        scores += case.stop[labels[-1]]
-    return labels[:, scores > -np.inf], scores[scores > -np.inf]
 
 
 def enumerated(case: Case) -> Sums | None:
@@ -174,3 +161,9 @@ def beam(case: Case, rule: tuple, k: int, close: float = 1e-9) -> tuple[list[flo
         scores, ends = scores[scores > -np.inf], ends[scores > -np.inf]
     scores = scores + case.stop[ends]
     return sorted(scores[scores > -np.inf].tolist(), reverse=True)[:k], doubt
+
+
+def bits(found):
+    """Every bit of an answer."""
+    parts = found.nodes, np.float64(found.log_z), found.kept.astype(np.int64)
+    return b"".join(part.tobytes() for part in (parts if found.edges is None else (*parts, found.edges)))

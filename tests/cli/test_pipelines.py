@@ -10,22 +10,13 @@ import sys
 import time
 
 import pytest
-from click.testing import CliRunner
+from support.commands import printed, run
 from support.corpora import CONLLU, CORPORA, many_labels, same_arrays, ten_sentences
 
 import tagwright as tw
-from tagwright.cli.main import main
-from tagwright.learners.interrupts import stops
 from tagwright.models import file as container
 
 LONGEST_WAIT = 60  # seconds until a process that hangs is a failure
-
-
-def printed(*arguments, given=None):
-    """What a command prints, once it is clear that it went well."""
-    result = CliRunner().invoke(main, list(map(str, arguments)), input=given)
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
-    return result.stdout
 
 
 def command(*arguments):
@@ -39,33 +30,13 @@ def ran(*arguments, **options):
 
 @contextlib.contextmanager
 def started(*arguments):
-    """A process with pipes, which hears Ctrl-C even if the tests do not, and is ended whatever happens."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        process = subprocess.Popen(
-            command(*arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-    finally:
-        signal.signal(signal.SIGINT, before)
-    with process:
+    """A process with pipes, which is ended whatever happens."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command(*arguments), **pipes) as process:
         try:
             yield process
         finally:
             process.kill()
-
-
-@pytest.fixture
-def patience():
-    """Turns a read that waits for ever into a failure."""
-
-    def give_up(*_):
-        raise TimeoutError("nothing came although a sentence was complete")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(LONGEST_WAIT)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 def wait_for(path, process):
@@ -235,7 +206,7 @@ def test_warm_start(corpus, tmp_path):
 def test_warm_start_from_other_templates(corpus, tmp_path):
     printed("train", corpus, tmp_path / "first", "--epochs", "1")
     more = ["--warm-start", tmp_path / "first", "--features", "morph"]
-    result = CliRunner().invoke(main, [*map(str, ["train", corpus, tmp_path / "second", *more])])
+    result = run("train", corpus, tmp_path / "second", *more)
     assert result.exit_code == 2
     assert "templates" in result.stderr
     assert not (tmp_path / "second").exists()
@@ -358,6 +329,7 @@ def test_ctrl_c_while_tagging(patience):
 # Interrupted trainings
 
 
+@pytest.mark.slow
 def test_killed_training_goes_on_as_if_nothing_had_happened(patience, tmp_path):
     path, checkpoint, model, whole = (tmp_path / name for name in ("train.txt", "c", "m", "whole"))
     path.write_text(columns(*many_labels(sentences=60)))
@@ -380,6 +352,7 @@ def test_killed_training_goes_on_as_if_nothing_had_happened(patience, tmp_path):
     assert same_arrays(arrays_of(model), arrays_of(whole))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_training_with_a_model(patience, tmp_path):
     path, checkpoint, model, again = (tmp_path / name for name in ("train.txt", "c", "m", "again"))
     X, y = many_labels(sentences=8000)
@@ -399,6 +372,7 @@ def test_ctrl_c_ends_training_with_a_model(patience, tmp_path):
     assert same_arrays(made.arrays, arrays_of(again))
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_training_with_a_model_even_while_the_checkpoint_is_written(patience, tmp_path):
     # With a corpus as small as this one most of the time goes into checkpoints.
     path, checkpoint, model = (tmp_path / name for name in ("train.txt", "c", "m"))
@@ -412,49 +386,6 @@ def test_ctrl_c_ends_training_with_a_model_even_while_the_checkpoint_is_written(
     assert err.count(b"\n") == 1
     assert tw.load(model).facts["epochs_done"] >= 1
     assert sorted(found.name for found in tmp_path.iterdir()) == ["c", "m", "train.txt"]
-
-
-class InterruptedWriting(os.PathLike):
-    """A file name that presses Ctrl-C when the file is written for the second time."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __fspath__(self):
-        if self.path.exists():
-            self.press()
-        return str(self.path)
-
-    def press(self):
-        signal.raise_signal(signal.SIGINT)
-
-
-class InterruptedDestructor(InterruptedWriting):
-    """The same where Python forgets what is raised."""
-
-    def press(self):
-        class Last:
-            def __del__(self):
-                signal.raise_signal(signal.SIGINT)
-
-        Last()
-
-
-@pytest.mark.parametrize("checkpoint", [InterruptedWriting, InterruptedDestructor])
-def test_ctrl_c_between_two_epochs(tmp_path, checkpoint):
-    X, y = ten_sentences()
-    learner = tw.Perceptron(epochs=50, checkpoint=checkpoint(tmp_path / "c"))
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.warns(UserWarning, match=r"interrupted in epoch \d+; the model is that of epoch \d+"):
-            learner.fit(X, y)
-    except KeyboardInterrupt:
-        pytest.fail("training was lost")
-    finally:
-        signal.signal(signal.SIGINT, before)
-    epochs = learner.model_.facts["epochs_done"]
-    assert 1 <= epochs < 50
-    assert same_arrays(learner.model_.arrays, tw.Perceptron(epochs=epochs).fit(X, y).model_.arrays)
 
 
 # Real data
@@ -485,19 +416,3 @@ def test_the_model_that_comes_along_on_real_text():
     found = json.loads(printed("eval", CORPORA / "pos_ewt" / "dev.txt.xz", "--json", "--threads", "2"))
     assert found["sentences"] == 2001
     assert found["token_accuracy"] > 0.93
-
-
-def press_ctrl_c_at_the_end():
-    with stops() as check:
-        check()
-        signal.raise_signal(signal.SIGINT)
-
-
-def test_ctrl_c_behind_the_last_check_is_heard():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            press_ctrl_c_at_the_end()
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)

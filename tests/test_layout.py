@@ -1,0 +1,118 @@
+"""The rooms: which may know which, how large a file may be, and what starting costs."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tagwright as tw
+
+ROOT = Path(__file__).resolve().parents[1]
+CPP, PACKAGE = ROOT / "cpp", ROOT / "src" / "tagwright"
+
+# Each room of the core and those it may include, itself aside.
+CORE = {"base": set()}
+CORE["kernels"] = {"base"}
+CORE["lattice"] = CORE["kernels"] | {"kernels"}
+CORE["sums"] = CORE["lattice"] | {"lattice"}
+CORE["decode"] = CORE["sums"] | {"sums"}
+CORE["features"] = CORE["decode"] | {"decode"}
+CORE["model"] = CORE["features"] | {"features"}
+CORE["train"] = CORE["model"] | {"model"}
+CORE["python"] = CORE["train"] | {"train"}
+
+# The same for the package, where files beside the rooms are rooms of their own. What every room may import:
+COMMON = {"_core", "checks", "table", "schemes", "__version__"}
+ROOMS = {"decoding": set(), "data": set()}
+ROOMS["features"] = {"data"}
+ROOMS["evaluation"] = {"data"}
+ROOMS["models"] = {"decoding", "data", "features"}
+ROOMS["learners"] = ROOMS["models"] | {"models", "evaluation"}
+ROOMS["cli"] = ROOMS["learners"] | {"learners", *tw.__all__}
+EXEMPT = {"__init__", "__main__"}  # the front doors
+
+
+def files(folder, *endings):
+    return sorted(path for path in folder.rglob("*") if path.suffix in endings)
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", files(CPP, ".h", ".cpp", ".inc"), ids=name_of)
+def test_includes_lead_to_earlier_rooms(path):
+    room = path.relative_to(CPP).parts[0]
+    for included in re.findall(r'^#include "(.*)"', path.read_text(encoding="utf-8"), flags=re.M):
+        beside = (path.parent / included).resolve()
+        target = beside if beside.exists() else CPP / included
+        assert target.exists(), included
+        assert target.relative_to(CPP).parts[0] in CORE[room] | {room}, included
+
+
+def imported(path):
+    """Names of tagwright's own modules that a module imports anywhere, but for type checkers."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", files(PACKAGE, ".py"), ids=name_of)
+def test_imports_lead_to_earlier_rooms(path):
+    room = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    if room in EXEMPT:
+        return
+    allowed = COMMON | {room} | ROOMS.get(room, set())
+    for name in imported(path):
+        first, *rest = name.split(".")
+        assert first != "tagwright" or (rest and rest[0] in allowed), name
+
+
+def test_every_room_has_its_rule():
+    assert {path.name for path in CPP.iterdir()} == set(CORE)
+    assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(ROOMS)
+
+
+@pytest.mark.parametrize(
+    ("folder", "endings", "most"), [(CPP, (".h", ".cpp"), 400), (PACKAGE, (".py",), 350)], ids=["cpp", "src"]
+)
+def test_no_file_is_long(folder, endings, most):
+    lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files(folder, *endings)}
+    assert {name: count for name, count in lines.items() if count > most} == {}
+
+
+def test_no_test_module_imports_another():
+    for path in files(ROOT / "tests", ".py"):
+        for name in imported(path):
+            assert not name.startswith("test_"), f"{name_of(path)} imports {name}"
+            assert ".test_" not in name, f"{name_of(path)} imports {name}"
+
+
+def test_every_header_of_the_core_is_guarded():
+    for path in files(CPP, ".h"):
+        assert "\n#pragma once\n" in path.read_text(encoding="utf-8"), path
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import tagwright",
+        "import tagwright as tw; tw.decode([[0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]); tw.marginals([[0.0]], [[0.0]])",
+        "import tagwright as tw; tw.load, tw.Model, tw.read, tw.evaluate, tw.Features, tw.BidirectionalModel",
+    ],
+    ids=["import", "decode", "models"],
+)
+def test_starting_imports_neither_scikit_learn_nor_scipy(code):
+    code += "; import sys; print(sorted({name.partition('.')[0] for name in sys.modules} & {'sklearn', 'scipy'}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
