@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import click
 
-import tagwright
 from tagwright.learners import LEARNERS
 
 __all__ = ["make_learner", "options_of"]
@@ -17,7 +17,7 @@ _NOT_FOR_TWO = {"direction", "checkpoint", "warm_start"}
 
 
 def _learner(kind: str) -> Any:
-    return getattr(tagwright, LEARNERS[kind])
+    return getattr(importlib.import_module(f"tagwright.learners.{kind}"), LEARNERS[kind])
 
 
 def options_of(kind: str) -> set[str]:
