@@ -78,9 +78,9 @@ class AutoKeep:
         rules = keep_arguments(rule)
         _, tokens, kept = run.trainer.expect(run.weights, rules, self._sample, run.learner.threads, counts)
         each, L, edges = kept / max(1, tokens), len(run.labels), run.trainer.edges
-        if run.dense_edges:
+        if run.learner._dense_edges:
             edges = L * L
         sets = run.features is not None and any(one.edge for one in run.features.templates)
-        exact = 8 * L + (0.25 if run.lanes and not sets else 1.5) * edges
+        exact = 8 * L + (0.25 if run.learner._lanes and not sets else 1.5) * edges
         sparse = 8 * L + each * (180 + 0.4 * edges / L)
         return bool(exact > _PAYS * sparse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import clone
@@ -18,6 +19,7 @@ from tagwright.models.model import Model, load
 __all__ = ["Bidirectional"]
 
 
+@dataclass(repr=False, eq=False)
 class Bidirectional(Learner):
     """Two models that tag together: what both come to agree on is the best by the sum of their scores.
 
@@ -43,24 +45,13 @@ class Bidirectional(Learner):
 
     """
 
-    def __init__(
-        self,
-        left: Any = None,
-        right: Any = None,
-        rounds: int = 30,
-        step: float = 0.5,
-        schedule: str = "falling",
-        decoder: str | Decoder = "auto",
-        threads: int = 1,
-    ) -> None:
-        """Keep the parameters; they are checked by `fit`."""
-        self.left = left
-        self.right = right
-        self.rounds = rounds
-        self.step = step
-        self.schedule = schedule
-        self.decoder = decoder
-        self.threads = threads
+    left: Any = None
+    right: Any = None
+    rounds: int = 30
+    step: float = 0.5
+    schedule: str = "falling"
+    decoder: str | Decoder = "auto"
+    threads: int = 1
 
     def fit(
         self, X: Sentences | None = None, y: Labels | None = None, dev: tuple[Sentences, Labels] | None = None

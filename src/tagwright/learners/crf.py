@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from tagwright.models.model import Model
 __all__ = ["CRF"]
 
 
+@dataclass(repr=False, eq=False)
 class CRF(Learner):
     """A linear-chain conditional random field: p(labels | sentence) is proportional to exp(score).
 
@@ -68,57 +70,32 @@ class CRF(Learner):
 
     """
 
+    features: str | os.PathLike[str] | Features | None = "pos"
+    l2: float = 1.0
+    l1: float = 0.0
+    keep: Keep | str | None = None
+    solver: str = "lbfgs"
+    max_iterations: int | None = None
+    tolerance: float = 1e-5
+    epochs: int = 10
+    rate: float = 0.5
+    batch: int = 8
+    start_on: float | None = None
+    all_pairs: bool = False
+    min_count: int = 1
+    seed: int = 0
+    decoder: str | Decoder = "auto"
+    lists: Mapping[str, object] | None = None
+    patience: int | None = None
+    warm_start: bool | str | os.PathLike[str] | Model = False
+    checkpoint: str | os.PathLike[str] | None = None
+    threads: int = 1
+    progress: bool | None = None
+
     # For comparisons, by a subclass that sets them: sums over the whole matrix of edges, not over those that have
     # weights; and exact sums of eight sentences side by side, or of one at a time.
     _dense_edges = False
     _lanes = True
-
-    def __init__(
-        self,
-        features: str | os.PathLike[str] | Features | None = "pos",
-        l2: float = 1.0,
-        l1: float = 0.0,
-        keep: Keep | str | None = None,
-        solver: str = "lbfgs",
-        max_iterations: int | None = None,
-        tolerance: float = 1e-5,
-        epochs: int = 10,
-        rate: float = 0.5,
-        batch: int = 8,
-        start_on: float | None = None,
-        all_pairs: bool = False,
-        min_count: int = 1,
-        seed: int = 0,
-        decoder: str | Decoder = "auto",
-        lists: Mapping[str, object] | None = None,
-        patience: int | None = None,
-        warm_start: bool | str | os.PathLike[str] | Model = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        threads: int = 1,
-        progress: bool | None = None,
-    ) -> None:
-        """Keep the parameters; they are checked by `fit`."""
-        self.features = features
-        self.l2 = l2
-        self.l1 = l1
-        self.keep = keep
-        self.solver = solver
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
-        self.epochs = epochs
-        self.rate = rate
-        self.batch = batch
-        self.start_on = start_on
-        self.all_pairs = all_pairs
-        self.min_count = min_count
-        self.seed = seed
-        self.decoder = decoder
-        self.lists = lists
-        self.patience = patience
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.threads = threads
-        self.progress = progress
 
     def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> CRF:
         """Train on sentences X with labels y; dev, a pair like them, is measured now and then.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ class CrfTraining(Training):
     """The training of a CRF: weights, history, and how they get better."""
 
     kind = "crf"
+    options: CrfOptions
 
     def __init__(self, learner: Any, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
@@ -68,24 +68,14 @@ class CrfTraining(Training):
         """How many epochs or iterations there may be."""
         return self.learner.epochs if self.is_adagrad else self.learner.max_iterations or MOST_ITERATIONS
 
-    @property
-    def dense_edges(self) -> bool:
-        """Whether sums go over the whole matrix of edges; for comparisons."""
-        return bool(self.learner._dense_edges)
-
-    @property
-    def lanes(self) -> bool:
-        """Whether exact sums take eight sentences side by side; else one at a time, for comparisons."""
-        return bool(self.learner._lanes)
-
     def make_trainer(self) -> _core.CrfTrainer:
         """Return the core's trainer, which has the corpus and sums over it."""
         return _core.CrfTrainer.make(
             **self.corpus_arguments(),
             edges=self.features.edges if self.features else True,
             all_pairs=self.options.all_pairs,
-            dense_edges=self.dense_edges,
-            lanes=self.lanes,
+            dense_edges=self.learner._dense_edges,
+            lanes=self.learner._lanes,
         )
 
     def run(self) -> None:
@@ -125,10 +115,6 @@ class CrfTraining(Training):
                 f"warm_start: the model has weights for parts of labels, which a {self.kind.upper()} does not have"
             )
         self.trainer.start_from(self.known, self.new_numbers(old), self.weights)
-
-    def deciding(self) -> dict[str, Any]:
-        """Return what decides the weights, beside the corpus and how long it is trained."""
-        return asdict(self.options)
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tagwright.models.model import Model
 __all__ = ["HMM"]
 
 
+@dataclass(repr=False, eq=False)
 class HMM(Learner):
     """A bigram hidden Markov model, its probabilities counted from labelled sentences.
 
@@ -57,15 +59,11 @@ class HMM(Learner):
 
     """
 
-    def __init__(
-        self, suffix: int = 10, rare: int = 10, column: int = 0, decoder: str | Decoder = "auto", threads: int = 1
-    ) -> None:
-        """Keep the parameters; they are checked by `fit`."""
-        self.suffix = suffix
-        self.rare = rare
-        self.column = column
-        self.decoder = decoder
-        self.threads = threads
+    suffix: int = 10
+    rare: int = 10
+    column: int = 0
+    decoder: str | Decoder = "auto"
+    threads: int = 1
 
     def fit(self, X: Sentences, y: Labels) -> HMM:
         """Count labels, pairs of labels, and words and suffixes by label."""

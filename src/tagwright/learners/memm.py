@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from tagwright.schemes import span_labels
 __all__ = ["MEMM"]
 
 
+@dataclass(repr=False, eq=False)
 class MEMM(Learner):
     """A maxent Markov model: p(labels | sentence) is the product of p(y_i | x, y_1 .. y_i-1) (equations 2 and 3).
 
@@ -68,44 +69,23 @@ class MEMM(Learner):
 
     """
 
-    def __init__(
-        self,
-        features: str | os.PathLike[str] | Features | None = "pos",
-        direction: str = "right",
-        history: int = 2,
-        beam: int = 20,
-        l2: float = 0.5,
-        dictionary: int | None = None,
-        spans: bool = True,
-        max_iterations: int | None = None,
-        tolerance: float = 1e-4,
-        min_count: int = 1,
-        decoder: str | Decoder = "auto",
-        lists: Mapping[str, object] | None = None,
-        patience: int | None = None,
-        warm_start: bool | str | os.PathLike[str] | Model = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        threads: int = 1,
-        progress: bool | None = None,
-    ) -> None:
-        """Keep the parameters; they are checked by `fit`."""
-        self.features = features
-        self.direction = direction
-        self.history = history
-        self.beam = beam
-        self.l2 = l2
-        self.dictionary = dictionary
-        self.spans = spans
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
-        self.min_count = min_count
-        self.decoder = decoder
-        self.lists = lists
-        self.patience = patience
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.threads = threads
-        self.progress = progress
+    features: str | os.PathLike[str] | Features | None = "pos"
+    direction: str = "right"
+    history: int = 2
+    beam: int = 20
+    l2: float = 0.5
+    dictionary: int | None = None
+    spans: bool = True
+    max_iterations: int | None = None
+    tolerance: float = 1e-4
+    min_count: int = 1
+    decoder: str | Decoder = "auto"
+    lists: Mapping[str, object] | None = None
+    patience: int | None = None
+    warm_start: bool | str | os.PathLike[str] | Model = False
+    checkpoint: str | os.PathLike[str] | None = None
+    threads: int = 1
+    progress: bool | None = None
 
     def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> MEMM:
         """Train on sentences X with labels y; dev, a pair like them, is measured now and then.

@@ -7,8 +7,8 @@ import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ __all__ = ["Perceptron"]
 _A_WHILE = 0.1  # seconds between two looks at the keyboard and the progress bar
 
 
+@dataclass(repr=False, eq=False)
 class Perceptron(Learner):
     """The averaged perceptron of Collins (2002): decode, and where that is wrong move weights towards the truth.
 
@@ -64,43 +65,24 @@ class Perceptron(Learner):
 
     """
 
-    # True holds edges as a matrix only, False as exceptions only; for comparisons, by a subclass that sets it.
-    _dense_edges: bool | None = None
+    features: str | os.PathLike[str] | Features | None = "pos"
+    epochs: int = 10
+    seed: int = 0
+    decoder: str | Decoder = "auto"
+    min_count: int = 1
+    pairs: str = "touched"
+    margin: float = 0
+    parts: str | None = None
+    min_weight: float = 0
+    lists: Mapping[str, object] | None = None
+    patience: int | None = None
+    warm_start: bool | str | os.PathLike[str] | Model = False
+    checkpoint: str | os.PathLike[str] | None = None
+    threads: int = 1
+    progress: bool | None = None
 
-    def __init__(
-        self,
-        features: str | os.PathLike[str] | Features | None = "pos",
-        epochs: int = 10,
-        seed: int = 0,
-        decoder: str | Decoder = "auto",
-        min_count: int = 1,
-        pairs: str = "touched",
-        margin: float = 0,
-        parts: str | None = None,
-        min_weight: float = 0,
-        lists: Mapping[str, object] | None = None,
-        patience: int | None = None,
-        warm_start: bool | str | os.PathLike[str] | Model = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        threads: int = 1,
-        progress: bool | None = None,
-    ) -> None:
-        """Keep the parameters; they are checked by `fit`."""
-        self.features = features
-        self.epochs = epochs
-        self.seed = seed
-        self.decoder = decoder
-        self.min_count = min_count
-        self.pairs = pairs
-        self.margin = margin
-        self.parts = parts
-        self.min_weight = min_weight
-        self.lists = lists
-        self.patience = patience
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.threads = threads
-        self.progress = progress
+    # True holds edges as a matrix only, False as exceptions only; for comparisons, by a subclass that sets it.
+    _dense_edges: ClassVar[bool | None] = None
 
     def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> Perceptron:
         """Train on sentences X with labels y; dev, a pair like them, is measured after each epoch.
@@ -198,10 +180,6 @@ class _Run(Training):
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
         return {**self.common_facts({"epochs": int(self.learner.epochs)}), "epochs_done": after}
-
-    def deciding(self) -> dict[str, Any]:
-        """Return what decides the weights, beside the corpus and the number of epochs."""
-        return asdict(self.options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model so far and all that is needed to go on."""

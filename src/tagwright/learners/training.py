@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ class Training:
     """The model that it makes."""
     min_weight = 0.0
     """Node weights smaller than this are left out of the model."""
+    options: Any
+    """A dataclass of plain values."""
     trainer: Any
 
     def __init__(self, learner: Any, X: Sentences, y: Labels) -> None:
@@ -106,7 +109,7 @@ class Training:
 
     def deciding(self) -> dict[str, Any]:
         """Return what decides the weights, beside the corpus and how long it is trained; plain values, for JSON."""
-        raise NotImplementedError
+        return asdict(self.options)
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
