@@ -1,4 +1,4 @@
-#if __has_include("lattice/edge_form.h")
+// How the form of edges is chosen, at the limits of the rule.
 #include "check.h"
 #include "lattice/edge_form.h"
 
@@ -41,4 +41,3 @@ TEST(no_labels_and_one_label_have_a_form) {
 
 }  // namespace
 }  // namespace tagwright
-#endif
