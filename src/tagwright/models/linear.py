@@ -63,8 +63,8 @@ class LinearModel(Model):
             return self._taggings(text, found)
         log_z, marginals = sums
         # Rounding may put a score that is all of Z a little above it.
-        sure = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, [row[0] for row in work]), 0))
-        return self._taggings(text, found, sure.tolist(), marginals.tolist())
+        probabilities = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, [row[0] for row in work]), 0))
+        return self._taggings(text, found, probabilities.tolist(), marginals.tolist())
 
     def marginals(self, X: Sentences, keep: Keep | None = None, threads: int = 1) -> list[npt.NDArray[np.float32]]:
         """Return the probability of every label: one array (T, L) per sentence, label y being ``labels[y]``.

@@ -156,7 +156,7 @@ class Model:
         self,
         text: _core.Text,
         found: tuple[npt.NDArray[np.int32], Sequence[float], Sequence[tuple[Any, ...]]],
-        sure: Sequence[float] = (),
+        probabilities: Sequence[float] = (),
         marginals: Sequence[float] = (),
     ) -> list[list[Tagging]]:
         """Return the labellings of each sentence, given labels, scores and work as the core lists them for all."""
@@ -167,7 +167,7 @@ class Model:
         for length, counts in zip(text.lengths().tolist(), work, strict=True):
             own = []
             for _ in range(counts[0]):
-                more = (sure[path], list(marginals[at : at + length])) if sure else ()
+                more = (probabilities[path], list(marginals[at : at + length])) if probabilities else ()
                 own.append(Tagging(names[at : at + length], scores[path], *more))
                 at, path = at + length, path + 1
             made.append(own)
