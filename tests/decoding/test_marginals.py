@@ -520,6 +520,8 @@ def test_rules_are_values():
         lambda: tw.KeepRatio(1.0001),
         lambda: tw.KeepRatio(math.nan),
         lambda: tw.KeepRatio(math.inf),
+        lambda: tw.KeepRatio(np.complex128(1)),
+        lambda: tw.KeepDivergence(np.timedelta64(1)),
     ],
 )
 def test_rules_with_bad_options_are_refused(make_rule):

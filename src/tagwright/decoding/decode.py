@@ -179,8 +179,7 @@ def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadl
 
 
 def _seconds(deadline: float, row: DecoderRow) -> float:
-    number = isinstance(deadline, int | float | np.integer | np.floating)
-    if not number or isinstance(deadline, bool | np.timedelta64) or not deadline >= 0:
+    if not checks.is_number(deadline) or not deadline >= 0:
         raise ValueError(f"deadline must be a number of seconds of at least 0, not {deadline!r}")
     if not row.deadline:
         able = " and ".join(other.name for other in decoders() if other.deadline)

@@ -86,7 +86,7 @@ class Edges:
         if not len(previous) == len(current) == len(values):
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"
             raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
-        if not isinstance(default, int | float | np.number):
+        if not checks.is_number(default) and not isinstance(default, bool):
             raise ValueError(f"default must be a number, not {default!r}")
         sides = sides_of(start, stop, order, corrections)
         return cls._of(_core.Edges.from_triples(int(L), float(default), previous, current, values, False, sides))
