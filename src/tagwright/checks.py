@@ -8,15 +8,16 @@ from typing import TypeGuard
 
 import numpy as np
 
-__all__ = ["above_zero", "at_least_one", "at_least_zero", "not_negative", "one_of"]
+__all__ = ["above_zero", "at_least_one", "at_least_zero", "is_number", "not_negative", "one_of"]
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a real number; truth values and times are none, whatever NumPy derives them from."""
+    return _is_whole(value) or isinstance(value, float | np.floating)
 
 
 def at_least_one(name: str, value: object) -> None:
@@ -29,13 +30,13 @@ def at_least_one(name: str, value: object) -> None:
 
 def not_negative(name: str, value: object) -> None:
     """Check a number that is finite and at least 0."""
-    if not _is_number(value) or not 0 <= value < math.inf:
+    if not is_number(value) or not 0 <= value < math.inf:
         raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
 
 
 def above_zero(name: str, value: object) -> None:
     """Check a number that is finite and above 0."""
-    if not _is_number(value) or not 0 < value < math.inf:
+    if not is_number(value) or not 0 < value < math.inf:
         raise ValueError(f"{name} must be a number above 0, not {value!r}")
 
 

@@ -85,6 +85,15 @@ class SpanLabels(NamedTuple):
         found |= self.stop[previous] & self.start[current]
         return found
 
+    def rules(self, backwards: bool = False) -> tuple[Bools, Bools, Bools]:
+        """Return which labels may be first, which last, and which may follow which, indexed [previous, current].
+
+        backwards: whether sentences are read from their end.
+        """
+        every = np.arange(len(self.types))
+        follows = self.may_follow(every[:, None], every)
+        return (self.stop, self.start, follows.T.copy()) if backwards else (self.start, self.stop, follows)
+
 
 def span_labels(labels: Sequence[str]) -> SpanLabels | None:
     """Return what labels may do if they are all of one scheme of `SCHEMES` that marks where spans begin; else None.

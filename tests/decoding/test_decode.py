@@ -7,11 +7,11 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 from support.checks import DECODERS, gives_k
+from support.refused import EDGES, NODES, REFUSED, bad
 
 import tagwright as tw
-
-NODES = np.array([[3.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0]])
-EDGES = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 0.0], [0.0, -2.0, 1.0]])
+from tagwright import _core
+from tagwright.decoding.edges import sides_of
 
 
 def best(nodes, edges, **options):
@@ -211,7 +211,8 @@ def test_edges_of_a_model_have_the_form_that_suits_their_number(L, given, same, 
     scores = rng.choice([-2, -1, 1, 2], size=given).astype(np.float32)
     scores[rng.choice(given, same, replace=False)] = 2.5 if given == L * L else 0
     pairs, stop = (previous.astype(np.int32), current.astype(np.int32)), rng.integers(-3, 3, L)
-    edges = tw.Edges._from_model(L, *pairs, scores, None, stop, None)
+    sides = sides_of(None, stop, None, None)
+    edges = tw.Edges._of(_core.Edges.from_triples(L, 0.0, *pairs, scores, True, sides))
     assert repr(edges) == f"Edges(L={L}, {form})"
     matrix = np.zeros((L, L))
     matrix[pairs] = scores
@@ -285,28 +286,15 @@ def test_empty_batch():
     assert tw.decode_batch([], EDGES) == []
 
 
-def bad(array, where, value):
-    array = np.array(array, dtype=float)
-    array[where] = value
-    return array
-
-
 @pytest.mark.parametrize(
     ("nodes", "edges", "options", "message"),
     [
-        (bad(NODES, (1, 2), np.nan), EDGES, {}, "token 1, label 2 is NaN"),
-        (bad(NODES, (2, 0), np.inf), EDGES, {}, r"token 2, label 0 is \+inf"),
-        (bad(NODES, (2, 0), 1e300), EDGES, {}, "beyond 1e290"),
-        (bad(NODES, (2, 0), -1e300), EDGES, {}, "beyond 1e290"),
-        (NODES, bad(EDGES, (1, 0), np.nan), {}, "edge score 1 -> 0 is NaN"),
-        (NODES, np.stack([EDGES, bad(EDGES, (2, 1), np.inf)]), {}, r"2 -> 1 of step 1 is \+inf"),
-        (NODES[:, :2], EDGES, {}, "for 2 labels, but the edges are for 3"),
+        *REFUSED,
         (NODES[0], EDGES, {}, r"nodes must have shape \(T, L\), not \(3,\)"),
-        (NODES, EDGES[:2], {}, r"shape \(L, L\) or \(T-1, L, L\), not \(2, 3\)"),
         (NODES, np.zeros((0, 0)), {}, "L = 0"),
-        (NODES, np.stack([EDGES]), {}, "hold 1 steps, but 3 tokens have 2"),
         (NODES, EDGES, {"k": 0}, "k must be a whole number of at least 1, not 0"),
         (NODES, EDGES, {"k": 1.5}, "k must be a whole number"),
+        (NODES, EDGES, {"k": np.timedelta64(1)}, "k must be a whole number"),
         (NODES, EDGES, {"decoder": "stagered"}, "did you mean staggered"),
         (NODES, EDGES, {"decoder": "qqq"}, "no decoder named 'qqq'; there are auto, viterbi"),
         (NODES, EDGES, {"decoder": "beam:x"}, "'beam:x': width must be a whole number of at least 1 .*, not 'x'"),
@@ -328,9 +316,6 @@ def bad(array, where, value):
         (NODES, EDGES, {"switched_on": [[2**40], []]}, "beyond"),
         (NODES, EDGES, {"k": np.array([1, 2])}, "k must be a whole number"),
         (NODES, EDGES, {"decoder": "staggered", "k": 2}, "these give k: auto, viterbi, beam"),
-        (NODES, EDGES, {"switched_on": [[0], []]}, "names set 0 at step 0, but the edges have 0"),
-        (NODES, EDGES, {"switched_on": [[]]}, "has 1 steps, but 3 tokens have 2"),
-        (NODES, EDGES, {"switched_on": [3, 4]}, "for each step"),
         (NODES, np.full((3, 3), -np.inf), {}, "no path: .* token 1 is the first"),
         (NODES, np.full((3, 3), -np.inf), {"decoder": "beam"}, "no path: .* token 1 is the first"),
         ([["a", "b"]], EDGES, {}, "must hold numbers"),
@@ -369,6 +354,7 @@ def test_bad_input(nodes, edges, options, message):
         (lambda: tw.Edges(EDGES, corrections=([2 * 10**9], [0], [0], [1.0])), "number the sets from 0 on"),
         (lambda: tw.Edges(EDGES, start=np.ma.masked_less([0.0, 1.0, 2.0], 1)), "masked"),
         (lambda: tw.Edges.from_exceptions(3, None, [], [], []), "default must be a number"),
+        (lambda: tw.Edges.from_exceptions(3, np.complex128(1), [], [], []), "default must be a number"),
         (lambda: tw.Beam(width=0), "Beam: width must be a whole number of at least 1 .*, not 0"),
         (lambda: tw.Beam(width=True), "Beam: width must be a whole number of at least 1 .*, not True"),
         (lambda: tw.Staggered(expand="none"), "Staggered: expand must be 'column' or 'all', not 'none'"),

@@ -8,6 +8,7 @@ import pytest
 from support.brute_force import Case, all_paths, paths
 from support.checks import check_paths
 from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_many, draw_shape
+from support.refused import EDGES, NODES, REFUSED, bad
 from support.sums import beam, bits, enumerated, exact, log_sum, sparse
 
 import tagwright as tw
@@ -15,8 +16,6 @@ import tagwright as tw
 # Lattices of each form, kind of score and pattern: 144 * 15 = 2160.
 EACH = max(1, int(os.environ.get("TAGWRIGHT_LATTICES", "150")) // 10)
 
-NODES = np.array([[3.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0]])
-EDGES = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 0.0], [0.0, -2.0, 1.0]])
 RULES = [
     ("KeepDivergence", 0.5),
     ("KeepDivergence", 0.01, 3),
@@ -521,6 +520,8 @@ def test_rules_are_values():
         lambda: tw.KeepRatio(1.0001),
         lambda: tw.KeepRatio(math.nan),
         lambda: tw.KeepRatio(math.inf),
+        lambda: tw.KeepRatio(np.complex128(1)),
+        lambda: tw.KeepDivergence(np.timedelta64(1)),
     ],
 )
 def test_rules_with_bad_options_are_refused(make_rule):
@@ -531,28 +532,11 @@ def test_rules_with_bad_options_are_refused(make_rule):
 # What is refused
 
 
-def bad(array, where, value):
-    array = np.array(array, dtype=float)
-    array[where] = value
-    return array
-
-
 @pytest.mark.parametrize(
     ("nodes", "edges", "options", "message"),
     [
-        (bad(NODES, (1, 2), np.nan), EDGES, {}, "token 1, label 2 is NaN"),
-        (bad(NODES, (2, 0), np.inf), EDGES, {}, r"token 2, label 0 is \+inf"),
-        (bad(NODES, (2, 0), 1e300), EDGES, {}, "beyond 1e290"),
-        (bad(NODES, (2, 0), -1e300), EDGES, {}, "beyond 1e290"),
-        (NODES, bad(EDGES, (1, 0), np.nan), {}, "edge score 1 -> 0 is NaN"),
-        (NODES, np.stack([EDGES, bad(EDGES, (2, 1), np.inf)]), {}, r"2 -> 1 of step 1 is \+inf"),
-        (NODES[:, :2], EDGES, {}, "for 2 labels, but the edges are for 3"),
+        *REFUSED,
         (NODES[0], EDGES, {}, r"must have shape \(T, L\), not \(3,\)"),
-        (NODES, EDGES[:2], {}, r"shape \(L, L\) or \(T-1, L, L\), not \(2, 3\)"),
-        (NODES, np.stack([EDGES]), {}, "hold 1 steps, but 3 tokens have 2"),
-        (NODES, EDGES, {"switched_on": [[0], []]}, "names set 0 at step 0, but the edges have 0"),
-        (NODES, EDGES, {"switched_on": [[]]}, "has 1 steps, but 3 tokens have 2"),
-        (NODES, EDGES, {"switched_on": [3, 4]}, "for each step"),
         (NODES, np.full((3, 3), -np.inf), {}, "no path"),
         (np.full((3, 3), -np.inf), EDGES, {}, "no path"),
         (NODES, tw.Edges(EDGES, start=[-np.inf] * 3), {}, "no path"),

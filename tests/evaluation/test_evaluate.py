@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagwright.evaluation.evaluate import evaluate
-from tagwright.evaluation.result import Evaluation
-from tagwright.evaluation.scores import Scores
-from tagwright.evaluation.spans import Spans
+from tagwright.evaluation.result import Evaluation, Scores, Spans
 
 GOLD = [["B-NP", "I-NP", "B-VP", "O"], ["B-NP"], ["O", "B-PP", "B-NP", "I-NP"]]
 GUESS = [["B-NP", "I-NP", "B-NP", "O"], ["B-NP"], ["O", "B-PP", "B-NP", "B-NP"]]

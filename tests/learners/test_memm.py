@@ -14,7 +14,8 @@ from tagwright.features.templates import Features
 from tagwright.learners.lbfgs import Objective
 from tagwright.learners.memm import MemmTraining, reversed_labels
 from tagwright.models import file as container
-from tagwright.models.memm import MemmModel, span_rules
+from tagwright.models.memm import MemmModel
+from tagwright.schemes import span_labels
 
 X10, Y10 = ten_sentences()
 FIRST = TEMPLATES.replace("UY2:%y[-2]/%y[-1]\n", "")
@@ -277,7 +278,7 @@ def test_probabilities_of_single_labels_are_refused():
 
 def test_rules_of_spans():
     labels = ["O", "B-NP", "I-NP", "B-VP", "I-VP"]
-    start, stop, follows = span_rules(labels)
+    start, stop, follows = span_labels(labels).rules()
     assert start.tolist() == [1, 1, 0, 1, 0]
     assert stop.tolist() == [1] * 5
     may = {(a, b) for a, b in itertools.product(labels, repeat=2) if follows[labels.index(a), labels.index(b)]}
@@ -285,26 +286,26 @@ def test_rules_of_spans():
     assert may == plain | {(f"{p}-{kind}", f"I-{kind}") for p in "BI" for kind in ("NP", "VP")}
 
     letters = ["B", "M", "E", "S"]
-    start, stop, follows = span_rules(letters)
+    start, stop, follows = span_labels(letters).rules()
     may = {a + b for a, b in itertools.product(letters, repeat=2) if follows[letters.index(a), letters.index(b)]}
     assert may == {"BM", "BE", "MM", "ME", "EB", "ES", "SB", "SS"}
     assert (start.tolist(), stop.tolist()) == ([1, 0, 0, 1], [0, 0, 1, 1])
-    backwards = span_rules(letters).reversed()
-    assert backwards.follows.T.tolist() == follows.tolist()
-    assert backwards.start.tolist() == stop.tolist()
+    first, _, backwards = span_labels(letters).rules(backwards=True)
+    assert backwards.T.tolist() == follows.tolist()
+    assert first.tolist() == stop.tolist()
 
-    assert span_rules(["O", "B-X", "E-X", "S-X", "I-X"]) is not None
+    assert span_labels(["O", "B-X", "E-X", "S-X", "I-X"]) is not None
     for names in (["NN", "VB"], ["O"], ["I-X", "O"], ["B-X"], ["B-X", "I-X", "NN"], ["B-X", "I-X", "M-X"]):
-        assert span_rules(names) is None
+        assert span_labels(names) is None
 
 
 def keeps_to(labels):
-    rules = span_rules(labels)
+    start, stop, follows = span_labels(labels).rules()
 
     def allowed(path):
         ids = [labels.index(name) for name in path]
-        pairs = all(rules.follows[i, j] for i, j in itertools.pairwise(ids))
-        return bool(rules.start[ids[0]] and rules.stop[ids[-1]] and pairs)
+        pairs = all(follows[i, j] for i, j in itertools.pairwise(ids))
+        return bool(start[ids[0]] and stop[ids[-1]] and pairs)
 
     return allowed
 

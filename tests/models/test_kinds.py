@@ -1,6 +1,8 @@
 """The kinds of models: one class for each way to tag, recognised by the learner that the facts name."""
 
+import json
 import pickle
+from pathlib import Path
 
 import pytest
 from support.corpora import ten_sentences
@@ -11,6 +13,7 @@ from tagwright.models.kinds import KINDS, kind_of
 from tagwright.models.linear import LinearModel
 from tagwright.models.memm import MemmModel
 
+MODELS = sorted((Path(__file__).parents[1] / "data" / "0.5.0").glob("*.safetensors"))
 X10, Y10 = ten_sentences()
 CLASSES = {
     "perceptron": LinearModel,
@@ -66,3 +69,28 @@ def test_a_model_made_by_hand_is_a_lattice_per_sentence():
 @pytest.mark.parametrize("learner", [None, "gradient boosting", 3, ["crf"]], ids=repr)
 def test_an_unknown_learner_is_read_as_a_perceptron(learner):
     assert kind_of({"learner": learner}) == KINDS["perceptron"]
+
+
+# Every kind of model takes a decoder as `tw.decode` does, and refuses what is none in the same words.
+
+
+@pytest.mark.parametrize("decoder", [5, None, ["beam"], tw.Decoder(), tw.Beam])
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_what_is_no_decoder(path, decoder):
+    model = tw.load(path)
+    text = "ready_made.json" if model.features is None else "words.json"
+    sentence = json.loads((path.parent / text).read_text(encoding="utf-8"))[0]
+    for ask in (
+        lambda: model.tag(sentence, decoder=decoder),
+        lambda: model.tag_batch([sentence], decoder=decoder),
+        lambda: model.tag_kbest([sentence], 2, decoder=decoder),
+    ):
+        with pytest.raises(ValueError, match="decoder must be a name or a decoder such as"):
+            ask()
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF, tw.HMM, tw.MEMM])
+def test_what_is_no_decoder_of_a_learner(learner):
+    X, y = [["a", "b"]], [["A", "B"]]
+    with pytest.raises(ValueError, match="decoder must be a name or a decoder such as"):
+        learner(decoder=5).fit(X, y).predict(X)

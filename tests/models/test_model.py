@@ -337,9 +337,13 @@ def test_a_flipped_bit_is_never_believed(small, tmp_path):
     assert accepted < 10
 
 
-def header_of(whole):
+def refused_header(source, path, change):
+    """Write the file `source` with another header, which is refused; `change` makes its text of the old one."""
+    whole = source.read_bytes()
     length = int.from_bytes(whole[:8], "little")
-    return json.loads(whole[8 : 8 + length]), whole[8 + length :]
+    text = change(json.loads(whole[8 : 8 + length])).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + whole[8 + length :])
+    refused(path)
 
 
 @pytest.mark.parametrize(
@@ -362,21 +366,16 @@ def header_of(whole):
     ],
 )
 def test_headers_that_describe_no_array(small, tmp_path, key, value):
-    header, data = header_of(small[1].read_bytes())
-    header["rows.weight"][key] = "HERE"
-    text = json.dumps(header).replace('"HERE"', value).encode()
-    path = tmp_path / "header"
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-    refused(path)
+    def change(header):
+        header["rows.weight"][key] = "HERE"
+        return json.dumps(header).replace('"HERE"', value)
+
+    refused_header(small[1], tmp_path / "header", change)
 
 
 @pytest.mark.parametrize("entry", [None, 5, [], "text", {}])
 def test_header_entries_that_are_no_arrays(small, tmp_path, entry):
-    header, data = header_of(small[1].read_bytes())
-    text = json.dumps({**header, "more": entry}).encode()
-    path = tmp_path / "header"
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-    refused(path)
+    refused_header(small[1], tmp_path / "header", lambda header: json.dumps({**header, "more": entry}))
 
 
 def test_digest():
@@ -516,16 +515,20 @@ for _name in ("rows.end", "rows.label", "rows.weight", "names.slots", "names.end
     WRONG[f"no {_name}"] = without(_name)
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_contents_are_told_at_once(small, tmp_path, what):
-    arrays, meta = container.read(small[1])
-    assert len(meta["labels"]) == 3
+def refused_contents(source, path, change):
+    """Write the file `source` with other contents, which are refused."""
+    arrays, meta = container.read(source)
     before = {name: array.copy() for name, array in arrays.items()}, dict(meta)
-    WRONG[what](arrays, meta)
+    change(arrays, meta)
     assert not same_arrays(arrays, before[0]) or meta != before[1]
-    path = tmp_path / "wrong"
     container.write(path, arrays, meta)
     refused(path)
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_contents_are_told_at_once(small, tmp_path, what):
+    assert len(small[0].labels) == 3
+    refused_contents(small[1], tmp_path / "wrong", WRONG[what])
 
 
 WRONG_PARTS = {
@@ -550,11 +553,7 @@ def parted(tmp_path_factory):
 
 @pytest.mark.parametrize("what", WRONG_PARTS)
 def test_wrong_parts_are_told_at_once(parted, tmp_path, what):
-    arrays, meta = container.read(parted)
-    arrays = {name: array.copy() for name, array in arrays.items()}
-    WRONG_PARTS[what](arrays, meta)
-    container.write(tmp_path / "wrong", arrays, meta)
-    refused(tmp_path / "wrong")
+    refused_contents(parted, tmp_path / "wrong", WRONG_PARTS[what])
 
 
 @pytest.mark.slow
@@ -678,8 +677,8 @@ def test_describe_a_model_with_nothing_in_it():
     assert repr(model) == "Model(perceptron, 1 labels, 1 features, 0 weights)"
 
 
-def test_a_slot_that_names_nothing_is_refused():
-    model = tw.Perceptron(features="U:%x[0,0]\n", epochs=1).fit([["a", "b"]], [["A", "B"]]).model_
+def test_a_slot_that_names_nothing_is_refused(small):
+    model, _ = small
     slots = model.arrays["names.slots"].copy()
     slots[np.flatnonzero(slots)[0]] &= np.uint64(0xFFFFFFFF00000000)
     with pytest.raises(ValueError, match="a slot names no feature"):
@@ -713,18 +712,15 @@ def test_a_checkpoint_whose_weights_are_no_numbers_is_refused(tmp_path, bad):
 def test_what_is_written_to_a_pipe_goes_through_it(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    model = tw.Perceptron(features="U:%x[0,0]\n", epochs=1).fit([["a", "b"]], [["A", "B"]]).model_
-    model.save(tmp_path / "m")
     with container.replacing(pipe) as beside:
         assert beside == pipe.resolve()
     assert pipe.is_fifo()
 
 
-def test_a_link_is_followed(tmp_path):
+def test_a_link_is_followed(small, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "m").touch()
     (tmp_path / "link").symlink_to(tmp_path / "real" / "m")
-    model = tw.Perceptron(features="U:%x[0,0]\n", epochs=1).fit([["a", "b"]], [["A", "B"]]).model_
-    model.save(tmp_path / "link")
+    small[0].save(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
-    assert tw.load(tmp_path / "real" / "m").labels == model.labels
+    assert tw.load(tmp_path / "real" / "m").labels == small[0].labels

@@ -89,8 +89,7 @@ def decode(
         [([0, 0], 1.0), ([0, 1], 0.5)]
 
     """
-    on = None if switched_on is None else [switched_on]
-    return _decode([nodes], edges, k, decoder, 1, on, deadline, one=True)[0]
+    return _decode(one_lattice(nodes, edges, switched_on), k, decoder, 1, deadline)[0]
 
 
 def decode_batch(
@@ -108,7 +107,7 @@ def decode_batch(
     `edges` is one for all, or a list of one per sentence; `switched_on` is a list of one per sentence. The answers do
     not depend on `threads`. A `deadline` is for each sentence on its own.
     """
-    return _decode(list(nodes), edges, k, decoder, threads, switched_on, deadline, one=False)
+    return _decode(many_lattices(nodes, edges, switched_on), k, decoder, threads, deadline)
 
 
 def paths(
@@ -154,16 +153,7 @@ def score(nodes: object, edges: object, labels: object, *, switched_on: Switched
     return _core.score(scores, prepared._core, _switches(switched_on), path)
 
 
-def _decode(
-    nodes: list[object],
-    edges: object,
-    k: int,
-    decoder: str | Decoder,
-    threads: int,
-    switched_on: Sequence[SwitchedOn | None] | None,
-    deadline: float | None,
-    one: bool,
-) -> list[Decoding]:
+def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadline: float | None) -> list[Decoding]:
     row, _, core = plan(decoder)
     checks.at_least_one("k", k)
     checks.at_least_one("threads", threads)
@@ -171,13 +161,12 @@ def _decode(
         able = ", ".join(other.name for other in decoders() if other.kbest)
         raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
     seconds = np.inf if deadline is None else _seconds(deadline, row)
-    arrays, prepared, on = prepare(nodes, edges, switched_on, one)
-    labels, scores, work = _core.decode(arrays, prepared, on, core, int(k), int(threads), seconds)
+    labels, scores, work = _core.decode(*given, core, int(k), int(threads), seconds)
     made = []
     at = path = 0
     # This loop may take as long as the native call. A named tuple's own __new__ is Python code, a tuple's is not.
     new = tuple.__new__
-    for array, (count, rounds, nodes_seen, edges_seen, exact, gap) in zip(arrays, work, strict=True):
+    for array, (count, rounds, nodes_seen, edges_seen, exact, gap) in zip(given.nodes, work, strict=True):
         T = len(array)
         found = []
         for score in scores[path : path + count]:
@@ -190,8 +179,7 @@ def _decode(
 
 
 def _seconds(deadline: float, row: DecoderRow) -> float:
-    number = isinstance(deadline, int | float | np.integer | np.floating)
-    if not number or isinstance(deadline, bool | np.timedelta64) or not deadline >= 0:
+    if not checks.is_number(deadline) or not deadline >= 0:
         raise ValueError(f"deadline must be a number of seconds of at least 0, not {deadline!r}")
     if not row.deadline:
         able = " and ".join(other.name for other in decoders() if other.deadline)
@@ -199,11 +187,27 @@ def _seconds(deadline: float, row: DecoderRow) -> float:
     return float(min(deadline, _LONGEST))
 
 
-def prepare(
-    nodes: list[object], edges: object, switched_on: Sequence[SwitchedOn | None] | None, one: bool
-) -> tuple[list[FloatArray], list[_core.Edges], list[list[list[int]] | None] | None]:
-    """Return sentences as the core takes them: node scores, edges (one, or one per sentence), what is switched on."""
-    if not one and isinstance(edges, list | tuple) and edges and _is_list_of_edges(edges):
+class Lattices(NamedTuple):
+    """Lattices of sentences as the core takes them."""
+
+    nodes: list[FloatArray]
+    edges: list[_core.Edges]
+    """One for all, or one per sentence."""
+    switched_on: list[list[list[int]] | None] | None
+
+
+def one_lattice(nodes: object, edges: object, switched_on: SwitchedOn | None) -> Lattices:
+    """Return the lattice of one sentence as the core takes it."""
+    own = _edges(edges)
+    on = None if switched_on is None else [_switches(switched_on)]
+    return Lattices([_nodes(nodes, own.L, "nodes")], [own._core], on)
+
+
+def many_lattices(nodes: Sequence[object], edges: object, switched_on: Sequence[SwitchedOn | None] | None) -> Lattices:
+    """Return the lattices of many sentences as the core takes them."""
+    nodes = list(nodes)
+    # One matrix may be written as nested lists, whose first row has one dimension.
+    if isinstance(edges, list | tuple) and edges and (isinstance(edges[0], Edges) or np.ndim(edges[0]) != 1):
         if len(edges) != len(nodes):
             raise ValueError(f"{len(nodes)} sentences but {len(edges)} edges; give one, or one per sentence")
         prepared = [_edges(own, f"edges of sentence {s}: ") for s, own in enumerate(edges)]
@@ -213,16 +217,11 @@ def prepare(
         raise ValueError(f"{len(nodes)} sentences but switched_on for {len(switched_on)}")
     sizes = [own.L for own in prepared]
     arrays = [
-        own if _is_ready(own, L) else _nodes(own, L, "nodes" if one else f"nodes of sentence {s}")
+        own if _is_ready(own, L) else _nodes(own, L, f"nodes of sentence {s}")
         for s, (own, L) in enumerate(zip(nodes, sizes * len(nodes) if len(sizes) == 1 else sizes, strict=True))
     ]
     on = None if switched_on is None else [_switches(own) for own in switched_on]
-    return arrays, [own._core for own in prepared], on
-
-
-def _is_list_of_edges(edges: Sequence[object]) -> bool:
-    """Whether this is one edges per sentence, not one matrix written as nested lists."""
-    return isinstance(edges[0], Edges) or np.ndim(edges[0]) != 1  # type: ignore[arg-type]
+    return Lattices(arrays, [own._core for own in prepared], on)
 
 
 def _switches(switched_on: SwitchedOn | None) -> list[list[int]] | None:

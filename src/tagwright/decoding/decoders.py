@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import functools
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
 
@@ -70,46 +70,42 @@ _DEFAULT: dict[tuple[str, str], Any] = {
 
 
 @dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
 class Decoder:
     """A decoder and its options; the subclasses below. A name such as ``"staggered"`` stands for the defaults.
 
-    A subclass names a row of the table. Its fields are options of that row, whose defaults and ranges are the core's.
+    A subclass, which is a frozen dataclass, names a row of the table. Its fields are options of that row, whose
+    defaults and ranges are the core's.
     """
 
     name: ClassVar[str]
 
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        """Make the subclass a dataclass for the decoder of this name."""
+        cls.name = name or cls.name
+        dataclass(frozen=True)(cls)
+
     def __post_init__(self) -> None:
         """Check the options."""
-        if fields(self):
-            _core_plan(type(self).__name__, self.name, self._options())
-
-    def _options(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        if vars(self):
+            _core_plan(type(self).__name__, self.name, vars(self))
 
 
-@dataclass(frozen=True)
-class Auto(Decoder):
+class Auto(Decoder, name="auto"):
     """Picks an exact decoder: Viterbi for few labels, else `tree`, which leaves to Viterbi what it cannot prune."""
 
-    name: ClassVar[str] = "auto"
 
-
-@dataclass(frozen=True)
-class Viterbi(Decoder):
+class Viterbi(Decoder, name="viterbi"):
     """Viterbi (1967): looks at every edge; of sparse edges, at the default and its exceptions. k-best too."""
 
-    name: ClassVar[str] = "viterbi"
 
-
-@dataclass(frozen=True)
-class Beam(Decoder):
+class Beam(Decoder, name="beam"):
     """Beam search: `width` partial paths per column. Approximate, unless width >= k * L.
 
     keep: a rule in place of a width, such as ``tw.KeepDivergence(0.001, at_least=4)`` (Pal et al. 2006, 4.1): a column
     keeps the labels it chooses, the scores of their best partial paths taken as log beliefs.
     """
 
-    name: ClassVar[str] = "beam"
     width: int = _DEFAULT["beam", "width"]
     keep: Keep | None = _DEFAULT["beam", "keep"]
 
@@ -120,73 +116,53 @@ class Beam(Decoder):
             raise ValueError("Beam: give a width or a rule, not both")
 
 
-@dataclass(frozen=True)
-class Staggered(Decoder):
+class Staggered(Decoder, name="staggered"):
     """Staggered decoding, or iterative Viterbi (Kaji et al. 2010): refines a coarse lattice. 1-best.
 
     expand: "column" splits the blocks that the best path passes through (SD+C-EXP), "all" one in every column (SD).
     """
 
-    name: ClassVar[str] = "staggered"
     expand: str = _DEFAULT["staggered", "expand"]
 
 
-@dataclass(frozen=True)
-class CarpeDiem(Decoder):
+class CarpeDiem(Decoder, name="carpediem"):
     """CarpeDiem (Esposito and Radicioni 2009): opens nodes by their scores, as few as the best path allows. 1-best."""
 
-    name: ClassVar[str] = "carpediem"
 
-
-@dataclass(frozen=True)
-class AStar(Decoder):
+class AStar(Decoder, name="astar"):
     """A* (Huang et al. 2012, 4.1 and 4.3), 1-best and k-best.
 
     bound: how far ahead it sees. None: the largest node and edge scores (equation 9); m: backward scores of the
     coarse lattice with 2^m labels and one block per column (the paper tries 0, 3, 6 and 9).
     """
 
-    name: ClassVar[str] = "astar"
     bound: int | None = _DEFAULT["astar", "bound"]
 
 
-@dataclass(frozen=True)
-class IterativeAStar(Decoder):
+class IterativeAStar(Decoder, name="iterative_astar"):
     """A* on a coarse lattice that is refined until its best path holds labels only (Huang et al. 2012, 4.2). 1-best."""
 
-    name: ClassVar[str] = "iterative_astar"
 
-
-@dataclass(frozen=True)
-class ViterbiAStar(Decoder):
+class ViterbiAStar(Decoder, name="viterbi_astar"):
     """Viterbi forward, then A* backward for k paths (Huang et al. 2012, Algorithm 3)."""
 
-    name: ClassVar[str] = "viterbi_astar"
 
-
-@dataclass(frozen=True)
-class IterativeViterbiAStar(Decoder):
+class IterativeViterbiAStar(Decoder, name="iterative_viterbi_astar"):
     """Viterbi A* on a coarse lattice that is refined until its k best paths hold labels only (Huang, Algorithm 4).
 
     extra: asks for k' = extra * k paths in each round, since the k-th that holds labels only raises the floor.
     """
 
-    name: ClassVar[str] = "iterative_viterbi_astar"
     extra: int = _DEFAULT["iterative_viterbi_astar", "extra"]
 
 
-@dataclass(frozen=True)
-class Tree(Decoder):
+class Tree(Decoder, name="tree"):
     """Our own exact decoder: bounds over a tree of labels forward, sums of what is left backward. k-best too."""
 
-    name: ClassVar[str] = "tree"
 
-
-@dataclass(frozen=True)
-class _StaggeredUnpruned(Decoder):
+class _StaggeredUnpruned(Decoder, name="staggered"):
     """Staggered decoding that drops no node (Huang et al. 2012, 5.2): slower, for comparisons in benchmarks."""
 
-    name: ClassVar[str] = "staggered"
     prune: bool = False
 
 
@@ -201,24 +177,24 @@ class Plan(NamedTuple):
 
 def plan(decoder: str | Decoder) -> Plan:
     """Return the plan of a decoder, given as its text form or as an object; ValueError for anything else."""
-    if isinstance(decoder, str):
-        return _plan_of_text(decoder)
-    if not isinstance(decoder, Decoder) or type(decoder) is Decoder:
+    if not isinstance(decoder, str | Decoder) or type(decoder) is Decoder:
         raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
-    return _plan_of_object(decoder)
+    return _plan(decoder)
 
 
-@functools.lru_cache(maxsize=64)
-def _plan_of_object(decoder: Decoder) -> Plan:
-    return _plan(type(decoder).__name__, decoder.name, decoder._options())
+@functools.lru_cache(maxsize=128)
+def _plan(decoder: str | Decoder) -> Plan:
+    if isinstance(decoder, str):
+        where, (name, options) = repr(decoder), _read(decoder)
+    else:
+        where, name, options = type(decoder).__name__, decoder.name, vars(decoder)
+    row = TABLE[name]
+    defaults = {option.name: option.default for option in row.options}
+    return Plan(row, defaults | options, _core_plan(where, name, options))
 
 
-@functools.lru_cache(maxsize=64)
-def _plan_of_text(text: str) -> Plan:
-    """Read a decoder as the command line writes it: a name, or a name and the value of one option.
-
-    As in ``beam:16``, ``beam:divergence:0.001:4`` or ``astar:none``.
-    """
+def _read(text: str) -> tuple[str, dict[str, Any]]:
+    """Read a name, or a name and the value of one option: ``beam:16``, ``beam:divergence:0.001:4``, ``astar:none``."""
     name, colon, value = text.partition(":")
     if name not in TABLE:
         near = difflib.get_close_matches(name, TABLE, n=3, cutoff=0.5)
@@ -226,7 +202,7 @@ def _plan_of_text(text: str) -> Plan:
         raise ValueError(f"no decoder named {name!r}; {hint}")
     if colon and not TABLE[name].options:
         raise ValueError(f"decoder {name!r} has no option, but {text!r} gives it one")
-    return _plan(repr(text), name, _read_option(TABLE[name], value) if colon else {})
+    return name, _read_option(TABLE[name], value) if colon else {}
 
 
 def _read_option(row: DecoderRow, text: str) -> dict[str, Any]:
@@ -242,12 +218,6 @@ def _read_option(row: DecoderRow, text: str) -> dict[str, Any]:
         if option.type == "int | None" and text == "none":
             return {option.name: None}
     return {row.options[0].name: text}
-
-
-def _plan(where: str, name: str, options: dict[str, Any]) -> Plan:
-    row = TABLE[name]
-    defaults = {option.name: option.default for option in row.options}
-    return Plan(row, defaults | options, _core_plan(where, name, options))
 
 
 def _core_plan(where: str, name: str, options: dict[str, Any]) -> _core.Plan:

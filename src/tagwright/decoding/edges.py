@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ _MOST_SETS = 100_000_000
 
 _Ints: TypeAlias = npt.NDArray[np.int32]
 _Reals: TypeAlias = npt.NDArray[np.float64]
-_Sides: TypeAlias = tuple[_Reals | None, _Reals | None, _Ints | None, tuple[int, _Ints, _Ints, _Ints, _Reals] | None]
+Sides: TypeAlias = tuple[_Reals | None, _Reals | None, _Ints | None, tuple[int, _Ints, _Ints, _Ints, _Reals] | None]
 
 
 class Edges:
@@ -56,7 +57,7 @@ class Edges:
     ) -> None:
         """Check, copy where need be, and look for a default."""
         matrix = _matrix(scores)
-        sides = _sides(start, stop, order, corrections)
+        sides = sides_of(start, stop, order, corrections)
         if matrix.ndim == 2:
             self._core = _core.Edges.from_matrix(matrix, None if sparse is None else bool(sparse), sides)
             return
@@ -85,25 +86,10 @@ class Edges:
         if not len(previous) == len(current) == len(values):
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"
             raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
-        if not isinstance(default, int | float | np.number):
+        if not checks.is_number(default) and not isinstance(default, bool):
             raise ValueError(f"default must be a number, not {default!r}")
-        sides = _sides(start, stop, order, corrections)
+        sides = sides_of(start, stop, order, corrections)
         return cls._of(_core.Edges.from_triples(int(L), float(default), previous, current, values, False, sides))
-
-    @classmethod
-    def _from_model(
-        cls,
-        L: int,
-        previous: _Ints,
-        current: _Ints,
-        scores: npt.NDArray[np.float32],
-        start: object,
-        stop: object,
-        corrections: tuple[object, object, object, object] | None,
-    ) -> Edges:
-        """Edges that are 0 but for a model's triples, in the form that suits their number (cpp/lattice/edge_form.h)."""
-        sides = _sides(start, stop, None, corrections)
-        return cls._of(_core.Edges.from_triples(L, 0.0, previous, current, scores, True, sides))
 
     @classmethod
     def _of(cls, core: _core.Edges) -> Edges:
@@ -149,16 +135,14 @@ class Edges:
         return f"Edges(L={core.L}, {form}{sets})"
 
 
-def _sides(
-    start: object, stop: object, order: object, corrections: tuple[object, object, object, object] | None
-) -> _Sides:
+def sides_of(start: object, stop: object, order: object, corrections: Sequence[object] | None) -> Sides:
     """Read what stands beside the scores; None for what is not given."""
     ends = [None if given is None else reals(what, given) for what, given in (("start", start), ("stop", stop))]
     ranks = None if order is None else ints("order", order)
     return ends[0], ends[1], ranks, None if corrections is None else _corrections(corrections)
 
 
-def _corrections(given: tuple[object, object, object, object]) -> tuple[int, _Ints, _Ints, _Ints, _Reals]:
+def _corrections(given: Sequence[object]) -> tuple[int, _Ints, _Ints, _Ints, _Reals]:
     """Read corrections: how many sets there are, then set, previous, current and score of each."""
     shape = "corrections must be four arrays of one length: set, previous, current, score"
     if not isinstance(given, tuple | list) or len(given) != 4:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
-from tagwright.decoding.decode import SwitchedOn, prepare
+from tagwright.decoding.decode import Lattices, SwitchedOn, many_lattices, one_lattice
 from tagwright.decoding.keep import Keep, keep_arguments
 
 __all__ = ["Marginals", "marginals", "marginals_batch"]
@@ -58,8 +58,7 @@ def marginals(
         ([[0.684, 0.316], [0.483, 0.517]], 1.854)
 
     """
-    on = None if switched_on is None else [switched_on]
-    return _marginals([nodes], edges, keep, with_edges, 1, on, one=True)[0]
+    return _marginals(one_lattice(nodes, edges, switched_on), keep, with_edges, 1)[0]
 
 
 def marginals_batch(
@@ -71,20 +70,11 @@ def marginals_batch(
     switched_on: Sequence[SwitchedOn | None] | None = None,
 ) -> list[Marginals]:
     """Return `marginals` of many sentences, with `threads` threads over the sentences."""
-    return _marginals(list(nodes), edges, keep, False, threads, switched_on, one=False)
+    return _marginals(many_lattices(nodes, edges, switched_on), keep, False, threads)
 
 
-def _marginals(
-    nodes: list[object],
-    edges: object,
-    keep: Keep | None,
-    with_edges: bool,
-    threads: int,
-    switched_on: Sequence[SwitchedOn | None] | None,
-    one: bool,
-) -> list[Marginals]:
+def _marginals(given: Lattices, keep: Keep | None, with_edges: bool, threads: int) -> list[Marginals]:
     rule = keep_arguments(keep)
     checks.at_least_one("threads", threads)
-    arrays, prepared, on = prepare(nodes, edges, switched_on, one)
-    found = _core.marginals(arrays, prepared, on, rule, bool(with_edges), int(threads))
+    found = _core.marginals(*given, rule, bool(with_edges), int(threads))
     return [Marginals(per_node, log_z, kept, per_edge) for per_node, per_edge, log_z, kept in found]

@@ -8,8 +8,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from tagwright.evaluation.result import Evaluation
-from tagwright.evaluation.scores import Ints, all_scores, mean_f1
+from tagwright.evaluation.result import Evaluation, Ints, all_scores, mean_f1
 from tagwright.evaluation.spans import score_spans
 
 __all__ = ["evaluate"]
@@ -41,7 +40,10 @@ def evaluate(gold: Sentences, predicted: Sentences, known: Sequence[Sequence[boo
     index = {name: y for y, name in enumerate(names)}
     truth, guess = (_numbers(map(index.__getitem__, chain.from_iterable(y))) for y in (gold, predicted))
     right = truth == guess
-    met = None if known is None else _known(gold, known)
+    met = None
+    if known is not None:
+        _lengths(gold, known, "marks in known")
+        met = np.fromiter(chain.from_iterable(known), dtype=np.bool_)
     labels = all_scores(names, truth[right], truth, guess)
     return Evaluation(
         sentences=int((lengths > 0).sum()),
@@ -71,11 +73,6 @@ def _lengths(gold: Sentences, other: Sequence[Sequence[object]], what: str) -> I
 
 def _numbers(values: Iterable[int]) -> Ints:
     return np.fromiter(values, dtype=np.int64)
-
-
-def _known(gold: Sentences, known: Sequence[Sequence[bool]]) -> Bools:
-    _lengths(gold, known, "marks in known")
-    return np.fromiter(chain.from_iterable(known), dtype=np.bool_)
 
 
 def _share(right: Bools) -> tuple[float, int] | None:

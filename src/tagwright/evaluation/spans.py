@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from tagwright.evaluation.scores import Ints, Scores, all_scores, mean_f1, scores_of
+from tagwright.evaluation.result import Ints, Scores, Spans, all_scores, mean_f1, scores_of
 from tagwright.schemes import PREFIXES, find_spans, scheme_of, split_label
 
-__all__ = ["Spans", "score_spans"]
+__all__ = ["score_spans"]
 
 # Where the span part of a label may be, in the order tried. A label without the separator has no span part.
 PARTS: dict[str, Callable[[str], str]] = {
@@ -18,22 +17,6 @@ PARTS: dict[str, Callable[[str], str]] = {
     'after "|"': lambda label: label.rpartition("|")[2] if "|" in label else "",
     'after ":"': lambda label: label.partition(":")[2],
 }
-
-
-@dataclass(frozen=True)
-class Spans:
-    """Scores of whole spans: a predicted span is right if its first token, last token and type are."""
-
-    scheme: str
-    """By the prefixes in gold: "IO", "BIO", "IOBES", "BILOU", "BMES", or "mixed"."""
-    part: str
-    """Which part of the labels was read: 'whole label', 'after "|"' or 'after ":"'."""
-    micro: Scores
-    """All spans together."""
-    macro: float
-    """Mean F1 of the types."""
-    types: list[Scores]
-    """Every type in gold or predicted, most frequent in gold first."""
 
 
 def score_spans(names: Sequence[str], truth: Ints, guess: Ints, lengths: Ints) -> Spans | None:

@@ -11,7 +11,7 @@ from tagwright import _core, checks
 from tagwright.decoding.decoders import Decoder
 from tagwright.models.agreement import Agreement, check_options
 from tagwright.models.file import Arrays
-from tagwright.models.model import Model, Tagging, model_from
+from tagwright.models.model import Model, Sentences, Tagging, model_from
 
 __all__ = ["BidirectionalModel"]
 
@@ -47,11 +47,8 @@ class BidirectionalModel(Model):
             raise ValueError("one model reads text, the other ready-made features; both must read the same")
         own = facts["bidirectional"]
         check_options(own["rounds"], own["step"], own["schedule"])
-        arrays = {
-            f"{side}.{name}": array
-            for side, model in (("left", left), ("right", right))
-            for name, array in model.arrays.items()
-        }
+        sides = {"left": left, "right": right}
+        arrays = {f"{side}.{name}": array for side in sides for name, array in sides[side].arrays.items()}
         super().__init__(left.labels, left.features, arrays, facts)
         self.left, self.right = left, right
         self._number = {name: n for n, name in enumerate(left.labels)}
@@ -60,13 +57,13 @@ class BidirectionalModel(Model):
     @classmethod
     def restored(cls, meta: dict[str, Any], arrays: Arrays) -> Self:
         """Return the model that a file's metadata and arrays describe."""
-        parts = []
-        for side in ("left", "right"):
-            own = {
-                name.removeprefix(f"{side}."): array for name, array in arrays.items() if name.startswith(f"{side}.")
-            }
-            parts.append(model_from(meta[side], own))
-        return cls(parts[0], parts[1], dict(meta["facts"]))
+
+        def part(side: str) -> Model:
+            start = f"{side}."
+            own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+            return model_from(meta[side], own)
+
+        return cls(part("left"), part("right"), dict(meta["facts"]))
 
     def meta(self) -> dict[str, Any]:
         """Return what a file keeps of both models beside their arrays."""
@@ -91,7 +88,7 @@ class BidirectionalModel(Model):
 
     def agree(
         self,
-        X: Sequence[Sequence[object]],
+        X: Sentences,
         decoder: str | Decoder = "auto",
         threads: int = 1,
         *,
@@ -118,9 +115,7 @@ class BidirectionalModel(Model):
             at += length
         return made
 
-    def _kbest(
-        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
-    ) -> list[list[Tagging]]:
+    def _kbest(self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool) -> list[list[Tagging]]:
         agreed = self.agree(X, decoder, threads)
         if k == 1:
             return [[Tagging(own.labels, own.score or 0.0)] for own in agreed]
@@ -137,7 +132,7 @@ class BidirectionalModel(Model):
 
     def joint_scores(
         self,
-        X: Sequence[Sequence[object]],
+        X: Sentences,
         labellings: Sequence[Sequence[Sequence[str]]],
         decoder: str | Decoder = "auto",
         threads: int = 1,

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.decoding.decoders import Decoder, plan
-from tagwright.decoding.edges import Edges
+from tagwright.decoding.edges import Edges, sides_of
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.features.templates import Features
 from tagwright.models.file import Arrays
-from tagwright.models.model import Lattice, Model, Tagging, core_templates, cut
-from tagwright.models.scoring import make_scorer
+from tagwright.models.model import Lattice, Model, Sentences, Tagging, core_templates, make_scorer
 
 __all__ = ["LinearModel"]
 
@@ -43,48 +42,38 @@ class LinearModel(Model):
 
     @cached_property
     def edges(self) -> Edges:
-        """The edges, in the form that is fastest to decode over."""
-        previous, current = (self.arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
-        start, stop = self.arrays.get("start"), self.arrays.get("stop")
-        scores = self.arrays["edges.score"]
-        return Edges._from_model(len(self.labels), previous, current, scores, start, stop, self._corrections())
+        """The edges, in the form that suits their number (cpp/lattice/edge_form.h)."""
+        arrays = self.arrays
+        corrections = None
+        if "corrections.set" in arrays:
+            corrections = [arrays[f"corrections.{part}"] for part in ("set", "previous", "current", "score")]
+        sides = sides_of(arrays.get("start"), arrays.get("stop"), None, corrections)
+        previous, current = (arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
+        scores = arrays["edges.score"]
+        return Edges._of(_core.Edges.from_triples(len(self.labels), 0.0, previous, current, scores, True, sides))
 
-    def _corrections(self) -> tuple[object, object, object, object] | None:
-        if "corrections.set" not in self.arrays:
-            return None
-        sets, previous, current = (self.arrays[f"corrections.{part}"] for part in ("set", "previous", "current"))
-        return sets, previous, current, self.arrays["corrections.score"]
-
-    def _kbest(
-        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
-    ) -> list[list[Tagging]]:
+    def _kbest(self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool) -> list[list[Tagging]]:
         chosen = plan(decoder)
         if k > 1 and not chosen.row.kbest:
             raise ValueError(f'decoder {chosen.row.name!r} gives one path only, but k = {k}; use "auto" or another')
         text = self.text(X)
         flat, scores, work, *sums = self._scorer.decode(text, self.edges._core, chosen.core, k, threads, sure=proba)
-        names = [self.labels[y] for y in flat.tolist()]
-        paths, lengths = [row[0] for row in work], text.lengths().tolist()
+        found = flat, scores, work
         if not proba:
-            return list(cut(names, scores, lengths, paths))
+            return self._taggings(text, found)
         log_z, marginals = sums
         # Rounding may put a score that is all of Z a little above it.
-        sure = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, paths), 0)).tolist()
-        return list(cut(names, scores, lengths, paths, sure, marginals.tolist()))
+        probabilities = np.exp(np.minimum(np.array(scores) - np.repeat(log_z, [row[0] for row in work]), 0))
+        return self._taggings(text, found, probabilities.tolist(), marginals.tolist())
 
-    def marginals(
-        self, X: Sequence[Sequence[object]], keep: Keep | None = None, threads: int = 1
-    ) -> list[npt.NDArray[np.float32]]:
+    def marginals(self, X: Sentences, keep: Keep | None = None, threads: int = 1) -> list[npt.NDArray[np.float32]]:
         """Return the probability of every label: one array (T, L) per sentence, label y being ``labels[y]``.
 
         keep: a rule for sparse sums, as for `tw.marginals`; None for exact ones.
         """
         self.need_probabilities()
         checks.at_least_one("threads", threads)
-        return cast(
-            list[npt.NDArray[np.float32]],
-            self._scorer.marginals(self.text(X), self.edges._core, keep_arguments(keep), threads),
-        )
+        return self._scorer.marginals(self.text(X), self.edges._core, keep_arguments(keep), threads)
 
     def lattice(self, sentence: Sequence[object]) -> Lattice:
         """Return the scores of a sentence without decoding it."""

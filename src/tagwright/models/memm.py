@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.decoding.decode import decode
-from tagwright.decoding.decoders import Decoder, Plan, plan
+from tagwright.decoding.decoders import Decoder, plan
 from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
 from tagwright.models.file import Arrays
-from tagwright.models.model import Lattice, Model, Tagging, cut
-from tagwright.models.scoring import make_scorer
+from tagwright.models.model import Lattice, Model, Sentences, Tagging, make_scorer
 from tagwright.schemes import span_labels
 
-__all__ = ["MemmModel", "SpanRules", "span_rules"]
-
-Bytes = npt.NDArray[np.uint8]
-
-
-class SpanRules(NamedTuple):
-    """Which labels may be first, last, and one behind the other, where labels are those of spans; 1 means yes."""
-
-    start: Bytes
-    """(L,)"""
-    stop: Bytes
-    """(L,)"""
-    follows: Bytes
-    """(L, L), indexed [previous, current]."""
-
-    def reversed(self) -> SpanRules:
-        """Return the same rules for sentences that are read from their end."""
-        return SpanRules(self.stop, self.start, np.ascontiguousarray(self.follows.T))
+__all__ = ["MemmModel"]
 
 
 class MemmModel(Model):
@@ -69,64 +51,41 @@ class MemmModel(Model):
         scorer = make_scorer(self.labels, templates.core, arrays)
         if len(arrays["edges.score"]):
             raise ValueError("a maxent Markov model has no edges")
-        rules = span_rules(self.labels) if own["spans"] else None
-        nothing = np.empty(0, np.uint8)
-        start, stop, follows = (nothing, nothing, nothing)
-        if rules is not None:
-            start, stop, follows = rules.reversed() if self.leftward else rules
-        self._memm = _core.Memm.make(
-            scorer,
-            self.labels,
-            arrays,
-            leftward=self.leftward,
-            width=self.beam,
-            start=start,
-            stop=stop,
-            follows=follows.ravel(),
-        )
+        start = stop = follows = np.empty(0, bool)
+        spans = span_labels(self.labels) if own["spans"] else None
+        if spans is not None:
+            start, stop, follows = spans.rules(backwards=self.leftward)
+        rules = {"start": start.view(np.uint8), "stop": stop.view(np.uint8), "follows": follows.ravel().view(np.uint8)}
+        self._memm = _core.Memm.make(scorer, self.labels, arrays, leftward=self.leftward, width=self.beam, **rules)
 
     @property
     def history(self) -> int:
         """How many labels back the model looks."""
         return self._memm.history
 
-    def text(self, X: Sequence[Sequence[object]]) -> _core.Text:
+    def text(self, X: Sentences) -> _core.Text:
         """Return sentences as the core takes them, in the direction of the model."""
         text = super().text(X)
         return text.reversed() if self.leftward else text
 
-    def _kbest(
-        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
-    ) -> list[list[Tagging]]:
-        chosen = plan(decoder)
-        if chosen.row.name not in ("auto", "beam"):
+    def _kbest(self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool) -> list[list[Tagging]]:
+        row, options, _ = plan(decoder)
+        if row.name not in ("auto", "beam"):
             return [self._by_lattice(sentence, k, decoder) for sentence in X]
-        found, _ = self._found(X, k, self._width(chosen), threads)
-        return found
+        if options.get("keep") is not None:
+            raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
+        text = self.text(X)
+        return self._taggings(text, self._memm.decode(text, int(options.get("width", self.beam)), k, threads))
 
-    def proven(self, X: Sequence[Sequence[object]], k: int = 1, threads: int = 1) -> list[bool]:
+    def proven(self, X: Sentences, k: int = 1, threads: int = 1) -> list[bool]:
         """Return for each sentence whether its k best are known to be the k best.
 
         They are where nothing that the beam dropped could have become better: its score only falls as it goes on.
         """
         checks.at_least_one("k", k)
         checks.at_least_one("threads", threads)
-        _, exact = self._found(X, k, self.beam, threads)
-        return exact
-
-    def _found(
-        self, X: Sequence[Sequence[object]], k: int, width: int, threads: int
-    ) -> tuple[list[list[Tagging]], list[bool]]:
-        text = self.text(X)
-        flat, scores, work = self._memm.decode(text, width, k, threads)
-        names = [self.labels[y] for y in flat.tolist()]
-        found = list(cut(names, scores, text.lengths().tolist(), [row[0] for row in work]))
-        return found, [exact for *_, exact, _ in work]
-
-    def _width(self, chosen: Plan) -> int:
-        if chosen.options.get("keep") is not None:
-            raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
-        return int(chosen.options.get("width", self.beam))
+        *_, work = self._memm.decode(self.text(X), self.beam, k, threads)
+        return [exact for *_, exact, _ in work]
 
     def _by_lattice(self, sentence: Sequence[object], k: int, decoder: str | Decoder) -> list[Tagging]:
         nodes, edges, _ = self.lattice(sentence)
@@ -163,13 +122,3 @@ class MemmModel(Model):
         """Return what dual decomposition asks for the best labels under prices, found by the model's beam."""
         plan(decoder)  # refuses what is no decoder
         return self._memm
-
-
-def span_rules(labels: Sequence[str]) -> SpanRules | None:
-    """Return the rules of labels such as B-NP, I-NP and O; None unless labels are all of one scheme of spans."""
-    spans = span_labels(labels)
-    if spans is None:
-        return None
-    every = np.arange(len(labels))
-    follows = spans.may_follow(every[:, None], every)
-    return SpanRules(*(rule.view(np.uint8) for rule in (spans.start, spans.stop, follows)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self, overload
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,11 @@ from tagwright.features.templates import Features
 from tagwright.models import file as container
 from tagwright.models.file import Arrays, ModelError
 from tagwright.models.kinds import KINDS, kind_of
-from tagwright.models.scoring import index_of
 
 __all__ = ["Lattice", "Model", "Tagging", "load"]
+
+Sentences: TypeAlias = Sequence[Sequence[object]]
+"""Tokens of each sentence: words, rows of columns, or ready-made features."""
 
 BUILT_IN = Path(__file__).with_name("english.safetensors")
 """The POS tagger for English that is part of the package; see NOTICE."""
@@ -96,7 +98,10 @@ class Model:
     def knows(self, word: str) -> bool | None:
         """Return whether a word was in the training data at least min_count times; None if no feature is the word."""
         prefix = self.features.word_prefix() if self.features else None
-        return None if prefix is None else _core.index_find(index_of(self.arrays, "names"), prefix + word) >= 0
+        if prefix is None:
+            return None
+        slots, ends, names = (self.arrays[f"names.{part}"] for part in ("slots", "ends", "bytes"))
+        return _core.index_find((slots, ends, names), prefix + word) >= 0
 
     @property
     def probabilistic(self) -> bool:
@@ -127,19 +132,12 @@ class Model:
         best = self.tag_kbest([sentence], 1, decoder, proba=proba)[0][0]
         return best.labels if best.marginals is None else list(zip(best.labels, best.marginals, strict=True))
 
-    def tag_batch(
-        self, X: Sequence[Sequence[object]], decoder: str | Decoder = "auto", threads: int = 1
-    ) -> list[list[str]]:
+    def tag_batch(self, X: Sentences, decoder: str | Decoder = "auto", threads: int = 1) -> list[list[str]]:
         """Return the best labels of many sentences: one native call, `threads` threads over the sentences."""
         return [found[0].labels for found in self.tag_kbest(X, 1, decoder, threads)]
 
     def tag_kbest(
-        self,
-        X: Sequence[Sequence[object]],
-        k: int,
-        decoder: str | Decoder = "auto",
-        threads: int = 1,
-        proba: bool = False,
+        self, X: Sentences, k: int, decoder: str | Decoder = "auto", threads: int = 1, proba: bool = False
     ) -> list[list[Tagging]]:
         """Return the k best labellings of each sentence, best first; fewer where there are no more.
 
@@ -151,14 +149,31 @@ class Model:
         checks.at_least_one("threads", threads)
         return self._kbest(X, k, decoder, threads, proba)
 
-    def _kbest(
-        self, X: Sequence[Sequence[object]], k: int, decoder: str | Decoder, threads: int, proba: bool
-    ) -> list[list[Tagging]]:
+    def _kbest(self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool) -> list[list[Tagging]]:
         raise NotImplementedError
 
-    def marginals(
-        self, X: Sequence[Sequence[object]], keep: Keep | None = None, threads: int = 1
-    ) -> list[npt.NDArray[np.float32]]:
+    def _taggings(
+        self,
+        text: _core.Text,
+        found: tuple[npt.NDArray[np.int32], Sequence[float], Sequence[tuple[Any, ...]]],
+        probabilities: Sequence[float] = (),
+        marginals: Sequence[float] = (),
+    ) -> list[list[Tagging]]:
+        """Return the labellings of each sentence, given labels, scores and work as the core lists them for all."""
+        labels, scores, work = found
+        names = [self.labels[y] for y in labels.tolist()]
+        made = []
+        at = path = 0
+        for length, counts in zip(text.lengths().tolist(), work, strict=True):
+            own = []
+            for _ in range(counts[0]):
+                more = (probabilities[path], list(marginals[at : at + length])) if probabilities else ()
+                own.append(Tagging(names[at : at + length], scores[path], *more))
+                at, path = at + length, path + 1
+            made.append(own)
+        return made
+
+    def marginals(self, X: Sentences, keep: Keep | None = None, threads: int = 1) -> list[npt.NDArray[np.float32]]:
         """Return the probability of every label: one array (T, L) per sentence, label y being ``labels[y]``.
 
         keep: a rule for sparse sums, as for `tw.marginals`; None for exact ones.
@@ -178,7 +193,7 @@ class Model:
         """Return what dual decomposition asks for the best labels under prices, found by this decoder."""
         raise self._lacking("priced")
 
-    def text(self, X: Sequence[Sequence[object]]) -> _core.Text:
+    def text(self, X: Sentences) -> _core.Text:
         """Return sentences as the core takes them."""
         return core_text(X, self.features)
 
@@ -249,7 +264,7 @@ def model_from(meta: dict[str, Any], arrays: Arrays) -> Model:
     return kind_of(dict(meta["facts"])).model_class.restored(meta, arrays)
 
 
-def core_text(X: Sequence[Sequence[object]], features: Features | None) -> _core.Text:
+def core_text(X: Sentences, features: Features | None) -> _core.Text:
     """Return sentences as the core takes them: tokens as text for templates, or as ready-made features."""
     return _core.Text.from_rows(X, features.columns) if features else _core.Text.from_ready(X)
 
@@ -259,20 +274,16 @@ def core_templates(features: Features | None) -> _core.Templates:
     return features.core if features else _core.Templates.make([], [], [])
 
 
-def cut(
-    names: list[str],
-    scores: Sequence[float],
-    lengths: Sequence[int],
-    paths: Sequence[int],
-    sure: Sequence[float] = (),
-    marginals: Sequence[float] = (),
-) -> Iterator[list[Tagging]]:
-    """Yield the labellings of each sentence, out of those of all sentences one behind the other."""
-    at = path = 0
-    for length, count in zip(lengths, paths, strict=True):
-        found = []
-        for _ in range(count):
-            more = (sure[path], list(marginals[at : at + length])) if sure else ()
-            found.append(Tagging(names[at : at + length], scores[path], *more))
-            at, path = at + length, path + 1
-        yield found
+def make_scorer(
+    labels: list[str], templates: _core.Templates, arrays: Arrays, first_only: bool = False
+) -> _core.Scorer:
+    """Return the core's scorer of tokens; ValueError where labels and arrays do not fit together.
+
+    first_only: whether a token's scores are the row of the first of its features that the model has, as in an HMM.
+    """
+    if not all(isinstance(name, str) for name in labels) or len(set(labels)) < len(labels):
+        raise ValueError("label names must be strings that differ")
+    for end in ("start", "stop"):
+        if end in arrays and (arrays[end].shape != (len(labels),) or not np.isfinite(arrays[end]).all()):
+            raise ValueError(f"{end} must hold a finite score for each label")
+    return _core.Scorer(templates, _core.Weights.from_arrays(len(labels), arrays, first_only))
