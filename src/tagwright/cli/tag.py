@@ -11,7 +11,6 @@ import click
 
 from tagwright.cli.options import AT_LEAST_ONE, INPUT, reading_options, tagging_options
 from tagwright.data.conllu import FIELDS
-from tagwright.data.files import DataError
 from tagwright.data.reading import batches, text
 from tagwright.data.sentence import Sentence
 from tagwright.models.file import replacing
@@ -86,8 +85,8 @@ def rows_of(model: Model, batch: Sequence[Sentence]) -> list[list[list[str]]]:
     first = batch[0]
     width = len(first.rows[0])
     if width < model.columns:
-        where = f"{first.form.file}:{first.first + first.at[0]}"
-        raise DataError(f"{where}: {width} column(s), but the model reads {model.columns}")
+        number = first.first + first.at[0]
+        raise first.form.error(number, f"{width} column(s), but the model reads {model.columns}")
     return [sentence.rows for sentence in batch]
 
 
