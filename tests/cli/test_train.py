@@ -10,7 +10,7 @@ from support.corpora import ten_sentences
 import tagwright as tw
 from tagwright.cli.learners import options_of
 from tagwright.cli.options import SectionOption
-from tagwright.cli.train import COMMON, train
+from tagwright.cli.train import train
 from tagwright.learners import LEARNERS
 from tagwright.learners.learner import Learner
 
@@ -20,7 +20,7 @@ OPTIONS = [option for option in train.params if isinstance(option, click.Option)
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_options_name_the_learners_that_take_them(option):
-    named = option.learners if isinstance(option, SectionOption) else COMMON.learners
+    named = option.learners if isinstance(option, SectionOption) else LEARNERS
     assert sorted(named) == sorted(kind for kind in LEARNERS if option.name in options_of(kind))
 
 
@@ -33,7 +33,7 @@ def test_help_lists_every_option_once_in_its_section():
     options = [option for option in train.params if isinstance(option, click.Option)]
     assert sorted(names) == sorted([*(option.opts[0] for option in options), "-h"])
     for option in options:
-        title = option.section.title if isinstance(option, SectionOption) else "Common options"
+        title = option.title if isinstance(option, SectionOption) else "Common options"
         at = next(n for n, line in enumerate(lines) if line.startswith(f"  {option.opts[0]}"))
         assert [line for line in lines[:at] if line in titles][-1] == f"{title}:"
 

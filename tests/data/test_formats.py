@@ -18,7 +18,7 @@ def test_names_differ_and_the_last_format_takes_everything():
     names = formats.format_names()
     assert names[0] == "auto"
     assert len(set(names)) == len(names) == len(formats.FORMATS) + 1
-    assert formats.FORMATS[-1].has_token("", formats.Request())
+    assert formats.FORMATS[-1].has_token("", formats.Request(""))
 
 
 @pytest.fixture

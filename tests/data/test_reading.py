@@ -159,7 +159,7 @@ def test_columns():
     assert (first.lines, first.at, first.first) == (["The\tDT\tB-NP", "cat\tNN\tI-NP"], [0, 1], 1)
     assert second.first == 4
     form = first.form
-    assert (form.name, form.tab, form.width, form.picks, form.file) == ("columns", True, 3, (2,), "<stream>")
+    assert (form.name, form.tab, form.width, form.picks, form.request.file) == ("columns", True, 3, (2,), "<stream>")
     assert (form.request.comments, form.request.label) == (False, "last")
     assert data.text(first, ["x", "y"]) == "The\tDT\tB-NP\tx\ncat\tNN\tI-NP\ty\n\n"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tagwright.cli.options import AT_LEAST_ONE, INPUT, reading_options, tagging_options
+from tagwright.cli.options import COUNT, INPUT, reading_options, tagging_options
 from tagwright.cli.tag import load_for_text, rows_of
 from tagwright.data.reading import batches
 
@@ -18,7 +18,7 @@ __all__ = ["evaluate"]
 @click.argument("source", metavar="GOLD", type=INPUT)
 @click.option("-l", "--label", help="Column of the right label; by default as in training.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--most", type=AT_LEAST_ONE, default=20, help="Number of labels to list.")
+@click.option("--most", type=COUNT, default=20, help="Number of labels to list.")
 @tagging_options
 @reading_options
 def evaluate(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tagwright.cli.options import AT_LEAST_ONE, FILE
+from tagwright.cli.options import COUNT, FILE
 from tagwright.models.bidirectional import BidirectionalModel
 from tagwright.models.model import Model, load
 from tagwright.table import table
@@ -20,8 +20,8 @@ _SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.scor
 
 @click.command()
 @click.argument("model", type=FILE, required=False)
-@click.option("--labels", type=AT_LEAST_ONE, default=8, help="Number of labels to show.")
-@click.option("--most", type=AT_LEAST_ONE, default=5, help="Number of features per label, and of edges.")
+@click.option("--labels", type=COUNT, default=8, help="Number of labels to show.")
+@click.option("--most", type=COUNT, default=5, help="Number of features per label, and of edges.")
 def info(model: str | None, labels: int, most: int) -> None:
     """Describe MODEL, by default the included English one: sizes, strongest features and edges.
 
@@ -34,17 +34,14 @@ def info(model: str | None, labels: int, most: int) -> None:
 
 def describe(model: Model, labels: int = 8, most: int = 5) -> str:
     """Return a model's sizes and options, the strongest features of its first labels, and its strongest edges."""
+    parts = [table(["model", ""], _summary(model))]
     if isinstance(model, BidirectionalModel):
-        heads = [
-            f"{side}: {describe(part, labels, most)}" for side, part in (("left", model.left), ("right", model.right))
-        ]
-        return "\n\n".join([table(["model", ""], _summary(model)), *heads])
-    parts = [table(["model", ""], _summary(model)), _strongest(model, labels, most), _edges(model, most)]
+        sides = (("left", model.left), ("right", model.right))
+        return "\n\n".join([*parts, *(f"{name}: {describe(side, labels, most)}" for name, side in sides)])
     if model.features:
         lines = [line for line in model.features.text.split("\n") if line.strip() and not line.startswith("#")]
-        parts.insert(1, "templates: " + "  ".join(lines))
-    if "attribution" in model.facts:
-        parts.append(str(model.facts["attribution"]))
+        parts.append("templates: " + "  ".join(lines))
+    parts += [_strongest(model, labels, most), _edges(model, most), str(model.facts.get("attribution", ""))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -63,7 +60,6 @@ def size_text(size: int) -> str:
 
 def _summary(model: Model) -> list[list[str]]:
     facts, arrays = model.facts, model.arrays
-    size = sum(array.nbytes for array in arrays.values())
     rows = [
         ["learner", str(facts.get("learner", "?"))],
         ["labels", f"{len(model.labels):,}"],
@@ -72,7 +68,7 @@ def _summary(model: Model) -> list[list[str]]:
     rows[-1][1] += f" of {len(model.labels) ** 2:,}"
     if "corrections.set" in arrays:
         rows.append(["token-dependent edges", f"{len(arrays['corrections.set']):,}"])
-    rows.append(["size", size_text(size)])
+    rows.append(["size", size_text(sum(array.nbytes for array in arrays.values()))])
     if "sentences" in facts:
         rows.append(["trained on", f"{facts['sentences']:,} sentences, {facts['tokens']:,} tokens"])
     for name in ("epochs_done", "version"):
@@ -106,10 +102,8 @@ def _edges(model: Model, most: int) -> str:
     score = model.arrays["edges.score"]
     if not len(score):
         return ""
+    previous, current = model.arrays["edges.previous"], model.arrays["edges.current"]
     order = np.argsort(-score, kind="stable")
-    shown = order if len(order) <= 2 * most else np.concatenate([order[:most], order[-most:]])
-    names = [
-        f"{model.labels[model.arrays['edges.previous'][n]]} -> {model.labels[model.arrays['edges.current'][n]]}"
-        for n in shown
-    ]
-    return table(["edge", "score"], [[name, f"{score[n]:.2f}"] for name, n in zip(names, shown, strict=True)])
+    shown = order if len(order) <= 2 * most else [*order[:most], *order[-most:]]
+    rows = [[f"{model.labels[previous[n]]} -> {model.labels[current[n]]}", f"{score[n]:.2f}"] for n in shown]
+    return table(["edge", "score"], rows)

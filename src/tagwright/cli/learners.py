@@ -12,6 +12,7 @@ from tagwright.learners import LEARNERS
 __all__ = ["make_learner", "options_of"]
 
 _NOT_FOR = {"lbfgs": ("epochs", "rate", "batch"), "adagrad": ("l1", "max_iterations", "tolerance", "start_on")}
+_FLAGS = {"spans": "--no-spans", "lists": "--list"}
 # A bidirectional model is two MEMMs. Each has its own direction, and a checkpoint holds one model only.
 _NOT_FOR_TWO = {"direction", "checkpoint", "warm_start"}
 
@@ -24,32 +25,30 @@ def options_of(kind: str) -> set[str]:
     """Return the names of the options that are for a learner; for a bidirectional one also those of its MEMMs."""
     known = set(_learner(kind)().get_params())
     if kind == "bidirectional":
-        known = (known - {"left", "right"}) | (set(_learner("memm")().get_params()) - _NOT_FOR_TWO)
+        return (known - {"left", "right"}) | (options_of("memm") - _NOT_FOR_TWO)
     return known
 
 
 def make_learner(options: dict[str, Any], given: set[str]) -> Any:
     """Return the learner that is asked for; given: the options that the user wrote, which must be for it."""
-    kind = options.pop("learner")
+    kind = options["learner"]
     known = options_of(kind)
-    lists = _lists(options.pop("lists"))
-    for name in sorted(given - {"learner", "lists"}):
-        flag = f"--{name.replace('_', '-')}" if name != "spans" else "--no-spans"
+    options["lists"] = _lists(options["lists"])
+    for name in sorted(given - {"learner"}):
+        flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
         if name not in known:
             raise click.ClickException(f"{flag} is not for --learner {kind}")
         if kind == "crf" and name in _NOT_FOR[options["solver"]]:
             raise click.ClickException(f"{flag} is not for --solver {options['solver']}")
-    if lists and "lists" not in known:
-        raise click.ClickException(f"--list is not for --learner {kind}")
-    options |= {"lists": lists, "warm_start": options["warm_start"] or False}
     # Where the default differs between learners, it is the learner's own.
     chosen = {name: value for name, value in options.items() if name in known and value is not None}
     if kind != "bidirectional":
         return _learner(kind)(**chosen)
-    own, memm = _learner(kind), _learner("memm")
-    ours = {name: value for name, value in chosen.items() if name in own().get_params()}
-    theirs = {name: value for name, value in chosen.items() if name in memm().get_params()}
-    return own(left=memm(**theirs), right=memm(**{**theirs, "direction": "left"}), **ours)
+    memm, of_memm = _learner("memm"), options_of("memm")
+    theirs = {name: value for name, value in chosen.items() if name in of_memm}
+    sides = {"left": memm(**theirs), "right": memm(**theirs, direction="left")}
+    own = set(_learner(kind)().get_params())
+    return _learner(kind)(**sides, **{name: value for name, value in chosen.items() if name in own})
 
 
 def _lists(given: tuple[str, ...]) -> dict[str, str]:

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from tagwright.cli.options import AT_LEAST_ONE, INPUT, reading_options, tagging_options
+from tagwright.cli.options import COUNT, INPUT, reading_options, tagging_options
 from tagwright.data.conllu import FIELDS
-from tagwright.data.files import DataError
 from tagwright.data.reading import batches, text
 from tagwright.data.sentence import Sentence
 from tagwright.models.file import replacing
@@ -22,7 +21,7 @@ __all__ = ["load_for_text", "rows_of", "tag"]
 
 @click.command()
 @click.argument("source", metavar="[INPUT]", default="-", type=INPUT)
-@click.option("-k", type=AT_LEAST_ONE, default=1, help="Number of labellings per sentence, with their scores.")
+@click.option("-k", type=COUNT, default=1, help="Number of labellings per sentence, with their scores.")
 @click.option("--proba", is_flag=True, help="Add probabilities: of each label, and with -k of each labelling.")
 @click.option("-o", "--output", type=INPUT, default="-", help="Output file; - is standard output.")
 @click.option(
@@ -86,8 +85,8 @@ def rows_of(model: Model, batch: Sequence[Sentence]) -> list[list[list[str]]]:
     first = batch[0]
     width = len(first.rows[0])
     if width < model.columns:
-        where = f"{first.form.file}:{first.first + first.at[0]}"
-        raise DataError(f"{where}: {width} column(s), but the model reads {model.columns}")
+        number = first.first + first.at[0]
+        raise first.form.error(number, f"{width} column(s), but the model reads {model.columns}")
     return [sentence.rows for sentence in batch]
 
 

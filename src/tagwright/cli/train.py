@@ -15,17 +15,16 @@ import click
 from tagwright.cli.info import array_sizes, size_text
 from tagwright.cli.learners import make_learner
 from tagwright.cli.options import (
-    AT_LEAST_ONE,
+    COUNT,
     FILE,
     INPUT,
-    Section,
     Sectioned,
     decoder_option,
     reading_options,
+    section,
     threads_option,
 )
 from tagwright.data.reading import batches, read
-from tagwright.data.sentence import Form
 from tagwright.decoding.keep import parse_keep
 from tagwright.features.templates import LONGEST_HISTORY
 from tagwright.learners import LEARNERS
@@ -35,15 +34,12 @@ from tagwright.table import table
 
 __all__ = ["train"]
 
-COMMON = Section("Common options", tuple(LEARNERS))
-PERCEPTRON = Section("Perceptron options", ("perceptron",))
-CRF = Section("CRF options", ("crf",))
-MEMM = Section("MEMM options, for both MEMMs of a bidirectional model too", ("memm", "bidirectional"))
-BIDIRECTIONAL = Section("Bidirectional options", ("bidirectional",))
+common_option = section("Common options", *LEARNERS)
+perceptron_option = section("Perceptron options", "perceptron")
+crf_option = section("CRF options", "crf")
+memm_option = section("MEMM options, for both MEMMs of a bidirectional model too", "memm", "bidirectional")
+bidirectional_option = section("Bidirectional options", "bidirectional")
 
-_BUT_HMM = ("perceptron", "crf", "memm", "bidirectional")
-_ONE_MODEL = ("perceptron", "crf", "memm")
-_MAXENT = ("crf", "memm", "bidirectional")
 _NOT_NEGATIVE = click.FloatRange(0)
 _ABOVE_ZERO = click.FloatRange(0, min_open=True)
 
@@ -68,113 +64,110 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     help="Label column: last, 3, or 2+3 for a joint label; in CoNLL-U upos, xpos, feats or a joint.",
 )
 @reading_options
-@COMMON.option("--learner", type=click.Choice(list(LEARNERS)), default="perceptron", help="Learner.")
-@COMMON.option(*("-f", "--features"), learners=_BUT_HMM, default="pos", help="Preset or template file.")
-@COMMON.option(
-    *("--list", "lists"),
-    learners=_BUT_HMM,
+@common_option("--learner", type=click.Choice(list(LEARNERS)), default="perceptron", help="Learner.")
+@common_option("-f", "--features", but="hmm", default="pos", help="Preset or template file.")
+@common_option(
+    "--list",
+    "lists",
+    but="hmm",
     multiple=True,
     metavar="NAME=FILE",
     help="Word list for %in[row,col,NAME]; may be repeated.",
 )
-@COMMON.option(
-    "--min-count",
-    learners=_BUT_HMM,
-    type=AT_LEAST_ONE,
-    default=1,
-    help="Leave out features that occur on fewer tokens.",
-)
+@common_option("--min-count", but="hmm", type=COUNT, default=1, help="Leave out features that occur on fewer tokens.")
 @click.option(
     "--dev", type=FILE, help="Measure the accuracy on this file: after each epoch, every 10 iterations, or at the end."
 )
-@COMMON.option(
+@common_option(
     "--patience",
-    learners=_BUT_HMM,
-    type=AT_LEAST_ONE,
+    but="hmm",
+    type=COUNT,
     help="Stop after this many measurements on --dev without improvement, and keep the best model.",
 )
-@COMMON.option(
+@common_option(
     "--checkpoint",
-    learners=_ONE_MODEL,
+    but="hmm, bidirectional",
     type=FILE,
     help="File for the state of the training, after each epoch or 10 iterations; if it exists, continue from it.",
 )
-@COMMON.option("--warm-start", learners=_ONE_MODEL, type=FILE, help="Start from the weights of this model.")
+@common_option("--warm-start", but="hmm, bidirectional", type=FILE, help="Start from the weights of this model.")
 @decoder_option
 @threads_option
-@PERCEPTRON.option(
-    *("-e", "--epochs"),
-    learners=("perceptron", "crf"),
-    type=AT_LEAST_ONE,
+@perceptron_option(
+    "-e",
+    "--epochs",
+    also="crf",
+    type=COUNT,
     default=10,
     help="Passes over the corpus; of a CRF, with --solver adagrad.",
 )
-@PERCEPTRON.option(
-    "--seed", learners=("perceptron", "crf"), type=click.IntRange(0), default=0, help="Seed of the order of sentences."
-)
-@PERCEPTRON.option(
+@perceptron_option("--seed", also="crf", type=click.IntRange(0), default=0, help="Seed of the order of sentences.")
+@perceptron_option(
     "--pairs",
     type=click.Choice(["touched", "observed"]),
     default="touched",
     help="Pairs of feature and label that have a weight: all that an update touched, or those in the corpus.",
 )
-@PERCEPTRON.option("--margin", type=_NOT_NEGATIVE, default=0, help="Score by which the right labels must win.")
-@PERCEPTRON.option(
+@perceptron_option("--margin", type=_NOT_NEGATIVE, default=0, help="Score by which the right labels must win.")
+@perceptron_option(
     "--parts",
     metavar="SEPARATORS",
     help="Characters between the parts of a label, which share weights; '' for each character.",
 )
-@PERCEPTRON.option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
-@CRF.option("--l2", learners=_MAXENT, type=_NOT_NEGATIVE, show_default="1.0; memm: 0.5", help="Squared penalty.")
-@CRF.option("--l1", type=_NOT_NEGATIVE, default=0.0, help="Absolute penalty.")
-@CRF.option("--keep", callback=_known_keep, help="Sparse sums: auto, divergence:0.005:10, size:20 or ratio:1e-3.")
-@CRF.option("--solver", type=click.Choice(["lbfgs", "adagrad"]), default="lbfgs", help="Optimiser.")
-@CRF.option(
+@perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
+@crf_option(
+    "--l2", also="memm, bidirectional", type=_NOT_NEGATIVE, show_default="1.0; memm: 0.5", help="Squared penalty."
+)
+@crf_option("--l1", type=_NOT_NEGATIVE, default=0.0, help="Absolute penalty.")
+@crf_option("--keep", callback=_known_keep, help="Sparse sums: auto, divergence:0.005:10, size:20 or ratio:1e-3.")
+@crf_option("--solver", type=click.Choice(["lbfgs", "adagrad"]), default="lbfgs", help="Optimiser.")
+@crf_option(
     "--max-iterations",
-    learners=_MAXENT,
-    type=AT_LEAST_ONE,
+    also="memm, bidirectional",
+    type=COUNT,
     help="Most iterations of L-BFGS; by default, until it has converged.",
 )
-@CRF.option(
+@crf_option(
     "--tolerance",
-    learners=_MAXENT,
+    also="memm, bidirectional",
     type=_NOT_NEGATIVE,
     show_default="1e-5; memm: 1e-4",
     help="Convergence threshold of L-BFGS.",
 )
-@CRF.option(
+@crf_option(
     "--start-on", type=click.FloatRange(0, 1, min_open=True), help="Fit this share of the corpus first, with L-BFGS."
 )
-@CRF.option("--rate", type=_NOT_NEGATIVE, default=0.5, help="Step size of AdaGrad.")
-@CRF.option("--batch", type=AT_LEAST_ONE, default=8, help="Sentences per step of AdaGrad.")
-@CRF.option("--all-pairs", is_flag=True, help="Give every label a weight for every feature.")
-@MEMM.option(
+@crf_option("--rate", type=_NOT_NEGATIVE, default=0.5, help="Step size of AdaGrad.")
+@crf_option("--batch", type=COUNT, default=8, help="Sentences per step of AdaGrad.")
+@crf_option("--all-pairs", is_flag=True, help="Give every label a weight for every feature.")
+@memm_option(
     "--direction",
-    learners=("memm",),
+    but="bidirectional",
     type=click.Choice(["right", "left"]),
     default="right",
     help="Direction in which it tags.",
 )
-@MEMM.option(
+@memm_option(
     "--history", type=click.IntRange(1, LONGEST_HISTORY), default=2, help="Number of earlier labels that it looks at."
 )
-@MEMM.option("--beam", type=AT_LEAST_ONE, default=20, help="Partial labellings kept per token.")
-@MEMM.option(
+@memm_option("--beam", type=COUNT, default=20, help="Partial labellings kept per token.")
+@memm_option(
     "--dictionary",
-    type=AT_LEAST_ONE,
+    type=COUNT,
     help="Words that occur at least this often may only have the labels that they have in the corpus.",
 )
-@MEMM.option(
-    *("--no-spans", "spans"),
+@memm_option(
+    "--no-spans",
+    "spans",
     is_flag=True,
     flag_value=False,
     default=True,
     show_default=False,
     help="Allow I-X anywhere, not only after B-X or I-X.",
 )
-@BIDIRECTIONAL.option("--rounds", type=AT_LEAST_ONE, default=30, help="Most rounds until the two directions agree.")
-@BIDIRECTIONAL.option("--step", type=_ABOVE_ZERO, default=0.5, help="Step size of the prices.")
-@BIDIRECTIONAL.option("--schedule", type=click.Choice(SCHEDULES), default="falling", help="How the step changes.")
+@bidirectional_option("--rounds", type=COUNT, default=30, help="Most rounds until the two directions agree.")
+@bidirectional_option("--step", type=_ABOVE_ZERO, default=0.5, help="Step size of the prices.")
+@bidirectional_option("--schedule", type=click.Choice(SCHEDULES), default="falling", help="How the step changes.")
 @click.pass_context
 def train(context: click.Context, /, corpus: str, model: str, **options: Any) -> None:
     """Train a model on CORPUS and write it to MODEL.
@@ -199,11 +192,10 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     began = time.perf_counter()
     given = {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
     learner = make_learner(options, given)
-    form: Form | None = None
     X: list[list[list[str]]] = []
     y: list[list[str]] = []
     for batch in batches(corpus, **asked):
-        form = form or batch[0].form
+        blanks = batch[0].form.blanks
         X += [sentence.rows for sentence in batch]
         y += [sentence.labels or [] for sentence in batch]
     dev = read(dev_path, **asked) if dev_path else None
@@ -215,7 +207,7 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
     for warning in said:
         click.echo(f"Warning: {warning.message}", err=True)
     made: Model = learner.model_
-    made.facts["data"] = {**asked, "blanks": form.blanks if form else None}
+    made.facts["data"] = {**asked, "blanks": blanks}
     made.save(model)
     rows = [
         ["sentences", f"{len(X):,}"],

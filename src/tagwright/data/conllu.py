@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Self
 
-from tagwright.data.columns import check_widths, label_columns
+from tagwright.data.columns import check_widths, joined_labels
 from tagwright.data.files import DataError
 from tagwright.data.sentence import Form, Request, Sentence
 
@@ -30,57 +29,50 @@ class Conllu(Form):
     """
 
     name = "conllu"
+    suffixes = (".conllu", ".conll-u")
 
-    def __init__(self, file: str, request: Request, picks: tuple[int, ...]) -> None:
-        """Take the label's fields, in the order asked for."""
-        super().__init__(file, request)
-        self.picks = picks
+    def __init__(self, line: str, number: int, request: Request) -> None:
+        """Find the fields where labels are read from or, without a label, written to."""
+        super().__init__(line, number, request)
+        label = request.fields if request.label is None else request.label
+        names = [] if label is None else label.lower().split("+")
+        if not FIELDS.keys() >= set(names) or len(set(names)) < len(names):
+            remedy = "choose --label upos, xpos, feats or a joint such as upos+feats"
+            raise self.error(number, f"{label!r} is no label of CoNLL-U; {remedy}")
+        self.picks = tuple(FIELDS[name] for name in names)
 
-    @classmethod
-    def has_name(cls, file: str) -> bool:
-        """Return whether the name ends in .conllu or .conll-u."""
-        return file.endswith((".conllu", ".conll-u"))
-
-    @classmethod
-    def has_comment(cls, line: str) -> bool:
+    @staticmethod
+    def has_comment(line: str) -> bool:
         """Return whether the line is a comment such as ``# sent_id = 1``."""
         return _COMMENT.match(line) is not None
 
-    @classmethod
-    def has_token(cls, line: str, request: Request) -> bool:
+    @staticmethod
+    def has_token(line: str, request: Request) -> bool:
         """Return whether the line has ten columns and the ID 1."""
         return line.count("\t") + 1 == _WIDTH and _FIRST_TOKEN.match(line) is not None
 
-    @classmethod
-    def is_comment(cls, line: str, request: Request) -> bool:
+    @staticmethod
+    def is_comment(line: str, request: Request) -> bool:
         """Return whether the line begins with ``#``."""
         return line.startswith("#")
 
-    @classmethod
-    def of(cls, line: str, number: int, file: str, request: Request) -> Self:
-        """Return the form, with the fields where labels are read from or, without a label, written to."""
-        label = request.fields if request.label is None else request.label
-        if label is None:
-            return cls(file, request, ())
-        names = label.lower().split("+")
-        if not FIELDS.keys() >= set(names) or len(set(names)) < len(names):
-            remedy = "choose --label upos, xpos, feats or a joint such as upos+feats"
-            raise DataError(f"{file}:{number}: {label!r} is no label of CoNLL-U; {remedy}")
-        return cls(file, request, tuple(FIELDS[name] for name in names))
-
     def sentence(self, lines: list[str], first: int) -> Sentence:
         """Return the tokens and the label."""
-        at = [i for i, line in enumerate(lines) if not line.startswith("#")]
-        rows = [lines[i].split("\t") for i in at]
-        check_widths(rows, _WIDTH, at, "CoNLL-U has 10, with a TAB between; fix this line", self.file, first)
-        for i, row in zip(at, rows, strict=True):
-            if not row[0].isdecimal() and not _RANGE_OR_EMPTY.fullmatch(row[0]):
-                message = f"{row[0]!r} is no CoNLL-U id; use 1, a range 1-2 or a node 1.1"
-                raise DataError(f"{self.file}:{first + i}: {message}")
-        at = [i for i, row in zip(at, rows, strict=True) if row[0].isdecimal()]
-        rows = [row for row in rows if row[0].isdecimal()]
-        labels = None if self.request.label is None else self._labels(rows, at, first)
-        rows = [row[1:6] for row in rows]
+        numbered = [(i, line.split("\t")) for i, line in enumerate(lines) if not line.startswith("#")]
+        wanted = "CoNLL-U has 10, with a TAB between; fix this line"
+        check_widths(self, [row for _, row in numbered], _WIDTH, wanted, [i for i, _ in numbered], first)
+        at, tokens = [], []
+        for i, row in numbered:
+            if row[0].isdecimal():
+                at.append(i)
+                tokens.append(row)
+            elif not _RANGE_OR_EMPTY.fullmatch(row[0]):
+                raise self.error(first + i, f"{row[0]!r} is no CoNLL-U id; use 1, a range 1-2 or a node 1.1")
+        labels = None
+        if self.request.label is not None:
+            labels = joined_labels(self, tokens, self.picks, at, first)
+            self._check_bars(tokens, at, first)
+        rows = [row[1:6] for row in tokens]
         for row in rows:
             for pick in self.picks:
                 row[pick - 1] = "_"
@@ -100,16 +92,15 @@ class Conllu(Form):
         lines.append("")
         return lines
 
-    def _labels(self, rows: list[list[str]], at: list[int], first: int) -> list[str]:
-        parts = label_columns(rows, self.picks, at, self.file, first)
-        for pick, cells in zip(self.picks, parts, strict=True):
-            if pick != max(self.picks) and "|" in "".join(cells):
-                i, cell = next((i, cell) for i, cell in zip(at, cells, strict=True) if "|" in cell)
-                raise DataError(
-                    f"{self.file}:{first + i}: {cell!r} holds '|' and could not be told from the rest of the joint "
-                    "label; choose another --label"
-                )
-        return parts[0] if len(parts) == 1 else ["|".join(cells) for cells in zip(*parts, strict=True)]
+    def _check_bars(self, rows: list[list[str]], at: list[int], first: int) -> None:
+        """Raise DataError at a ``|`` in any but the rightmost field of a joint label."""
+        for pick in self.picks:
+            if pick == max(self.picks):
+                continue
+            for i, row in zip(at, rows, strict=True):
+                if "|" in row[pick]:
+                    what = f"{row[pick]!r} holds '|' and could not be told from the rest of the joint label"
+                    raise self.error(first + i, f"{what}; choose another --label")
 
     def _parts(self, label: str) -> list[str]:
         """Return the fields of a label. Only the rightmost field, FEATS or else XPOS, may hold ``|`` itself."""

@@ -7,19 +7,22 @@ import gzip
 import itertools
 import lzma
 import os
+import re
 import select
 import sys
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
-__all__ = ["DataError", "Source", "line_lists", "name_of", "word_list"]
+__all__ = ["BLANK", "DataError", "Source", "cells", "line_lists", "name_of", "word_list"]
 
 Source = str | os.PathLike[str] | IO[bytes]
 """A path (``.gz`` and ``.xz`` are unpacked), ``"-"`` for standard input, or a binary file object."""
 
 CHUNK = 1 << 16
 BLANK = " \t"
+cells = re.compile(r"[^ \t]+").findall
+"""Returns what stands between the blanks and TABs of a line."""
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 

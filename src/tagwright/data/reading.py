@@ -38,15 +38,14 @@ def batches(
         empty_ok: whether a file without a sentence is allowed. Comments without a token after them are left out.
 
     """
-    request = Request(label, comments, columns, widths, fields)
-    file = name_of(source)
-    kind = format_of(format, file)
+    request = Request(name_of(source), label, comments, columns, widths, fields)
+    kind = format_of(format, request.file)
     form: Form | None = None
     held: list[str] = []
     first = 1
     for new in line_lists(source):
         if form is None:
-            kind, form = recognise(new, first + len(held), file, kind, request)
+            kind, form = recognise(new, first + len(held), kind, request)
         if form and form.sentence_per_line:
             ends, gap = list(range(1, len(held) + len(new) + 1)), 0
         else:
@@ -66,7 +65,7 @@ def batches(
             empty_ok = True
             yield batch
     if not empty_ok:
-        raise DataError(f"{file}: empty: there is no token in it")
+        raise DataError(f"{request.file}: empty: there is no token in it")
 
 
 def read(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Collection, Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
+
+from tagwright.data.files import DataError
 
 __all__ = ["Form", "Request", "Sentence"]
 
@@ -12,6 +14,8 @@ __all__ = ["Form", "Request", "Sentence"]
 class Request(NamedTuple):
     """What the caller wants to read; see `tagwright.data.reading.batches`."""
 
+    file: str
+    """The name of the file, for messages."""
     label: str | None = None
     comments: bool = False
     columns: int | None = None
@@ -40,41 +44,31 @@ class Form(abc.ABC):
 
     name: ClassVar[str]
     """The value of ``--format``."""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """How names of its files end, without ``.gz`` or ``.xz``, where that tells the format."""
     sentence_per_line: ClassVar[bool] = False
     """Whether a sentence is one line; otherwise a blank line ends it."""
+    blanks: int | None = None
+    """The number of columns, where blanks separate them."""
 
-    def __init__(self, file: str, request: Request) -> None:
-        """Take the name of the file, for messages, and what is asked for."""
-        self.file, self.request = file, request
+    def __init__(self, line: str, number: int, request: Request) -> None:
+        """Take the first token line and its number; a label that the file does not have is a DataError."""
+        self.request = request
 
-    # How a format is recognised. Nothing is asked of a format that the caller named.
-
-    @classmethod
-    def has_name(cls, file: str) -> bool:
-        """Return whether the name of a file, without ``.gz`` or ``.xz``, says that it has this format."""
-        return False
-
-    @classmethod
-    def has_comment(cls, line: str) -> bool:
+    @staticmethod
+    def has_comment(line: str) -> bool:
         """Return whether a line above the first token is a comment that only this format has."""
         return False
 
-    @classmethod
-    @abc.abstractmethod
-    def has_token(cls, line: str, request: Request) -> bool:
+    @staticmethod
+    def has_token(line: str, request: Request) -> bool:
         """Return whether the first token line is of this format."""
+        return False
 
-    # How it is read and written.
-
-    @classmethod
-    def is_comment(cls, line: str, request: Request) -> bool:
+    @staticmethod
+    def is_comment(line: str, request: Request) -> bool:
         """Return whether a line is a comment, not a token."""
         return request.comments and (line == "#" or line.startswith("# "))
-
-    @classmethod
-    @abc.abstractmethod
-    def of(cls, line: str, number: int, file: str, request: Request) -> Self:
-        """Return the form that the first token line shows, once the label is known to be in it."""
 
     @abc.abstractmethod
     def sentence(self, lines: list[str], first: int) -> Sentence:
@@ -84,7 +78,6 @@ class Form(abc.ABC):
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
         """Return the lines to write, with what stands between sentences; shares: probabilities as text, or empty."""
 
-    @property
-    def blanks(self) -> int | None:
-        """The number of columns, where blanks separate them; else None."""
-        return None
+    def error(self, number: int, message: str) -> DataError:
+        """Return an error in the line of this number."""
+        return DataError(f"{self.request.file}:{number}: {message}")

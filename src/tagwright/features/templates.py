@@ -95,20 +95,19 @@ class Features:
         """Read the templates and the word lists they name."""
         self.finds = finds
         # In a fixed order: a model that is loaded must mean what it meant when it was saved.
-        given = {name: _entries(name, entries) for name, entries in sorted((lists or {}).items())}
+        self._given = {name: _entries(name, entries) for name, entries in sorted((lists or {}).items())}
         self.name, self.text = _templates(source)
         if not _unicode(self.text):
             raise TemplateError(f"{self.name}: not valid Unicode (a lone surrogate)")
         self._views: dict[View, int] = {}
-        self._list_names: list[str] = []
-        self._given = given
-        self._plain_edges = False
+        self.lists: dict[str, list[str]] = {}
+        self.edges = False
+        """Whether there is a plain ``B``: weights for pairs of labels."""
         self.templates: list[Template] = []
         for number, line in enumerate(self.text.split("\n"), 1):
             self._read(line.rstrip("\r"), number)
-        if not self.templates and not self._plain_edges:
+        if not self.templates and not self.edges:
             raise TemplateError(f"{self.name}: no template in it; a line such as U00:%x[0,0] is one")
-        self.lists = {name: given[name] for name in self._list_names}
 
     def __getstate__(self) -> dict[str, object]:
         """Return everything but `core`, which is made again when it is needed."""
@@ -125,11 +124,6 @@ class Features:
         return made
 
     @property
-    def edges(self) -> bool:
-        """Whether there is a plain ``B``: weights for pairs of labels."""
-        return self._plain_edges
-
-    @property
     def columns(self) -> int:
         """How many columns a token must have."""
         return max((view.column + 1 for view in self._views if view != _LABEL), default=0)
@@ -144,8 +138,7 @@ class Features:
     @cached_property
     def core(self) -> _core.Templates:
         """The templates for the core."""
-        lists = [self.lists[name] for name in self._list_names]
-        return _core.Templates.make(list(self._views), self.templates, lists)
+        return _core.Templates.make(list(self._views), self.templates, list(self.lists.values()))
 
     def word_prefix(self) -> str | None:
         """Return what the name of the feature for the word alone begins with; None where there is no such feature."""
@@ -160,8 +153,7 @@ class Features:
             return
         if line[0] not in "UB":
             raise self._error(number, 1, f"a template begins with U (for labels) or B (for edges), not {line[0]!r}")
-        names = _STAR.findall(line)
-        if names:
+        if _STAR.search(line):
             # One template per word list. Most words are in no list: features that say so would be there for nearly all
             # tokens, and would drown the others.
             for name in self._given:
@@ -171,7 +163,7 @@ class Features:
         if line[0] == "B" and any(part.view == self._views.get(_LABEL, -2) for part in parts):
             raise self._error(number, 1, "%y is for U templates; an edge knows the label before by itself")
         if line[0] == "B" and all(part.view < 0 for part in parts):
-            self._plain_edges = True
+            self.edges = True
             return
         self.templates.append(Template(line[0] == "B", parts, finds))
 
@@ -200,11 +192,11 @@ class Features:
             raise self._error(number, column, f"no macro %{name}; there are {', '.join('%' + m for m in MACROS)}")
         macro = MACROS[name]
         arguments = [part.strip() for part in inside.split(",")]
-        wanted = macro.arguments
-        if len(arguments) != len(wanted):
-            raise self._error(number, column, f"%{name} is written %{name}[{','.join(wanted)}], not %{name}[{inside}]")
+        if len(arguments) != len(macro.arguments):
+            wanted = f"%{name}[{','.join(macro.arguments)}]"
+            raise self._error(number, column, f"%{name} is written {wanted}, not %{name}[{inside}]")
         numbers = []
-        for what, text in zip(wanted, arguments, strict=True):
+        for what, text in zip(macro.arguments, arguments, strict=True):
             if what == "list":
                 numbers.append(self._list(text, number, column))
                 continue
@@ -217,13 +209,10 @@ class Features:
 
     def _list(self, name: str, number: int, column: int) -> int:
         if name not in self._given:
-            there = (
-                f"; there are {', '.join(sorted(self._given))}" if self._given else "; give it with lists= or --list"
-            )
-            raise self._error(number, column, f"no word list named {name!r}{there}")
-        if name not in self._list_names:
-            self._list_names.append(name)
-        return self._list_names.index(name)
+            remedy = f"there are {', '.join(self._given)}" if self._given else "give it with lists= or --list"
+            raise self._error(number, column, f"no word list named {name!r}; {remedy}")
+        self.lists.setdefault(name, self._given[name])
+        return list(self.lists).index(name)
 
     def _error(self, line: int, column: int, message: str) -> TemplateError:
         return TemplateError(f"{self.name}:{line}:{column}: {message}")
