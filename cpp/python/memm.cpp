@@ -7,7 +7,7 @@
 namespace tagwright {
 namespace {
 
-using Bytes = Vector<uint8_t>;
+using Bytes = std::span<const uint8_t>;
 
 // start, stop, follows: which labels may be first, last, one behind the other; arrays: of a tag dictionary, perhaps.
 std::unique_ptr<MemmModel> make_memm(std::shared_ptr<Scorer> scorer, const std::vector<std::string>& names,
