@@ -47,8 +47,8 @@ nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, con
                  size_t threads, bool sure) {
   const Plan plan = chosen.with(k);
   std::vector<Sure> found;
-  const std::vector<Answer> answers = without_gil(
-      [&] { return tag_all(scorer, text, edges, *plan.decoder, plan.options, threads, sure ? &found : nullptr); });
+  const std::vector<Answer> answers =
+      without_gil([&] { return tag_all(scorer, text, edges, plan, threads, sure ? &found : nullptr); });
   if (!sure) return pack(answers);
   std::vector<double> log_z, label;
   for (const Sure& one : found) {

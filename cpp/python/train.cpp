@@ -42,7 +42,7 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
 nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan) {
-  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, *plan.decoder, plan.options); });
+  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan); });
   return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
                         seen.work.edges);
 }

@@ -97,7 +97,7 @@ void Perceptron::score(size_t first, size_t T, double* nodes) {
   }
 }
 
-Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Decoder& decoder, const Options& options) {
+Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan) {
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   Seen seen;
   std::vector<std::vector<int32_t>> on;
@@ -110,7 +110,7 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Decod
       score(first, T, nodes);
       if (corpus_.sets()) corpus_.sets_on(static_cast<size_t>(s), on);
       const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr);
-      const Answer answer = decoder.decode(lattice, options, arena_);
+      const Answer answer = plan.decoder->decode(lattice, plan.options, arena_);
       const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
       size_t errors = 0;
       for (size_t t = 0; t < T; ++t) errors += predicted[t] != corpus_.labels[first + t];

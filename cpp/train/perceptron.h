@@ -31,7 +31,7 @@ class Perceptron {
   };
   // Goes over these sentences once: decodes each, and where that is wrong adds its right features and takes away the
   // others.
-  Seen run(std::span<const int32_t> sentences, const Decoder& decoder, const Options& options);
+  Seen run(std::span<const int32_t> sentences, const Plan& plan);
 
   const Corpus& corpus() const { return corpus_; }
   double seen() const { return weights_.seen; }
