@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/need.h"
+
 namespace tagwright {
 
 // Each is defined in the file of its name, the three that refine in refine/refine.cpp.
@@ -80,6 +82,14 @@ const Decoder* decoder_named(std::string_view name) {
 const Option* Decoder::option(std::string_view named) const {
   const auto found = std::find_if(options.begin(), options.end(), [&](const Option& own) { return own.name == named; });
   return found == options.end() ? nullptr : &*found;
+}
+
+Plan Plan::with(size_t k) const {
+  need(k >= 1, "k must be at least 1");
+  need(k == 1 || decoder->kbest, "this decoder gives one path only");
+  Plan plan = *this;
+  plan.options.k = k;
+  return plan;
 }
 
 }  // namespace tagwright

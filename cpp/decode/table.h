@@ -43,4 +43,13 @@ std::span<const Decoder> decoders();
 // The decoder of this name, or none.
 const Decoder* decoder_named(std::string_view name);
 
+// A decoder and its options.
+struct Plan {
+  const Decoder* decoder;
+  Options options;
+
+  // The same for k paths; throws std::invalid_argument where the decoder returns one only.
+  Plan with(size_t k) const;
+};
+
 }  // namespace tagwright

@@ -1,6 +1,7 @@
 #include "model/bidirectional.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/need.h"
 #include "base/threads.h"
@@ -39,50 +40,74 @@ class Renumbered : public PricedSearch {
   std::vector<int32_t> in_, labels_;
 };
 
-}  // namespace
+// The search of a LatticeModel.
+class LatticeSearch : public SentenceSearch {
+ public:
+  LatticeSearch(const Scorer& scorer, const Edges& edges, const Plan& plan)
+      : scorer_(scorer), edges_(edges), plan_(plan) {}
 
+  void start(const Text& text, size_t sentence) override {
+    T_ = text.length(sentence);
+    nodes_.resize(times(T_, scorer_.L()));
+    scorer_.score(text, sentence, nodes_.data(), on_);
+    priced_.assign(nodes_.begin(), nodes_.end());
+  }
+  size_t length() const override { return T_; }
+  void change(size_t t, int32_t label, double by) override {
+    priced_[t * scorer_.L() + static_cast<size_t>(label)] += by;
+  }
+  const std::vector<int32_t>& find() override {
+    labels_.clear();
+    if (T_ == 0) return labels_;
+    arena_.reset();
+    Answer answer = plan_.decoder->decode(lattice({nullptr, priced_.data()}), plan_.options, arena_);
+    if (answer.paths.empty()) throw std::invalid_argument("no path: -inf scores forbid every labelling");
+    labels_ = std::move(answer.paths[0].labels);
+    return labels_;
+  }
+  const std::vector<int32_t>& confirm() override { return labels_; }
+  bool exact() const override { return plan_.decoder->exact; }
+  double score(std::span<const int32_t> labels) override {
+    return T_ == 0 ? 0 : path_score(lattice({nodes_.data(), nullptr}), labels);
+  }
+
+ private:
+  Lattice lattice(const Scores& nodes) const { return {edges_, T_, nodes, on_.empty() ? nullptr : &on_}; }
+
+  const Scorer& scorer_;
+  const Edges& edges_;
+  const Plan& plan_;
+  size_t T_ = 0;
+  std::vector<float> nodes_;    // [t * L + y]
+  std::vector<double> priced_;  // the same with prices
+  std::vector<std::vector<int32_t>> on_;
+  Arena arena_;
+  std::vector<int32_t> labels_;
+};
+
+// Calls work(first, last) for pieces of so many sentences, over several threads: what a search remembers serves for all
+// sentences of a piece.
 void in_pieces(size_t sentences, size_t threads, const std::function<void(size_t, size_t)>& work) {
-  constexpr size_t kMost = 512, kEach = 4;
-  const size_t piece = std::clamp<size_t>(sentences / (kEach * threads), 1, kMost);
+  constexpr size_t kLongest = 512, kEach = 4;
+  const size_t piece = std::clamp<size_t>(sentences / (kEach * threads), 1, kLongest);
   in_parallel((sentences + piece - 1) / piece, threads,
               [&](size_t n) { work(n * piece, std::min(sentences, (n + 1) * piece)); });
 }
 
-void LatticeSearch::start(const Text& text, size_t sentence) {
-  T_ = text.length(sentence);
-  nodes_.resize(times(T_, scorer_.L()));
-  scorer_.score(text, sentence, nodes_.data(), on_);
-  priced_.assign(nodes_.begin(), nodes_.end());
-}
+}  // namespace
 
-void LatticeSearch::change(size_t t, int32_t label, double by) {
-  priced_[t * scorer_.L() + static_cast<size_t>(label)] += by;
-}
-
-const std::vector<int32_t>& LatticeSearch::find() {
-  labels_.clear();
-  if (T_ == 0) return labels_;
-  arena_.reset();
-  const Lattice lattice(edges_, T_, {nullptr, priced_.data()}, on_.empty() ? nullptr : &on_);
-  Answer answer = decoder_.decode(lattice, options_, arena_);
-  if (answer.paths.empty()) throw std::invalid_argument("no path: -inf scores forbid every labelling");
-  labels_ = std::move(answer.paths[0].labels);
-  return labels_;
-}
-
-double LatticeSearch::score(std::span<const int32_t> labels) {
-  if (T_ == 0) return 0;
-  return path_score(Lattice(edges_, T_, {nodes_.data(), nullptr}, on_.empty() ? nullptr : &on_), labels);
-}
-
-LatticeModel::LatticeModel(const Scorer& scorer, const Edges& edges, const Decoder& decoder, const Options& options)
-    : scorer_(scorer), edges_(edges), decoder_(decoder), options_(options) {
+LatticeModel::LatticeModel(const Scorer& scorer, const Edges& edges, Plan plan)
+    : scorer_(scorer), edges_(edges), plan_(std::move(plan)) {
   need(scorer.L() == edges.L(), "the edges are for another number of labels");
+}
+
+std::unique_ptr<SentenceSearch> LatticeModel::search() const {
+  return std::make_unique<LatticeSearch>(scorer_, edges_, plan_);
 }
 
 std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width, size_t k, size_t threads) {
   need(threads >= 1, "threads must be at least 1");
-  model.scorer->templates().check_text(text);
+  model.scorer().templates().check_text(text);
   std::vector<Answer> answers(text.sentences());
   in_pieces(answers.size(), threads, [&](size_t first, size_t last) {
     MemmSearch search(model, width, k);
@@ -101,12 +126,13 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
                              size_t threads) {
   options.check();
   need(threads >= 1, "threads must be at least 1");
-  left.templates().check_text(left_text);
-  right.templates().check_text(right_text);
-  need(left.L() == right.L() && to_left.size() == left.L(), "the models have different labels");
-  std::vector<bool> met(left.L(), false);
+  left.scorer().templates().check_text(left_text);
+  right.scorer().templates().check_text(right_text);
+  const size_t L = left.scorer().L();
+  need(right.scorer().L() == L && to_left.size() == L, "the models have different labels");
+  std::vector<bool> met(L, false);
   for (const int32_t y : to_left) {
-    need(y >= 0 && static_cast<size_t>(y) < met.size() && !met[static_cast<size_t>(y)], "labels must be renumbered");
+    need(y >= 0 && static_cast<size_t>(y) < L && !met[static_cast<size_t>(y)], "labels must be renumbered");
     met[static_cast<size_t>(y)] = true;
   }
   need(left_text.sentences() == right_text.sentences(), "the texts differ");
@@ -140,9 +166,9 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
 std::vector<double> scores_of_labels(const PricedModel& model, const Text& text, std::span<const int32_t> labels,
                                      const std::vector<size_t>& paths, size_t threads) {
   need(threads >= 1, "threads must be at least 1");
-  model.templates().check_text(text);
+  model.scorer().templates().check_text(text);
   need(paths.size() == text.sentences(), "there must be a number of labellings for each sentence");
-  for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < model.L(), "no such label");
+  for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < model.scorer().L(), "no such label");
   std::vector<size_t> at(text.sentences() + 1, 0), path(at);
   for (size_t s = 0; s < text.sentences(); ++s) {
     at[s + 1] = at[s] + times(paths[s], text.length(s));

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,16 @@ class SentenceSearch : public PricedSearch {
   virtual void start(const Text& text, size_t sentence) = 0;
   // The score of labels without prices.
   virtual double score(std::span<const int32_t> labels) = 0;
+};
+
+class Scorer;
+
+// A trained model, and how sentences are searched with it.
+class PricedModel {
+ public:
+  virtual ~PricedModel() = default;
+  virtual const Scorer& scorer() const = 0;
+  virtual std::unique_ptr<SentenceSearch> search() const = 0;
 };
 
 // How far prices move in each round.

@@ -44,14 +44,18 @@ void MemmRules::check(size_t L) const {
   need(before == label.size(), "tag dictionary: labels of no word");
 }
 
-void Memm::check() const {
-  const Weights& weights = scorer->weights();
-  need(names.size() == scorer->L(), "there must be one name per label");
+Memm::Memm(std::shared_ptr<const Scorer> own, std::vector<std::string> labels, bool from_end, size_t beam,
+           MemmRules given)
+    : names(std::move(labels)), leftward(from_end), width(beam), rules(std::move(given)), scorer_(std::move(own)) {
+  const Weights& weights = scorer_->weights();
+  need(names.size() == scorer_->L(), "there must be one name per label");
   need(width >= 1, "beam must be at least 1");
   need(!weights.first_only() && weights.parts().each == 0 && weights.edge_names().size() == 0,
        "a maxent Markov model has weights for labels only");
   rules.check(L());
 }
+
+std::unique_ptr<SentenceSearch> Memm::search() const { return std::make_unique<MemmSearch>(*this, width); }
 
 MemmSearch::MemmSearch(const Memm& model, size_t width, size_t k)
     : model_(model), history_(model.history()), width_(std::max(width, k)), k_(k) {
@@ -67,7 +71,7 @@ void MemmSearch::start(const Text& text, size_t sentence) {
   sentence_ = sentence;
   T_ = text.length(sentence);
   arena_.reset();
-  const Templates& templates = model_.scorer->templates();
+  const Templates& templates = model_.scorer().templates();
   nodes_ = arena_.array<float>(times(T_, L));
   std::fill(nodes_, nodes_ + T_ * L, 0.0F);
   scores_.resize(L);
@@ -86,7 +90,7 @@ void MemmSearch::start(const Text& text, size_t sentence) {
   templates.start(text, sentence, scratch_);
   for (size_t t = 0; t < T_; ++t) {
     templates.expand(text, sentence, t, scratch_);
-    model_.scorer->add_features(scratch_.node, scratch_, ids_, nodes_ + t * L);
+    model_.scorer().add_features(scratch_.node, scratch_, ids_, nodes_ + t * L);
     if (model_.rules.words.size() == 0 || text.columns == 0) continue;
     const std::string_view word = text.cell(text.first_cell(text.first_token(sentence) + t));
     const int32_t id = model_.rules.words.find(hash_of(word), word);
@@ -118,8 +122,8 @@ void MemmSearch::add_history(size_t t, LabelHistory history) {
   const auto add = [&](Templates::Which which, float* out) {
     scratch_.node.clear();
     scratch_.bytes.clear();
-    model_.scorer->templates().expand_history(which, *text_, sentence_, t, before, scratch_);
-    model_.scorer->add_features(scratch_.node, scratch_, ids_, out);
+    model_.scorer().templates().expand_history(which, *text_, sentence_, t, before, scratch_);
+    model_.scorer().add_features(scratch_.node, scratch_, ids_, out);
   };
   // What labels say alone is the same wherever they stand.
   std::vector<float>& alone = alone_[history];
@@ -312,7 +316,7 @@ std::vector<Path> MemmSearch::best() {
 std::vector<double> memm_steps(const Memm& model, const Text& text, size_t sentence) {
   need(sentence < text.sentences(), "no such sentence");
   need(model.history() <= 1, "the model looks back at more than one label");
-  model.scorer->templates().check_text(text);
+  model.scorer().templates().check_text(text);
   const size_t T = text.length(sentence), L = model.L();
   std::vector<double> out(times(T, times(L + 1, L)), kForbidden);
   MemmSearch search(model, 1);

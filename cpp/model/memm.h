@@ -39,18 +39,25 @@ struct MemmRules {
   void check(size_t L) const;
 };
 
-struct Memm {
-  std::shared_ptr<const Scorer> scorer;
-  std::vector<std::string> names;  // of labels
-  bool leftward = false;           // goes from the last token to the first
-  size_t width = 1;                // of the beam
-  MemmRules rules;
+class Memm : public PricedModel {
+ public:
+  // Throws std::invalid_argument unless all fits together.
+  Memm(std::shared_ptr<const Scorer> scorer, std::vector<std::string> names, bool leftward, size_t width,
+       MemmRules rules);
 
+  const Scorer& scorer() const override { return *scorer_; }
+  std::unique_ptr<SentenceSearch> search() const override;
   size_t L() const { return names.size(); }
   // Labels that it looks back.
-  size_t history() const { return scorer->templates().history(); }
-  // Throws std::invalid_argument unless all fits together.
-  void check() const;
+  size_t history() const { return scorer_->templates().history(); }
+
+  const std::vector<std::string> names;  // of labels
+  const bool leftward;                   // goes from the last token to the first
+  const size_t width;                    // of the beam
+  const MemmRules rules;
+
+ private:
+  std::shared_ptr<const Scorer> scorer_;
 };
 
 // What a column of the beam holds: a partial sequence.

@@ -38,17 +38,18 @@ Sure sure_of(const Lattice& lattice, const Answer& answer) {
 
 }  // namespace
 
-std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges& edges, const Decoder& decoder,
-                            const Options& options, size_t threads, std::vector<Sure>* sure) {
+std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan,
+                            size_t threads, std::vector<Sure>* sure) {
   check(scorer, text, edges, threads);
   std::vector<Sentence> sentences(text.sentences());
   for (size_t s = 0; s < sentences.size(); ++s) sentences[s] = {text.length(s), {}, &edges, nullptr};
   const Supply supply = [&](size_t s, Arena& arena) { return scored(scorer, text, s, arena); };
-  if (!sure) return decode_all(sentences, decoder, options, threads, supply);
-  sure->assign(sentences.size(), {});
-  return decode_all(
-      sentences, decoder, options, threads, supply,
-      [&](size_t s, const Lattice& lattice, const Answer& answer) { (*sure)[s] = sure_of(lattice, answer); });
+  Finish finish;
+  if (sure) {
+    sure->assign(sentences.size(), {});
+    finish = [&](size_t s, const Lattice& lattice, const Answer& answer) { (*sure)[s] = sure_of(lattice, answer); };
+  }
+  return decode_all(sentences, *plan.decoder, plan.options, threads, supply, finish);
 }
 
 std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text& text, const Edges& edges,

@@ -16,8 +16,8 @@ struct Sure {
 };
 
 // One answer per sentence, in order. sure: filled, where it is given, with what exact sums say of each.
-std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges& edges, const Decoder& decoder,
-                            const Options& options, size_t threads, std::vector<Sure>* sure = nullptr);
+std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan,
+                            size_t threads, std::vector<Sure>* sure = nullptr);
 
 // [sentence]: the probabilities of all labels, [t * L + y].
 std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text& text, const Edges& edges,

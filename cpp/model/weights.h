@@ -61,33 +61,29 @@ struct WeightArrays : WeightKeys<Array> {
   Array<uint16_t> parts;                // [k * L + y]: the k-th part of label y
 };
 
-// Calls take(name, array) for the arrays that every file has, by the names they have there.
+// The arrays that every file has, those of token-dependent edges, and those of parts of labels.
+enum ArrayGroup : uint8_t { kAlways, kSets, kParts };
+
+// Calls take(group, name, array) for all arrays, by the names they have in files.
 template <class Arrays, class Take>
 void each_array(Arrays& a, Take&& take) {
-  take("names.slots", a.names.slots);
-  take("names.ends", a.names.ends);
-  take("names.bytes", a.names.bytes);
-  take("rows.end", a.row_end);
-  take("rows.label", a.row_label);
-  take("rows.weight", a.row_weight);
-  take("edges.previous", a.previous);
-  take("edges.current", a.current);
-  take("edges.score", a.edge_score);
-}
-// The same for those that only some have: with token-dependent edges, and with parts of labels.
-template <class Arrays, class Take>
-void each_set_array(Arrays& a, Take&& take) {
-  take("edge_names.slots", a.edge_names.slots);
-  take("edge_names.ends", a.edge_names.ends);
-  take("edge_names.bytes", a.edge_names.bytes);
-  take("corrections.set", a.set);
-  take("corrections.previous", a.set_previous);
-  take("corrections.current", a.set_current);
-  take("corrections.score", a.correction_score);
-}
-template <class Arrays, class Take>
-void each_part_array(Arrays& a, Take&& take) {
-  take("parts", a.parts);
+  take(kAlways, "names.slots", a.names.slots);
+  take(kAlways, "names.ends", a.names.ends);
+  take(kAlways, "names.bytes", a.names.bytes);
+  take(kAlways, "rows.end", a.row_end);
+  take(kAlways, "rows.label", a.row_label);
+  take(kAlways, "rows.weight", a.row_weight);
+  take(kAlways, "edges.previous", a.previous);
+  take(kAlways, "edges.current", a.current);
+  take(kAlways, "edges.score", a.edge_score);
+  take(kSets, "edge_names.slots", a.edge_names.slots);
+  take(kSets, "edge_names.ends", a.edge_names.ends);
+  take(kSets, "edge_names.bytes", a.edge_names.bytes);
+  take(kSets, "corrections.set", a.set);
+  take(kSets, "corrections.previous", a.set_previous);
+  take(kSets, "corrections.current", a.set_current);
+  take(kSets, "corrections.score", a.correction_score);
+  take(kParts, "parts", a.parts);
 }
 
 // The place of a pair of labels among those from begin to end, or kNoPlace.

@@ -44,13 +44,33 @@ struct type_caster<std::span<V>> {
   make_caster<Array> array;
 };
 
+// A rule as Python sends it: its name ("" for all labels), its number, and the fewest labels it keeps.
+template <>
+struct type_caster<tagwright::Keep> {
+  using Tuple = std::tuple<std::string, double, size_t>;
+  static constexpr auto Name = make_caster<Tuple>::Name;
+  template <class T>
+  using Cast = tagwright::Keep;
+
+  bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
+    return tuple.from_python(source, flags, cleanup);
+  }
+  template <class T>
+  bool can_cast() const noexcept {
+    return true;
+  }
+  explicit operator tagwright::Keep() { return std::apply(tagwright::Keep::named, static_cast<Tuple>(tuple)); }
+
+  make_caster<Tuple> tuple;
+};
+
 }  // namespace nanobind::detail
 
 namespace tagwright {
 
 using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
-using IntArray = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using RealArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class V>
+using Vector = nb::ndarray<const V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 inline Scores scores_of(const AnyArray& array) {
   if (array.dtype() == nb::dtype<float>()) return {static_cast<const float*>(array.data()), nullptr};
@@ -58,9 +78,14 @@ inline Scores scores_of(const AnyArray& array) {
   throw std::invalid_argument("scores must be float32 or float64");
 }
 
-template <class Array>
-auto span_of(const Array& array) {
-  return std::span(array.data(), array.shape(0));
+template <class V>
+std::span<const V> span_of(const Vector<V>& array) {
+  return {array.data(), array.shape(0)};
+}
+
+template <class V>
+std::vector<V> copied(std::span<const V> values) {
+  return {values.begin(), values.end()};
 }
 
 // Lets other Python threads run: during a call that needs no Python, or during work() within one.
@@ -87,6 +112,12 @@ auto to_numpy(std::vector<V> values, std::vector<size_t> shape) {
   return nb::ndarray<nb::numpy, V>(held->data(), shape.size(), shape.data(), owner);
 }
 
+template <class V>
+auto array_of(std::vector<V> values) {
+  const size_t n = values.size();
+  return to_numpy(std::move(values), {n});
+}
+
 // Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, edges,
 // whether it is exact, and gap.
 inline nb::tuple pack(const std::vector<Answer>& answers) {
@@ -100,39 +131,12 @@ inline nb::tuple pack(const std::vector<Answer>& answers) {
     work.append(nb::make_tuple(answer.paths.size(), answer.work.rounds, answer.work.nodes, answer.work.edges,
                                answer.exact, answer.gap));
   }
-  const size_t n = labels.size();
-  return nb::make_tuple(to_numpy(std::move(labels), {n}), scores, work);
+  return nb::make_tuple(array_of(std::move(labels)), scores, work);
 }
 
-// A decoder and its options.
-struct Plan {
-  const Decoder* decoder;
-  Options options;
-
-  // The same for k paths; throws std::invalid_argument where the decoder returns one only.
-  Plan with(size_t k) const;
-};
-
-// A rule as Python sends it: its name ("" for all labels), its number, and the fewest labels it keeps.
-using KeepTuple = std::tuple<std::string, double, size_t>;
-Keep keep_of(const std::string& rule, double value, size_t at_least);
-
-// For each sentence that has them, the correction sets switched on at each step.
-using SwitchedOn = std::optional<std::vector<std::optional<std::vector<std::vector<int32_t>>>>>;
-
-template <class V>
-using Vector = nb::ndarray<const V, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class V>
-std::vector<V> copied(const Vector<V>& array) {
-  return {array.data(), array.data() + array.shape(0)};
-}
-
-template <class V>
-auto array_of(std::vector<V> values) {
-  const size_t n = values.size();
-  return to_numpy(std::move(values), {n});
-}
+// The correction sets switched on at each step of a sentence, where it has them; and those of many sentences.
+using StepSets = std::optional<std::vector<std::vector<int32_t>>>;
+using SwitchedOn = std::optional<std::vector<StepSets>>;
 
 // Arrays by name, as model files hold them; those that were read are held until the owner goes.
 class NamedArrays {
@@ -158,9 +162,6 @@ class NamedArrays {
   nb::dict arrays_;
   std::vector<AnyArray> held_;
 };
-
-// The arrays of an index of names.
-using IndexTuple = std::tuple<Vector<uint64_t>, Vector<uint32_t>, Vector<uint8_t>>;
 
 // One sentence per array of node scores, over its own edges or those of all.
 std::vector<Sentence> sentences_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,

@@ -5,12 +5,18 @@
 
 namespace tagwright {
 
-Plan Plan::with(size_t k) const {
-  need(k >= 1, "k must be at least 1");
-  need(k == 1 || decoder->kbest, "this decoder gives one path only");
-  Plan plan = *this;
-  plan.options.k = k;
-  return plan;
+std::vector<Sentence> sentences_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
+                                   const SwitchedOn& switched_on) {
+  need(edges.size() == 1 || edges.size() == nodes.size(), "edges: one, or one per sentence");
+  need(!switched_on || switched_on->size() == nodes.size(), "switched_on: one per sentence");
+  std::vector<Sentence> sentences;
+  for (size_t s = 0; s < nodes.size(); ++s) {
+    const Edges* own = edges.size() == 1 ? edges[0] : edges[s];
+    need(own && nodes[s].ndim() == 2 && nodes[s].shape(1) == own->L(), "node scores must have shape (T, L)");
+    const auto* on = switched_on && (*switched_on)[s] ? &*(*switched_on)[s] : nullptr;
+    sentences.push_back({nodes[s].shape(0), scores_of(nodes[s]), own, on});
+  }
+  return sentences;
 }
 
 namespace {
@@ -20,7 +26,7 @@ std::optional<Option::Value> value_of(nb::handle value) {
   if (value.is_none()) return std::monostate();
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
   if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
-  if (KeepTuple keep; nb::try_cast(value, keep)) return std::apply(keep_of, keep);
+  if (nb::detail::make_caster<Keep>::Tuple keep; nb::try_cast(value, keep)) return std::apply(Keep::named, keep);
   if (int64_t number; nb::isinstance<nb::int_>(value) && nb::try_cast(value, number)) return number;
   return std::nullopt;
 }
@@ -72,35 +78,19 @@ nb::list rows() {
 }
 
 nb::tuple decode(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
-                 const std::optional<std::vector<std::optional<std::vector<std::vector<int32_t>>>>>& switched_on,
-                 const Plan& chosen, size_t k, size_t threads, double deadline) {
+                 const SwitchedOn& switched_on, const Plan& chosen, size_t k, size_t threads, double deadline) {
   Plan plan = chosen.with(k);
   plan.options.deadline = deadline;
   need(threads >= 1, "threads must be at least 1");
-  need(edges.size() == 1 || edges.size() == nodes.size(), "edges: one, or one per sentence");
-  need(!switched_on || switched_on->size() == nodes.size(), "switched_on: one per sentence");
-  std::vector<Sentence> sentences(nodes.size());
-  for (size_t s = 0; s < nodes.size(); ++s) {
-    const Edges* own = edges.size() == 1 ? edges[0] : edges[s];
-    need(own && nodes[s].ndim() == 2 && nodes[s].shape(1) == own->L(), "node scores must have shape (T, L)");
-    const auto* on = switched_on && (*switched_on)[s] ? &*(*switched_on)[s] : nullptr;
-    sentences[s] = {nodes[s].shape(0), scores_of(nodes[s]), own, on};
-  }
-  std::vector<Answer> answers;
-  {
-    nb::gil_scoped_release release;
-    answers = decode_all(sentences, *plan.decoder, plan.options, threads);
-  }
-  return pack(answers);
+  const std::vector<Sentence> sentences = sentences_of(nodes, edges, switched_on);
+  return pack(without_gil([&] { return decode_all(sentences, *plan.decoder, plan.options, threads); }));
 }
 
-double score(AnyArray nodes, const Edges& edges, const std::optional<std::vector<std::vector<int32_t>>>& switched_on,
-             IntArray labels) {
+double score(const AnyArray& nodes, const Edges& edges, const StepSets& switched_on, std::span<const int32_t> labels) {
   need(nodes.ndim() == 2 && nodes.shape(1) == edges.L(), "node scores must have shape (T, L)");
-  need(labels.shape(0) == nodes.shape(0), "a path has one label per token");
-  for (const int32_t y : span_of(labels)) need(y >= 0 && static_cast<size_t>(y) < edges.L(), "no such label");
-  const Lattice lattice(edges, nodes.shape(0), scores_of(nodes), switched_on ? &*switched_on : nullptr);
-  return path_score(lattice, span_of(labels));
+  need(labels.size() == nodes.shape(0), "a path has one label per token");
+  for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < edges.L(), "no such label");
+  return path_score(Lattice(edges, labels.size(), scores_of(nodes), switched_on ? &*switched_on : nullptr), labels);
 }
 
 }  // namespace
@@ -109,17 +99,18 @@ void bind_decode(nb::module_& m) {
   m.def("decoders", &rows,
         nb::sig("def decoders() -> list[tuple[str, str, bool, bool, bool, list[tuple[str, str, object, str, "
                 "tuple[object, ...]]]]]"),
-        "The decoder table: rows of name, paper, exact, kbest, deadline, and options as name, type, default, takes, "
+        "Returns the decoder table: rows of name, paper, exact, kbest, deadline, and options as name, type, default, "
+        "takes, "
         "values.");
 
   nb::class_<Plan>(m, "Plan").def_static("make", &make_plan, "decoder"_a, "options"_a,
                                          nb::sig("def make(decoder: str, options: dict[str, object]) -> Plan"),
                                          "A decoder with its options; those not named have their defaults.");
   m.def("decode", &decode, "nodes"_a, "edges"_a, "switched_on"_a.none(), "plan"_a, "k"_a, "threads"_a, "deadline"_a,
-        "Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, "
-        "edges, whether it is exact, gap.");
+        "Returns labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, "
+        "nodes, edges, whether it is exact, and gap.");
   m.def("score", &score, "nodes"_a, "edges"_a, "switched_on"_a.none(), "labels"_a,
-        "The score of one path, summed from left to right in double precision.");
+        "Returns the score of one path, summed from left to right in double precision.");
 }
 
 }  // namespace tagwright

@@ -7,9 +7,9 @@ namespace tagwright {
 namespace {
 
 // How many sets there are; set, previous, current and score of each correction.
-using CorrectionArrays = std::tuple<size_t, IntArray, IntArray, IntArray, RealArray>;
+using CorrectionArrays = std::tuple<size_t, Vector<int32_t>, Vector<int32_t>, Vector<int32_t>, Vector<double>>;
 // What stands beside the scores: start, stop, order, corrections.
-using Sides = std::tuple<std::optional<RealArray>, std::optional<RealArray>, std::optional<IntArray>,
+using Sides = std::tuple<std::optional<Vector<double>>, std::optional<Vector<double>>, std::optional<Vector<int32_t>>,
                          std::optional<CorrectionArrays>>;
 
 EdgeExtras extras_of(const Sides& sides) {
@@ -52,8 +52,8 @@ std::unique_ptr<Edges> from_steps(AnyArray scores, const Sides& sides) {
 }
 
 // choose_form: or else the triples are all that is held.
-std::unique_ptr<Edges> from_triples(size_t L, double fallback, IntArray previous, IntArray current, AnyArray scores,
-                                    bool choose_form, const Sides& sides) {
+std::unique_ptr<Edges> from_triples(size_t L, double fallback, Vector<int32_t> previous, Vector<int32_t> current,
+                                    AnyArray scores, bool choose_form, const Sides& sides) {
   need(L > 0 && L < std::numeric_limits<int32_t>::max() / 2, "L must be between 1 and 2**30 - 2");
   need(scores.ndim() == 1 && previous.shape(0) == current.shape(0) && previous.shape(0) == scores.shape(0),
        "previous, current and scores must have the same length");

@@ -231,10 +231,10 @@ void bind_features(nb::module_& m) {
       "names"_a, "Returns the arrays of an index of these names, which must differ.");
   m.def(
       "index_find",
-      [](const IndexTuple& arrays, std::string_view name) {
+      [](const std::tuple<std::span<const uint64_t>, std::span<const uint32_t>, std::span<const uint8_t>>& arrays,
+         std::string_view name) {
         const auto& [slots, ends, bytes] = arrays;
-        const IndexView index{span_of(slots), span_of(ends), reinterpret_cast<const char*>(bytes.data())};
-        return index.find(hash_of(name), name);
+        return IndexView{slots, ends, reinterpret_cast<const char*>(bytes.data())}.find(hash_of(name), name);
       },
       "arrays"_a, "name"_a, "Returns the number of a name in an index that was checked, or -1.");
 }

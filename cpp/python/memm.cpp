@@ -7,12 +7,11 @@
 namespace tagwright {
 namespace {
 
-using Bytes = Vector<uint8_t>;
+using Bytes = std::span<const uint8_t>;
 
 // start, stop, follows: which labels may be first, last, one behind the other; arrays: of a tag dictionary, perhaps.
-std::unique_ptr<MemmModel> make_memm(std::shared_ptr<Scorer> scorer, const std::vector<std::string>& names,
-                                     nb::dict arrays, bool leftward, size_t width, Bytes start, Bytes stop,
-                                     Bytes follows) {
+std::unique_ptr<Memm> make_memm(std::shared_ptr<Scorer> scorer, const std::vector<std::string>& names, nb::dict arrays,
+                                bool leftward, size_t width, Bytes start, Bytes stop, Bytes follows) {
   NamedArrays named(std::move(arrays));
   MemmRules rules;
   rules.start = copied(start);
@@ -29,7 +28,7 @@ std::unique_ptr<MemmModel> make_memm(std::shared_ptr<Scorer> scorer, const std::
     rules.word_bytes = words.bytes.size();
     rules.owner = named.owner();
   }
-  return std::make_unique<MemmModel>(Memm{std::move(scorer), names, leftward, width, std::move(rules)});
+  return std::make_unique<Memm>(std::move(scorer), names, leftward, width, std::move(rules));
 }
 
 AgreeOptions options_of(size_t rounds, double step, const std::string& schedule) {
@@ -104,29 +103,28 @@ void bind_memm(nb::module_& m) {
   nb::class_<PricedModel>(m, "PricedModel")
       .def("scores", &scores_of_labels, "text"_a, "labels"_a, "paths"_a, "threads"_a, WithoutGil(),
            "Returns the scores of labellings, paths[s] of sentence s.");
-  nb::class_<MemmModel, PricedModel>(m, "Memm")
+  nb::class_<Memm, PricedModel>(m, "Memm")
       .def_static("make", &make_memm, "scorer"_a, "names"_a, "arrays"_a, nb::kw_only(), "leftward"_a, "width"_a,
                   "start"_a, "stop"_a, "follows"_a)
       .def(
           "decode",
-          [](const MemmModel& model, const Text& text, size_t width, size_t k, size_t threads) {
-            return pack(without_gil([&] { return decode_all(model.memm(), text, width, k, threads); }));
+          [](const Memm& model, const Text& text, size_t width, size_t k, size_t threads) {
+            return pack(without_gil([&] { return decode_all(model, text, width, k, threads); }));
           },
           "text"_a, "width"_a, "k"_a, "threads"_a)
       .def(
           "steps",
-          [](const MemmModel& model, const Text& text, size_t sentence) {
-            std::vector<double> steps = memm_steps(model.memm(), text, sentence);
+          [](const Memm& model, const Text& text, size_t sentence) {
+            std::vector<double> steps = memm_steps(model, text, sentence);
             return to_numpy(std::move(steps), {text.length(sentence), model.L() + 1, model.L()});
           },
           "text"_a, "sentence"_a)
-      .def_prop_ro("history", [](const MemmModel& model) { return model.memm().history(); });
+      .def_prop_ro("history", &Memm::history);
   nb::class_<LatticeModel, PricedModel>(m, "LatticeModel")
       .def_static(
           "make",
-          [](const Scorer& scorer, const Edges& edges, const Plan& chosen) {
-            const Plan plan = chosen.with(1);
-            return std::make_unique<LatticeModel>(scorer, edges, *plan.decoder, plan.options);
+          [](const Scorer& scorer, const Edges& edges, const Plan& plan) {
+            return std::make_unique<LatticeModel>(scorer, edges, plan.with(1));
           },
           "scorer"_a, "edges"_a, "plan"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   m.def("agree_batch", &agree_batch, "left"_a, "left_text"_a, "right"_a, "right_text"_a, "to_left"_a, nb::kw_only(),

@@ -21,14 +21,12 @@ namespace {
 std::unique_ptr<Weights> weights_from(size_t L, nb::dict arrays, bool first_only) {
   NamedArrays named(std::move(arrays));
   WeightArrays<Borrowed> a;
-  bool sets = false, parts = false;
-  const auto read = [&](const char* name, auto& array) { named.read(name, array); };
-  each_array(a, read);
-  each_set_array(a, [&](const char* name, auto&) { sets = sets || named.has(name); });
-  each_part_array(a, [&](const char* name, auto&) { parts = parts || named.has(name); });
-  if (sets) each_set_array(a, read);
-  if (parts) each_part_array(a, read);
-  need(!sets || !a.set.empty(), "the sets of corrections are not those that have names");
+  bool has[] = {true, false, false};
+  each_array(a, [&](ArrayGroup group, const char* name, auto&) { has[group] |= named.has(name); });
+  each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
+    if (has[group]) named.read(name, array);
+  });
+  need(!has[kSets] || !a.set.empty(), "the sets of corrections are not those that have names");
   auto made = std::make_unique<Weights>(L, a, first_only, named.owner());
   without_gil([&] { made->check(); });
   return made;
@@ -37,11 +35,10 @@ std::unique_ptr<Weights> weights_from(size_t L, nb::dict arrays, bool first_only
 nb::dict model_arrays(const Weights& weights, double least, const std::string& word) {
   WeightArrays<Owned> a = without_gil([&] { return weights.dropped(least, word); });
   nb::dict out;
-  const auto put = [&](const char* name, auto& array) { out[name] = array_of(std::move(array)); };
-  const bool sets = !a.set.empty(), parts = !a.parts.empty();
-  each_array(a, put);
-  if (sets) each_set_array(a, put);
-  if (parts) each_part_array(a, put);
+  const bool has[] = {true, !a.set.empty(), !a.parts.empty()};
+  each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
+    if (has[group]) out[name] = array_of(std::move(array));
+  });
   return out;
 }
 
@@ -50,8 +47,8 @@ nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, con
                  size_t threads, bool sure) {
   const Plan plan = chosen.with(k);
   std::vector<Sure> found;
-  const std::vector<Answer> answers = without_gil(
-      [&] { return tag_all(scorer, text, edges, *plan.decoder, plan.options, threads, sure ? &found : nullptr); });
+  const std::vector<Answer> answers =
+      without_gil([&] { return tag_all(scorer, text, edges, plan, threads, sure ? &found : nullptr); });
   if (!sure) return pack(answers);
   std::vector<double> log_z, label;
   for (const Sure& one : found) {
@@ -61,8 +58,7 @@ nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, con
   return nb::tuple(pack(answers) + nb::make_tuple(array_of(std::move(log_z)), array_of(std::move(label))));
 }
 
-nb::list marginals(const Scorer& scorer, const Text& text, const Edges& edges, const KeepTuple& rule, size_t threads) {
-  const Keep keep = std::apply(keep_of, rule);
+nb::list marginals(const Scorer& scorer, const Text& text, const Edges& edges, const Keep& keep, size_t threads) {
   std::vector<std::vector<float>> made =
       without_gil([&] { return label_marginals(scorer, text, edges, keep, threads); });
   nb::list out;

@@ -7,18 +7,17 @@ namespace tagwright {
 namespace {
 
 using Integers = std::span<const int32_t>;
+using Keys = std::span<const uint16_t>;
 using Reals = std::span<const double>;
 
 std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, Integers labels, size_t L,
-                                            const Weights* known, size_t min_count, size_t threads,
-                                            Vector<uint16_t> parts, bool edges, bool all_pairs, double margin,
+                                            const Weights* known, size_t min_count, size_t threads, Keys parts,
+                                            bool edges, bool all_pairs, double margin,
                                             std::optional<bool> dense_edges) {
-  std::optional<EdgeForm> form;
-  if (dense_edges) form = *dense_edges ? EdgeForm::kDense : choose_edge_form(L, 0, EdgeUse::kTraining);
   return without_gil([&] {
     const CorpusOptions read{L, min_count, known, {}, threads};
     return std::make_unique<Perceptron>(read_corpus(text, templates, labels, read), copied(parts),
-                                        PerceptronOptions{edges, all_pairs, margin, form});
+                                        PerceptronOptions{edges, all_pairs, margin, dense_edges});
   });
 }
 
@@ -35,8 +34,7 @@ std::unique_ptr<Crf> make_crf(const Text& text, const Templates& templates, Inte
 }
 
 std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<std::string_view>& names,
-                                 Vector<uint64_t> row_end, Vector<uint16_t> row_label, Vector<uint16_t> previous,
-                                 Vector<uint16_t> current) {
+                                 std::span<const uint64_t> row_end, Keys row_label, Keys previous, Keys current) {
   WeightKeys<Owned> keys{copied(row_end), copied(row_label), copied(previous), copied(current), {}, {}, {}};
   return without_gil([&] { return std::make_unique<Crf>(Crf::closed(text, L, names, std::move(keys))); });
 }
@@ -44,7 +42,7 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
 nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan) {
-  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, *plan.decoder, plan.options); });
+  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan); });
   return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
                         seen.work.edges);
 }
@@ -98,9 +96,8 @@ void bind_training(nb::module_& m) {
                   "current"_a)
       .def(
           "expect",
-          [](const Crf& crf, Reals weights, const KeepTuple& rule, Integers sentences, size_t threads,
+          [](const Crf& crf, Reals weights, const Keep& keep, Integers sentences, size_t threads,
              std::span<double> counts) {
-            const Keep keep = std::apply(keep_of, rule);
             return packed(without_gil([&] { return crf.expect(weights, keep, sentences, threads, counts); }));
           },
           "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a,
@@ -108,9 +105,8 @@ void bind_training(nb::module_& m) {
       .def("observe", &Crf::observe, "sentences"_a, "counts"_a, WithoutGil(), "Fills what the right labels count.")
       .def(
           "adagrad",
-          [](const Crf& crf, std::span<double> weights, std::span<double> squares, const KeepTuple& rule,
-             Integers sentences, size_t batch, double rate, double l2) {
-            const Keep keep = std::apply(keep_of, rule);
+          [](const Crf& crf, std::span<double> weights, std::span<double> squares, const Keep& keep, Integers sentences,
+             size_t batch, double rate, double l2) {
             return packed(without_gil([&] { return crf.adagrad(weights, squares, keep, sentences, batch, rate, l2); }));
           },
           "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a,

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "base/need.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -23,6 +24,21 @@ size_t up_to(int32_t last, const double* belief, size_t n, int32_t* kept) {
 }
 
 }  // namespace
+
+Keep Keep::named(const std::string& rule, double value, size_t at_least) {
+  if (rule.empty()) return {};
+  if (rule == "divergence") {
+    need(value >= 0 && at_least >= 1, "keep: epsilon must be at least 0, at_least at least 1");
+    return {.rule = Rule::kDivergence, .epsilon = value, .at_least = at_least};
+  }
+  if (rule == "size") {
+    need(value >= 1 && value < 0x1p31, "keep: the size must be at least 1");
+    return {.rule = Rule::kSize, .size = static_cast<size_t>(value)};
+  }
+  need(rule == "ratio", "keep: no such rule");
+  need(value > 0 && value <= 1, "keep: the ratio must be above 0 and at most 1");
+  return {.rule = Rule::kRatio, .ratio = value};
+}
 
 std::string Keep::text() const {
   char text[64] = "all";

@@ -16,6 +16,10 @@ struct Keep {
   size_t size = 1;      // kSize
   double ratio = 1;     // kRatio: of the best belief
 
+  // The rule of this name ("" for all labels) with its number and, of "divergence", the fewest labels it keeps. Throws
+  // std::invalid_argument where they are out of range.
+  static Keep named(const std::string& rule, double value, size_t at_least);
+
   bool all() const { return rule == Rule::kAll; }
   // As the command line writes it: "divergence:0.001:4".
   std::string text() const;

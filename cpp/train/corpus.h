@@ -31,6 +31,13 @@ struct Corpus : Encoded {
     for (size_t at = node.begin(token); at < node.end[token]; ++at)
       take(static_cast<size_t>(node.id[at]), node.value_of(at));
   }
+  // Calls take(token, i, j) for every step into a token, from the label i of the token before to its own, j.
+  template <class Take>
+  void each_step(Take&& take) const {
+    for (size_t s = 0; s < sentences(); ++s)
+      for (size_t token = first_token(s) + 1; token < sentence_end[s]; ++token)
+        take(token, labels[token - 1], labels[token]);
+  }
   // The sets switched on at each step of a sentence; `on` is filled.
   void sets_on(size_t sentence, std::vector<std::vector<int32_t>>& on) const;
 

@@ -30,11 +30,10 @@ std::vector<double> tie_preferences(size_t L) {
   return ties;
 }
 
-EdgeForm form_for(const Corpus& corpus) {
+EdgeForm form_for(const Corpus& corpus, std::optional<bool> dense_edges) {
+  if (dense_edges) return *dense_edges ? EdgeForm::kDense : choose_edge_form(corpus.L, 0, EdgeUse::kTraining);
   std::vector<uint64_t> met;
-  for (size_t s = 0; s < corpus.sentences(); ++s)
-    for (size_t token = corpus.first_token(s) + 1; token < corpus.sentence_end[s]; ++token)
-      met.push_back(Corrections::pair(corpus.labels[token - 1], corpus.labels[token]));
+  corpus.each_step([&](size_t, int32_t i, int32_t j) { met.push_back(Corrections::pair(i, j)); });
   std::sort(met.begin(), met.end());
   const size_t pairs = static_cast<size_t>(std::unique(met.begin(), met.end()) - met.begin());
   // Wrong guesses give weights to about half as many pairs again.
@@ -56,8 +55,7 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
   weights_.nodes.reset(corpus_.features());
   weights_.edges.reset(corpus_.L);
   weights_.sets.reset(corpus_.sets());
-  const EdgeForm form = options_.edge_form ? *options_.edge_form : form_for(corpus_);
-  current_ = std::make_unique<ChangingEdges>(corpus_.L, form, corpus_.sets());
+  current_ = std::make_unique<ChangingEdges>(corpus_.L, form_for(corpus_, options_.dense_edges), corpus_.sets());
   if (!options_.all_pairs) observe();
 }
 
@@ -74,14 +72,11 @@ void Perceptron::observe() {
         weights_.nodes.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
     }
   }
-  for (size_t s = 0; s < corpus_.sentences(); ++s) {
-    for (size_t token = corpus_.first_token(s) + 1; token < corpus_.sentence_end[s]; ++token) {
-      const int32_t i = corpus_.labels[token - 1], j = corpus_.labels[token];
-      if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
-      for (const int32_t set : corpus_.sets_of(token))
-        weights_.sets.find_or_add(static_cast<size_t>(set), Corrections::pair(i, j));
-    }
-  }
+  corpus_.each_step([&](size_t token, int32_t i, int32_t j) {
+    if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
+    for (const int32_t set : corpus_.sets_of(token))
+      weights_.sets.find_or_add(static_cast<size_t>(set), Corrections::pair(i, j));
+  });
 }
 
 void Perceptron::score(size_t first, size_t T, double* nodes) {
@@ -102,7 +97,7 @@ void Perceptron::score(size_t first, size_t T, double* nodes) {
   }
 }
 
-Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Decoder& decoder, const Options& options) {
+Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan) {
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   Seen seen;
   std::vector<std::vector<int32_t>> on;
@@ -115,7 +110,7 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Decod
       score(first, T, nodes);
       if (corpus_.sets()) corpus_.sets_on(static_cast<size_t>(s), on);
       const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr);
-      const Answer answer = decoder.decode(lattice, options, arena_);
+      const Answer answer = plan.decoder->decode(lattice, plan.options, arena_);
       const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
       size_t errors = 0;
       for (size_t t = 0; t < T; ++t) errors += predicted[t] != corpus_.labels[first + t];

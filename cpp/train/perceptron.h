@@ -17,7 +17,7 @@ struct PerceptronOptions {
   bool edges = true;       // weights for pairs of labels
   bool all_pairs = false;  // an update may give weights to (feature, label) pairs that the corpus does not have
   double margin = 0;       // the right label of a token must win by this much: it is scored so much lower
-  std::optional<EdgeForm> edge_form = {};  // by default chosen by how many pairs of labels the corpus has
+  std::optional<bool> dense_edges = {};  // by default chosen by how many pairs of labels the corpus has
 };
 
 class Perceptron {
@@ -31,7 +31,7 @@ class Perceptron {
   };
   // Goes over these sentences once: decodes each, and where that is wrong adds its right features and takes away the
   // others.
-  Seen run(std::span<const int32_t> sentences, const Decoder& decoder, const Options& options);
+  Seen run(std::span<const int32_t> sentences, const Plan& plan);
 
   const Corpus& corpus() const { return corpus_; }
   double seen() const { return weights_.seen; }

@@ -39,13 +39,11 @@ WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all) {
   }
   std::vector<uint64_t> met;
   std::vector<std::vector<uint64_t>> set_met(corpus.sets());
-  for (size_t s = 0; s < corpus.sentences(); ++s) {
-    for (size_t token = corpus.first_token(s) + 1; token < corpus.sentence_end[s]; ++token) {
-      const uint64_t pair = Corrections::pair(corpus.labels[token - 1], corpus.labels[token]);
-      if (edges && !all) met.push_back(pair);
-      for (const int32_t set : corpus.sets_of(token)) set_met[static_cast<size_t>(set)].push_back(pair);
-    }
-  }
+  corpus.each_step([&](size_t token, int32_t i, int32_t j) {
+    const uint64_t pair = Corrections::pair(i, j);
+    if (edges && !all) met.push_back(pair);
+    for (const int32_t set : corpus.sets_of(token)) set_met[static_cast<size_t>(set)].push_back(pair);
+  });
   for (size_t i = 0; i < L && edges && all; ++i)
     for (size_t j = 0; j < L; ++j) met.push_back(Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)));
   make_distinct(met);
