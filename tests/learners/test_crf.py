@@ -175,6 +175,12 @@ class Core:
         self.trainer.observe(self.everyone, counts)
         return counts
 
+    def check(self, found, log_z, expected, **near):
+        """Whether what `expect` returned is log Z and these expected counts."""
+        assert found[0] == pytest.approx(log_z, rel=1e-12)
+        counts = np.array([expected[name] for name in self.place], float)
+        assert found[2][list(self.place.values())] == pytest.approx(counts, **near)
+
     def named(self, values):
         return {name: float(values[at]) for name, at in self.place.items()}
 
@@ -250,9 +256,8 @@ def test_sums_are_those_of_all_labellings(form, scale):
     weights = core.drawn(1, scale)
     log_z, scored, expected, observed, kept = truth(X, SMALL[1], options["features"], core.labels, core.named(weights))
     found = core.expect(weights)
-    assert found[0] == pytest.approx(log_z, rel=1e-12)
+    core.check(found, log_z, expected, abs=1e-10)
     assert found[1] == kept
-    assert core.named(found[2]) == pytest.approx({name: expected[name] for name in core.place}, abs=1e-10)
     assert core.named(core.observe()) == {name: observed[name] for name in core.place}
     assert float(core.observe() @ weights) == pytest.approx(scored, rel=1e-12, abs=1e-12)
 
@@ -266,9 +271,8 @@ def test_sparse_sums_are_those_of_kept_labels(form, keep):
         lambda case, right: restricted(case, rule_of(keep), right),
     )  # fmt: skip
     found = core.expect(weights, keep)
-    assert found[0] == pytest.approx(log_z, rel=1e-12)
+    core.check(found, log_z, expected, abs=1e-10)
     assert found[1] == kept < len(core.labels) * sum(map(len, X))
-    assert core.named(found[2]) == pytest.approx({name: expected[name] for name in core.place}, abs=1e-10)
 
 
 @pytest.mark.parametrize("keep", [None, *RULES[::2]], ids=str)
@@ -360,11 +364,7 @@ def test_exact_forms_agree(kind, features):
             first = truth(X, y, features, core.labels, core.named(weights), lambda case, right: exact(case))
         assert np.isfinite(counts).all()
         assert math.isfinite(log_z)
-        assert log_z == pytest.approx(first[0], rel=1e-12)
-        expected = np.empty(core.size)
-        for name, at in core.place.items():
-            expected[at] = first[2][name]
-        assert counts == pytest.approx(expected, rel=1e-9, abs=1e-8 if kind == "1000" else 1e-9)
+        core.check((log_z, kept, counts), first[0], first[2], rel=1e-9, abs=1e-8 if kind == "1000" else 1e-9)
         assert keep or kept == 60 * sum(map(len, X))
         for threads in (2, 3, 5) if not options else ():
             again = core.expect(weights, keep, threads)
@@ -395,9 +395,7 @@ def test_features_on_many_labels_with_values(scale):
         X, y, None, core.labels, core.named(weights), lambda case, right: exact(case)
     )
     for keep in (None, tw.KeepSize(60)):
-        found = core.expect(weights, keep)
-        assert found[0] == pytest.approx(log_z, rel=1e-12)
-        assert core.named(found[2]) == pytest.approx({name: expected[name] for name in core.place}, rel=1e-9, abs=1e-8)
+        core.check(core.expect(weights, keep), log_z, expected, rel=1e-9, abs=1e-8)
     assert core.named(core.observe()) == pytest.approx({name: observed[name] for name in core.place})
 
 

@@ -138,20 +138,17 @@ def test_the_best_path_by_brute_force(learner):
     if isinstance(learner, tw.MEMM | tw.Bidirectional):
         pytest.skip("these have tests of their own")
     model = learner.fit(*drawn(1, labels=3, longest=4)).model_
-    if "corrections.set" in model.arrays:
-        pytest.skip("edges that depend on the token have tests of their own")
     L = len(model.labels)
     matrix = np.zeros((L, L))
     matrix[model.arrays["edges.previous"], model.arrays["edges.current"]] = model.arrays["edges.score"]
     border = [model.arrays.get(name, np.zeros(L)) for name in ("start", "stop")]
-    names = names_of(model.arrays, "edge_names") if "corrections.set" in model.arrays else []
+    sets = weights_of(model)[2] if "corrections.set" in model.arrays else {}
     for sentence in [["w0", "w1", "w2", "w3"], ["w5", "new", "w1", "w0"], ["w2"]]:
         steps = np.repeat(matrix[None], len(sentence) - 1, axis=0)
         for t, word in enumerate(sentence[1:]):
-            for at, s in enumerate(model.arrays["corrections.set"] if names else []):
-                if names[s] == f"B01:{word}":
-                    i, j = (model.arrays[f"corrections.{part}"][at] for part in ("previous", "current"))
-                    steps[t, i, j] += model.arrays["corrections.score"][at]
+            for (name, previous, current), score in sets.items():
+                if name.endswith(f":{word}"):
+                    steps[t, model.labels.index(previous), model.labels.index(current)] += score
         case = Case(model.lattice(sentence).nodes, None, None, steps, *border)
         truth = all_paths(case)
         found = model.tag_kbest([sentence], 4)[0]
