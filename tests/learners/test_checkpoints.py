@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from support.comparing import comparing
-from support.corpora import drawn, many_labels, same_arrays, ten_sentences
+from support.corpora import many_labels, same_arrays, ten_sentences, train_and_dev
 
 import tagwright as tw
 from tagwright.models import file as container
@@ -146,8 +146,7 @@ def test_adagrad_goes_on_as_if_nothing_had_been(tmp_path, options):
     ids=["perceptron", "crf"],
 )
 def test_patience_counts_over_a_checkpoint(tmp_path, learner, sentences, steps):
-    X, y = drawn(3, sentences=sentences * 3 // 2, words=30, labels=5)
-    train, dev = (X[:sentences], y[:sentences]), (X[sentences:], y[sentences:])
+    train, dev = train_and_dev(sentences)
     whole = clone(learner).set_params(epochs=steps[-1]).fit(*train, dev=dev)
     for epochs in steps:
         own = clone(learner).set_params(epochs=epochs, checkpoint=tmp_path / "checkpoint").fit(*train, dev=dev)

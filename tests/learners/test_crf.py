@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from support.brute_force import Case
 from support.comparing import comparing
-from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, weights_of
+from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, train_and_dev, weights_of
 from support.sums import choose, enumerated, exact, kept_labels
 
 import tagwright as tw
@@ -699,13 +699,8 @@ def test_a_line_search_that_fails_is_told(corpus):
 # dev data, warm starts
 
 
-def split():
-    X, y = drawn(3, sentences=60, words=30, labels=5)
-    return (X[:40], y[:40]), (X[40:], y[40:])
-
-
 def test_dev_is_measured_every_ten_iterations():
-    train, dev = split()
+    train, dev = train_and_dev(40)
     learner = tw.CRF(features=RICH, l2=1e-3, max_iterations=35, tolerance=0).fit(*train, dev=dev)
     measured = {n: fact["dev"] for n, fact in enumerate(learner.history_, 1) if "dev" in fact}
     assert list(measured) == [10, 20, 30, 35]
@@ -713,24 +708,6 @@ def test_dev_is_measured_every_ten_iterations():
         assert tw.CRF(features=RICH, l2=1e-3, max_iterations=n, tolerance=0).fit(*train).score(*dev) == found
     whole = tw.CRF(features=RICH, l2=1e-3, max_iterations=35, tolerance=0).fit(*train)
     assert same_arrays(learner.model_.arrays, whole.model_.arrays)
-
-
-@pytest.mark.parametrize(
-    ("solver", "each"), [({"tolerance": 0}, 10), ({"solver": "adagrad", "epochs": 60}, 1)], ids=["lbfgs", "adagrad"]
-)
-def test_patience_keeps_the_best(solver, each):
-    train, dev = split()
-    options = {"features": RICH, "l2": 1e-4, **solver}
-    learner = tw.CRF(patience=2, **options).fit(*train, dev=dev)
-    measured = [fact["dev"] for fact in learner.history_ if "dev" in fact]
-    best = max(measured)
-    assert len(learner.history_) == each * len(measured)
-    assert len(measured) - 1 - measured.index(best) == 2
-    assert learner.score(*dev) == best
-    done = each * max(n for n, found in enumerate(measured, 1) if found == best)
-    called = "epochs" if each == 1 else "max_iterations"
-    assert learner.model_.facts["epochs_done" if each == 1 else "iterations_done"] == done
-    assert same_arrays(learner.model_.arrays, tw.CRF(**options | {called: done}).fit(*train).model_.arrays)
 
 
 @pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
@@ -806,7 +783,7 @@ def test_adagrad_comes_near_the_optimum(corpus, features, batch):
 
 
 def test_adagrad_by_hand():
-    # One sentence a batch, so that a step is the whole gradient's: w -= rate * g / sqrt(sum of g^2).
+    # One sentence per batch, so that a step is the whole gradient's: w -= rate * g / sqrt(sum of g^2).
     X, y = X10[:1], Y10[:1]
     core = Core(X, y, features=RICH)
     weights, squares, observed = np.zeros(core.size), np.zeros(core.size), core.observe()
@@ -896,6 +873,8 @@ def test_fitting_twice_is_fitting_once():
         ),
         ({"solver": "adagrad", "l1": 0.1}, "l1 is for solver='lbfgs'"),
         ({"solver": "adagrad", "keep": "auto"}, "keep='auto' is for solver='lbfgs'"),
+        ({"solver": "adagrad", "start_on": 0.5}, "is for solver='lbfgs'"),
+        ({"solver": "adagrad", "max_iterations": 3}, "is for solver='lbfgs'"),
         ({"patience": 1}, "patience needs dev data"),
         ({"decoder": "viterbo"}, "did you mean viterbi"),
         ({"features": "poss"}, "no preset and no template file"),
@@ -979,14 +958,10 @@ def test_only_token_dependent_edges_can_tell(options):
 # What a review found
 
 
-def closed_trainer():
+def test_a_trainer_without_labels_has_nothing_to_observe():
     text = _core.Text.from_ready([[["0", "<s>"], ["0", "</s>"]]] * 3)
     end, label, none = np.array([2, 4, 6], np.uint64), np.array([0, 1] * 3, np.uint16), np.array([], np.uint16)
-    return _core.CrfTrainer.closed(text, 2, ["0", "<s>", "</s>"], end, label, none, none)
-
-
-def test_a_trainer_without_labels_has_nothing_to_observe():
-    trainer = closed_trainer()
+    trainer = _core.CrfTrainer.closed(text, 2, ["0", "<s>", "</s>"], end, label, none, none)
     everyone, counts = np.arange(3, dtype=np.int32), np.zeros(trainer.size)
     with pytest.raises(ValueError, match="labels are not known"):
         trainer.observe(everyone, counts)
@@ -997,41 +972,32 @@ def test_a_trainer_without_labels_has_nothing_to_observe():
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("weight", [-35.0, -50.0, -200.0, -280.0])
 def test_corrections_far_below_leave_the_other_counts_alone(weight, dense):
-    run = CrfTraining(
-        comparing(tw.CRF, features=DEPENDENT, dense_edges=dense), [["a", "b", "a"]], [["X", "X", "X"]], None
-    )
-    trainer, nodes = run.trainer, run.trainer.nodes
-    weights, counts = np.zeros(trainer.size), np.zeros(trainer.size)
-    weights[nodes + trainer.edges :] = weight
-    log_z, *_ = trainer.expect(weights, keep_arguments(None), run.everyone, 1, counts)
+    core = Core([["a", "b", "a"]], [["X", "X", "X"]], features=DEPENDENT, dense_edges=dense)
+    nodes, weights = core.trainer.nodes, np.zeros(core.size)
+    weights[nodes + core.trainer.edges :] = weight
+    log_z, _, counts = core.expect(weights)
     assert log_z == pytest.approx(2 * weight)
     assert counts[nodes] == pytest.approx(2)  # the one pair of labels
-    assert counts[nodes + trainer.edges :] == pytest.approx([1, 1])
+    assert counts[nodes + core.trainer.edges :] == pytest.approx([1, 1])
 
 
 def test_one_feature_of_large_values_does_not_make_others_coarse():
     rng = np.random.default_rng(0)
     X = [[{"time": 1.7e9, f"w{n}": 1} for n in rng.integers(0, 3, 5)] for _ in range(200)]
     y = [[str(n) for n in rng.integers(0, 3, 5)] for _ in X]
-    run = CrfTraining(tw.CRF(features=None), X, y, None)
-    trainer = run.trainer
-    counts = np.zeros(trainer.size)
-    trainer.expect(np.zeros(trainer.size), keep_arguments(None), run.everyone, 1, counts)
-    assert counts[trainer.nodes :] == pytest.approx(np.full(9, 800 / 9), rel=1e-9)
-    many = np.zeros(trainer.size)
-    trainer.expect(np.zeros(trainer.size), keep_arguments(None), run.everyone, 3, many)
-    assert (many == counts).all()
+    core = Core(X, y, features=None)
+    alone, many = (core.expect(np.zeros(core.size), threads=threads)[2] for threads in (1, 3))
+    assert alone[core.trainer.nodes :] == pytest.approx(np.full(9, 800 / 9), rel=1e-9)
+    assert (many == alone).all()
 
 
 def test_weights_that_are_no_numbers_are_refused():
-    run = CrfTraining(tw.CRF(WORD), X10, Y10, None)
-    trainer = run.trainer
-    for bad in (np.nan, np.inf, -np.inf):
-        for at in (0, trainer.nodes):
-            weights = np.zeros(trainer.size)
-            weights[at] = bad
-            with pytest.raises(ValueError, match="not finite"):
-                trainer.expect(weights, keep_arguments(None), run.everyone, 1, np.zeros(trainer.size))
+    core = Core(X10, Y10, features=WORD)
+    for bad, at in itertools.product((np.nan, np.inf, -np.inf), (0, core.trainer.nodes)):
+        weights = np.zeros(core.size)
+        weights[at] = bad
+        with pytest.raises(ValueError, match="not finite"):
+            core.expect(weights)
 
 
 def test_arrays_that_are_filled_are_not_copies():
@@ -1041,9 +1007,3 @@ def test_arrays_that_are_filled_are_not_copies():
         run.trainer.expect(weights, keep_arguments(None), run.everyone, 1, weights.astype(np.float32))
     with pytest.raises(TypeError):
         run.trainer.observe(run.everyone, weights.astype(np.float32))
-
-
-@pytest.mark.parametrize("option", [{"start_on": 0.5}, {"max_iterations": 3}])
-def test_options_of_the_other_solver(option):
-    with pytest.raises(ValueError, match="is for solver='lbfgs'"):
-        tw.CRF(WORD, solver="adagrad", **option).fit(X10, Y10)

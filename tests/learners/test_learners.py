@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from support.brute_force import Case, all_paths
 from support.comparing import comparing
-from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, weights_of
+from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, train_and_dev, weights_of
 
 import tagwright as tw
 
@@ -304,7 +304,7 @@ def all_weights_of(model, separator=None):
     names = {}
     for k, y in itertools.product(range(len(numbers) // L), range(L)):
         name = parts_of(model.labels[y], model.labels, separator)[k]
-        # A number a part, and a part a number.
+        # One number per part, and one part per number.
         assert names.setdefault(numbers[k * L + y], name) == name
     assert len(set(names.values())) == len(names)
     keys = [*model.labels, *(names[n] for n in sorted(names))]
@@ -397,7 +397,7 @@ def test_features_that_name_many_labels(options):
 
 
 def test_perceptron_goes_past_the_rows_of_preferences():
-    # Sentences longer than the 61 rows of tie preferences; with one label a word nothing else decides.
+    # Sentences longer than the 61 rows of tie preferences; with one label per word nothing else decides.
     X, y = [["a"] * 130], [["A", "B"] * 65]
     models = [
         tw.Perceptron(features=WORD, epochs=3, decoder=decoder).fit(X, y).model_
@@ -574,19 +574,28 @@ def test_dev_is_measured_after_each_epoch():
     assert same_arrays(learner.model_.arrays, model.model_.arrays)
 
 
-def test_patience_stops_and_keeps_the_best():
-    X, y = drawn(3, sentences=30, words=30, labels=5)
-    train, dev = (X[:20], y[:20]), (X[20:], y[20:])
-    learner = tw.Perceptron(features=WORD, epochs=40, patience=3).fit(*train, dev=dev)
-    found = [fact["dev"] for fact in learner.history_]
-    assert len(found) < 40
+@pytest.mark.parametrize(
+    ("learner", "sentences", "called", "each"),
+    [
+        (tw.Perceptron(WORD, epochs=40, patience=3), 20, "epochs", 1),
+        (tw.CRF(DEPENDENT, l2=1e-4, tolerance=0, patience=2), 40, "max_iterations", 10),
+        (tw.CRF(DEPENDENT, l2=1e-4, solver="adagrad", epochs=60, patience=2), 40, "epochs", 1),
+    ],
+    ids=["perceptron", "crf", "crf, adagrad"],
+)
+def test_patience_stops_and_keeps_the_best(learner, sentences, called, each):
+    train, dev = train_and_dev(sentences)
+    learner.fit(*train, dev=dev)
+    found = [fact["dev"] for fact in learner.history_ if "dev" in fact]
     best = max(found)
-    # The last three brought nothing better; before, no three in a row did not.
-    assert len(found) - 1 - found.index(best) == 3
+    assert len(learner.history_) == each * len(found) < (getattr(learner, called) or math.inf)
+    # The last ones, as many as `patience` says, brought nothing better; before, no such run did not.
+    assert len(found) - 1 - found.index(best) == learner.patience
     assert learner.score(*dev) == best
-    kept = max(n for n, value in enumerate(found, 1) if value == best)
-    assert learner.model_.facts["epochs_done"] == kept
-    assert same_arrays(learner.model_.arrays, tw.Perceptron(features=WORD, epochs=kept).fit(*train).model_.arrays)
+    done = each * max(n for n, value in enumerate(found, 1) if value == best)
+    assert learner.model_.facts[f"{called.removeprefix('max_')}_done"] == done
+    then = clone(learner).set_params(patience=None, **{called: done}).fit(*train)
+    assert same_arrays(learner.model_.arrays, then.model_.arrays)
 
 
 # warm_start

@@ -4,10 +4,10 @@ psi_t(j) is exp(node score), with the start score in the first column and the st
 Pal, Sutton and McCallum (2006), section 3:
 
 * Forward: alpha_0 = psi_0, alpha_t(j) = psi_t(j) * sum of alpha_t-1(i) exp(e_t(i, j)) over the labels i that column
-  t-1 kept. alpha is worked out and stored for all labels; the rule looks at it as the belief (beta is 1 so far) and
+  t-1 kept. alpha is computed and stored for all labels; the rule looks at it as the belief (beta is 1 so far) and
   says which labels send messages on.
 * Backward: from the last column to the first the rule chooses anew, among all labels, by alpha_t(i) * beta_t(i):
-  labels may come back in. beta_t-1(i) = sum of exp(e_t(i, j)) psi_t(j) beta_t(j) over the labels j newly kept.
+  labels may be kept again. beta_t-1(i) = sum of exp(e_t(i, j)) psi_t(j) beta_t(j) over the labels j newly kept.
 * log Z and the marginals are then the exact ones of the distribution restricted to paths whose label lies among the
   newly kept of every column. The paper takes them from the messages above, which do not quite agree with each other.
 
