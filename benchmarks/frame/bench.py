@@ -61,7 +61,6 @@ class Bench:
         self.quick, self.data, self.out, self.again = quick, data, out, again
         self.module, self.part = "", ""
         self._said: set[str] = set()  # what is missing
-        self._told = False  # how to get data
         self._used: list[dict[str, str]] = []  # where the steps of this part come from
         self._claims: list[dict[str, Any]] = []
 
@@ -84,19 +83,16 @@ class Bench:
 
     def step(self, name: str, work: Callable[[], T]) -> T:
         """Return what `work` returns, or returned when it was measured before; JSON in either case."""
-        path = self.out / "steps" / self.module / self.part / f"{slug(name)}.json"
-        if path.exists() and not self.again:
+        place = f"steps/{self.module}/{self.part}/{slug(name)}.json"
+        path, about = self.out / place, {"name": name, "quick": self.quick}
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not self.again else {}
+        if {key: kept.get(key) for key in about} != about:
+            self._keep(place, about | {"date": today(), "commit": commit(), "value": work()})
             kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept["name"] == name and kept["quick"] == self.quick:
-                self._used.append({key: kept[key] for key in ("date", "commit")})
-                if kept["commit"] != commit():
-                    self.say(f"  {name}: kept from {kept['commit']}, {kept['date']}; --again measures again")
-                return kept["value"]  # type: ignore[no-any-return]
-        value = work()
-        kept = {"name": name, "quick": self.quick, "date": today(), "commit": commit(), "value": value}
-        self._keep(str(path.relative_to(self.out)), kept)
+        elif kept["commit"] != commit():
+            self.say(f"  {name}: kept from {kept['commit']}, {kept['date']}; --again measures again")
         self._used.append({key: kept[key] for key in ("date", "commit")})
-        return json.loads(json.dumps(value))  # type: ignore[no-any-return]
+        return kept["value"]  # type: ignore[no-any-return]
 
     def steps(self, works: Mapping[str, Callable[[], T]]) -> dict[str, T]:
         """Run several steps, without those whose data are missing; MissingError where all are."""
@@ -113,12 +109,10 @@ class Bench:
 
     def left_out(self, missing: MissingError) -> None:
         """Say what is missing, once; and, once, how to get data."""
-        if str(missing) not in self._said:
-            self.say(f"left out: {missing}")
-            self._said.add(str(missing))
-        if isinstance(missing, MissingDataError) and not self._told:
-            self.say(HOW_TO_GET)
-            self._told = True
+        for text in (f"left out: {missing}", HOW_TO_GET)[: 1 + isinstance(missing, MissingDataError)]:
+            if text not in self._said:
+                self.say(text)
+                self._said.add(text)
 
     def bar(self, items: Iterable[T], what: str) -> Iterator[T]:
         """Go through items under a progress bar, which only a terminal shows."""

@@ -38,6 +38,10 @@ STORED = ("chunk_conll2000", "slots_hwu64", "morph_lv_lvtb", "supertag_erg")
 FLAT = 1e4  # Dirichlet parameter of emissions that are nearly all alike
 
 
+Gold = list[list[int]] | None
+"""Numbers of the right labels, -1 for labels that training did not have; None where unknown."""
+
+
 @dataclass(frozen=True)
 class Lattices:
     """Sentences over one edge matrix; their node scores lie one behind the other in memory."""
@@ -45,13 +49,10 @@ class Lattices:
     name: str
     nodes: list[np.ndarray]
     scores: np.ndarray
-    gold: list[list[int]] | None = None
-    """Numbers of the right labels, -1 for labels that training did not have; None where unknown."""
+    gold: Gold = None
 
     @classmethod
-    def make(
-        cls, name: str, nodes: list[np.ndarray], scores: np.ndarray, gold: list[list[int]] | None = None
-    ) -> Lattices:
+    def make(cls, name: str, nodes: list[np.ndarray], scores: np.ndarray, gold: Gold = None) -> Lattices:
         return cls(name, np.split(np.concatenate(nodes), np.cumsum([len(one) for one in nodes])[:-1]), scores, gold)
 
     @property
@@ -169,7 +170,8 @@ def kept_model(bench: Bench, name: str, corpus: str, made_of: str, train: Callab
     """
     path = bench.path(corpus, "train")
     content = path.read_bytes() + f"{made_of} {bench.quick} {tw.__version__}".encode()
-    kept = models_dir() / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}.safetensors"
+    kept = Path(os.environ.get("TAGWRIGHT_BENCH_MODELS", OUT / "models"))
+    kept /= f"{name}-{hashlib.sha256(content).hexdigest()[:16]}.safetensors"
     if not kept.exists():
         learner, sentences = train()
         seconds = fit(learner, sentences)
@@ -186,10 +188,6 @@ def digest(model: tw.Model) -> str:
     for name, array in sorted(model.arrays.items()):
         whole.update(name.encode() + array.tobytes())
     return whole.hexdigest()
-
-
-def models_dir() -> Path:
-    return Path(os.environ.get("TAGWRIGHT_BENCH_MODELS", OUT / "models"))
 
 
 def epochs_of(bench: Bench) -> int:

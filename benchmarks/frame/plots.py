@@ -31,11 +31,9 @@ class Curve(NamedTuple):
     label: str
     xs: Sequence[float]
     ys: Sequence[float]
-    low: Sequence[float] | None = None
-    """Lower ends of bars, such as quartiles; `high` has the upper ends."""
+    low: Sequence[float] | None = None  # lower ends of bars, such as quartiles; `high` has the upper ends
     high: Sequence[float] | None = None
-    kind: str = "ours"
-    """"ours", "other" or "limit"."""
+    kind: str = "ours"  # "ours", "other" or "limit"
 
 
 def available() -> bool:
@@ -43,18 +41,10 @@ def available() -> bool:
 
 
 def draw(
-    path: Path,
-    title: str,
-    curves: list[Curve],
-    xlabel: str,
-    ylabel: str,
-    *,
-    xscale: str = "linear",
-    yscale: str = "linear",
-    xticks: Sequence[float] | None = None,
-    ylim: tuple[float, float] | None = None,
-) -> None:
-    """Write a PNG."""
+    path: Path, title: str, curves: list[Curve], xlabel: str, ylabel: str, *,
+    scales: str = "linear-linear", ylim: tuple[float, float] | None = None,
+) -> None:  # fmt: skip
+    """Write a PNG; scales: of x and y, such as "log-linear"; with "log-log" ticks are where the points are."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -75,10 +65,11 @@ def draw(
         else:
             axes.plot(curve.xs, curve.ys, **style)
         ends.append((curve, colour))
+    xscale, yscale = scales.split("-")
     axes.set(xscale=xscale, yscale=yscale, xlabel=xlabel, ylabel=ylabel)
     axes.set_title(title, loc="left")
-    if xticks is not None:
-        axes.set_xticks(xticks)
+    if scales == "log-log":
+        axes.set_xticks(max((curve.xs for curve in curves), key=len))
     axes.minorticks_off()
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

@@ -76,17 +76,15 @@ class Results:
         own = [claim for claim in self.claims if not claim["holds"] and claim["module"] == module]
         if not own:
             return "All claims hold." if self.claims else "*(Nothing was claimed.)*"
-        kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        kinds: dict[str, dict[str, list[dict[str, Any]]]] = {}  # by reason and claim
         for claim in own:
-            kinds.setdefault((claim["why"] or "We do not know why.", claim["what"]), []).append(claim)
+            kinds.setdefault(claim["why"] or "We do not know why.", {}).setdefault(claim["what"], []).append(claim)
         rows = []
-        for why, group in groupby(
-            sorted(kinds, key=lambda key: [w for w, _ in kinds].index(key[0])), lambda key: key[0]
-        ):
-            for n, key in enumerate(group):
-                figures = [f"{c['where']}: {c['measured']}".removeprefix(": ") for c in kinds[key]]
-                rows.append([key[1], "; ".join(figures), together([c["against"] for c in kinds[key]])])
-                rows[-1].append("as above" if n else why)
+        for why, by_claim in kinds.items():
+            for n, (what, group) in enumerate(by_claim.items()):
+                figures = [f"{claim['where']}: {claim['measured']}".removeprefix(": ") for claim in group]
+                against = together([claim["against"] for claim in group])
+                rows.append([what, "; ".join(figures), against, "as above" if n else why])
         return markdown(["claim", "measured", "compared with", "why"], rows, figures=False)
 
     def all_claims(self) -> str:

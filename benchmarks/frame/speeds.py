@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from functools import partial
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,35 @@ class Choice(NamedTuple):
     def __str__(self) -> str:
         """Return the decoder, and the form of edges where it is not the plain one."""
         return f"{self.decoder}" + ", sparse edges" * (self.form == "sparse")
+
+    def run(self, lattices: Lattices, sentences: int, k: int) -> Callable[[], list[tw.Decoding]]:
+        """Return a function that decodes the first sentences, one per call."""
+        nodes, edges = lattices.nodes[:sentences], lattices.edges(self.form)
+        return lambda: [tw.decode(own, edges, k, self.decoder) for own in nodes]
+
+
+class Timed(NamedTuple):
+    """The time of decoding some sentences, and the work that was counted."""
+
+    sentences: int
+    us_sentence: float
+    us_token: float
+    rounds: float | None = None  # per sentence; None where nothing was counted
+    nodes: float | None = None  # per token
+    edges: float | None = None
+
+    @classmethod
+    def of(cls, nodes: list[np.ndarray], seconds: float, found: list[tw.Decoding] | None) -> Timed:
+        tokens, us = sum(map(len, nodes)), 1e6 * seconds
+        work = []
+        if found is not None:
+            work = (np.sum([one.work for one in found], axis=0) / [len(nodes), tokens, tokens]).tolist()
+        return cls(len(nodes), us / len(nodes), us / tokens, *work)
+
+    @property
+    def work(self) -> tuple[float | None, ...]:
+        """The counts, which are the same each time."""
+        return self[3:]
 
 
 def full(k: int) -> str:
@@ -70,33 +99,18 @@ def measured(bench: Bench, lattices: Lattices, rows: dict[str, list[Choice]], k:
     choices = dict.fromkeys(choice for own in rows.values() for choice in own)
     for choice in bench.bar(choices, f"{lattices.name}, k = {k}: check"):
         found[choice] = checked(lattices, choice, k, truth, seconds)
-        runs[choice] = partial(
-            _decode, lattices.nodes[: len(found[choice])], lattices.edges(choice.form), k, choice.decoder
-        )
+        runs[choice] = choice.run(lattices, len(found[choice]), k)
     times = interleaved(runs, (1, 3) if bench.quick else (4, 7), seconds, f"{lattices.name}, k = {k}")
+    every = {
+        choice: Timed.of(lattices.nodes[: len(answers)], min(times[choice]), answers)
+        for choice, answers in found.items()
+    }
     made: dict[str, dict[str, Any]] = {}
     for row, own in rows.items():
-        per_second = {choice: _tokens(lattices, found[choice]) / min(times[choice]) for choice in own}
-        best = max(own, key=lambda choice: per_second[choice])
-        tokens, works = _tokens(lattices, found[best]), [one.work for one in found[best]]
-        made[row] = {
-            "choice": str(best),
-            "sentences": len(works),
-            "per_second": per_second[best] * len(lattices.nodes) / lattices.tokens,
-            "rounds": float(np.mean([work.rounds for work in works])),
-            "nodes": sum(work.nodes for work in works) / tokens,
-            "edges": sum(work.edges for work in works) / tokens,
-        }
+        best = min(own, key=lambda choice: every[choice].us_token)
+        per_second = 1e6 / every[best].us_token * len(lattices.nodes) / lattices.tokens
+        made[row] = {"choice": str(best), "per_second": per_second, **every[best]._asdict()}
     return made
-
-
-def _tokens(lattices: Lattices, found: list[tw.Decoding]) -> int:
-    return sum(map(len, lattices.nodes[: len(found)]))
-
-
-def _decode(nodes: list[np.ndarray], edges: tw.Edges, k: int, decoder: str | tw.Decoder) -> None:
-    for own in nodes:
-        tw.decode(own, edges, k, decoder)
 
 
 def exponent(xs: list[int], ys: list[float]) -> float:

@@ -55,8 +55,7 @@ class Outcome(NamedTuple):
     value: Any
     seconds: float
     peak_mb: float
-    problem: str | None
-    """None, "over the limit", "out of memory" or "failed: ...", where the value may be the error."""
+    problem: str | None  # None, "over the limit", "out of memory" or "failed: ...", where the value may be the error
 
 
 def apart(work: Callable[..., Any], *arguments: Any) -> Any:

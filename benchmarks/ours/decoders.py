@@ -28,7 +28,7 @@ from benchmarks.frame import data
 from benchmarks.frame.bench import Bench, MissingError
 from benchmarks.frame.data import PRESETS, STORED, Lattices
 from benchmarks.frame.plots import Curve
-from benchmarks.frame.speeds import full, same_scores, scores_of
+from benchmarks.frame.speeds import Timed, full, same_scores, scores_of
 from benchmarks.frame.timing import best_of, interleaved
 
 T = TypeVar("T")
@@ -47,10 +47,6 @@ class Mode(NamedTuple):
     decoder: str
     form: str
     alone: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.decoder + ", alone" * self.alone
 
     def nodes(self, case: Lattices) -> list[np.ndarray]:
         """Return the sentences that are timed."""
@@ -80,22 +76,6 @@ def limits(case: Lattices) -> dict[Mode, Callable[[], Any]]:
 def refining(k: int) -> str:
     """Return the name of the papers' decoder that refines a chain."""
     return "staggered" if k == 1 else "iterative_viterbi_astar"
-
-
-class Timed(NamedTuple):
-    """The time of a mode, and the work it counted."""
-
-    sentences: int
-    us_sentence: float
-    us_token: float
-    rounds: float | None = None  # per sentence; None for limits
-    nodes: float | None = None  # per token
-    edges: float | None = None
-
-    @property
-    def work(self) -> tuple[float | None, ...]:
-        """The counts, which are the same each time."""
-        return self[3:]
 
 
 class Measured(NamedTuple):
@@ -155,15 +135,8 @@ def measure(
     if limit:
         runs |= limits(case)
     turns, seconds = ((1, 3), 0.02) if bench.quick else ((3, 30), seconds)
-    timed = []
-    for mode, times in interleaved(runs, turns, seconds, title).items():
-        nodes = mode.nodes(case)
-        tokens, us = sum(map(len, nodes)), 1e6 * min(times)
-        own = [len(nodes), us / len(nodes), us / tokens]
-        if mode in found:
-            work = np.sum([one.work for one in found[mode]], axis=0)
-            own += (work / [len(nodes), tokens, tokens]).tolist()
-        timed.append([list(mode), own])
+    every = interleaved(runs, turns, seconds, title).items()
+    timed = [[mode, Timed.of(mode.nodes(case), min(times), found.get(mode))] for mode, times in every]
     about = {"name": case.name, "L": case.L, "sentences": len(case.nodes), "tokens": case.tokens}
     return about | {"modes": timed}
 
@@ -175,20 +148,17 @@ def optional(value: float | None, form: str) -> str:
 # --- lattices of models ---
 
 
-def ours(bench: Bench, corpus: str) -> Lattices:
-    """Return lattices of a model that is trained here."""
-    return replace(data.lattices(bench, corpus), name=corpus + OURS)
-
-
 def on_each_set(bench: Bench, work: Callable[[Lattices], dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the results of work on stored lattices and on those of our own models, without those that are missing."""
-    sets: dict[str, Callable[[], Lattices]] = {name: partial(data.stored, bench, name) for name in STORED}
-    sets |= {name + OURS: partial(ours, bench, name) for name in PRESETS}
 
-    def on(make: Callable[[], Lattices]) -> dict[str, Any]:
-        return work(make())
+    def on(name: str) -> dict[str, Any]:
+        corpus = name.removesuffix(OURS)
+        if corpus == name:
+            return work(data.stored(bench, name))
+        return work(replace(data.lattices(bench, corpus), name=name))
 
-    return list(bench.steps({name: partial(on, make) for name, make in sets.items()}).values())
+    names = [*STORED, *(corpus + OURS for corpus in PRESETS)]
+    return list(bench.steps({name: partial(on, name) for name in names}).values())
 
 
 def claim_all(
@@ -337,7 +307,8 @@ def summary(bench: Bench, k: int, name: str, found: list[Measured]) -> None:
 
 def line(own: Measured, mode: Mode, timed: Timed) -> list[str]:
     """Return a row of the table of everything."""
-    row = [own.name, f"{own.L:,}", f"{mode.k or '-'}", mode.name, mode.form, f"{timed.sentences}"]
+    how = mode.decoder + ", alone" * mode.alone
+    row = [own.name, f"{own.L:,}", f"{mode.k or '-'}", how, mode.form, f"{timed.sentences}"]
     row += [f"{timed.us_sentence:,.1f}", f"{timed.us_token:,.3f}"]
     ratios: list[float | None] = [None, None]
     if mode.k:
@@ -413,9 +384,7 @@ def threads(bench: Bench) -> None:
 
 SIZES = (45, 300, 1000, 3000)
 KINDS: dict[str, Callable[[int, int], Lattices]] = {
-    "model_like": data.model_like,
-    "hmm": data.hmm,
-    "normal": data.normal,
+    make.__name__: make for make in (data.model_like, data.hmm, data.normal)
 }
 MOST_LABELS = 1100  # for those of SLOW
 ONE_BEST = [
@@ -450,9 +419,7 @@ def synthetic(bench: Bench) -> None:
         return measure(bench, make(L, 8), every_mode(L))
 
     for kind, make in KINDS.items():
-        found = {}
-        for L in sizes:
-            found[L] = Measured.of(bench.step(f"{kind} {L}", partial(timed_on, make, L)))
+        found = {L: Measured.of(bench.step(f"{kind} {L}", partial(timed_on, make, L))) for L in sizes}
         for own in found.values():
             base = own.us(*BASE)
             for mode, timed in own.modes.items():
@@ -518,15 +485,10 @@ METHODS = {  # and how they are drawn
 
 def grown(bench: Bench, cases: Iterable[Lattices], k: int = 1) -> dict[str, list[float]]:
     """Return median and quartiles by method, in microseconds per token, over the best time of each case."""
-    modes = [
-        Mode(k, "tree", "sparse"),
-        Mode(k, "tree", "dense"),
-        Mode(k, full(k), "dense"),
-        Mode(k, refining(k), "sparse"),
-    ]
+    ways = (("tree", "sparse"), ("tree", "dense"), (full(k), "dense"), (refining(k), "sparse"))
     every: dict[str, list[float]] = {}
     for number, case in enumerate(cases):
-        runs: dict[str, Callable[[], Any]] = dict(zip(METHODS, (mode.run(case) for mode in modes), strict=False))
+        runs: dict[str, Callable[[], Any]] = dict(zip(METHODS, (Mode(k, *way).run(case) for way in ways), strict=False))
         if number == 0:
             truth = Mode(k, full(k), "sparse").run(case)()
             for name, run in runs.items():
@@ -545,8 +507,7 @@ def show(bench: Bench, name: str, title: str, what: str, points: dict[int, dict[
     for method, kind in METHODS.items():
         middle, low, high = zip(*(own[method] for own in points.values()), strict=True)
         curves.append(Curve(method, list(points), middle, low, high, kind))
-    style = {"xscale": "log", "yscale": "log", "xticks": list(points)}
-    bench.figure(name, title, curves, what, "microseconds per token, quartiles", **style)
+    bench.figure(name, title, curves, what, "microseconds per token, quartiles", scales="log-log")
 
 
 def growth(bench: Bench) -> None:
@@ -589,17 +550,17 @@ def waited(case: Lattices) -> list[list[str]]:
     """Return the rows of the table of deadlines; `tw.Edges` chooses the form of edges."""
     rows, edges = [], tw.Edges(case.scores).prepare()
     best = [one.paths[0].score for one in tw.decode_batch(case.nodes, edges, 1, "viterbi")]
-    for decoder, seconds in itertools.product(("auto",), (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, None)):
+    for seconds in (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, None):
         found, times = [], []
         for own in case.nodes:
             start = time.perf_counter()
-            found.append(tw.decode(own, edges, decoder=decoder, deadline=seconds))
+            found.append(tw.decode(own, edges, deadline=seconds))
             times.append(time.perf_counter() - start)
         gaps = np.array([one.gap for one in found])
         distances = np.array([right - one.paths[0].score for one, right in zip(found, best, strict=True)])
         slack = 1e-9 * np.abs(best)
         assert ((distances >= -slack) & (distances <= gaps + slack)).all(), "a gap that is none"
-        row = [case.name, f"{case.L:,}", decoder, "none" if seconds is None else f"{1e3 * seconds:g}"]
+        row = [case.name, f"{case.L:,}", "auto", "none" if seconds is None else f"{1e3 * seconds:g}"]
         row += [f"{100 * np.mean([one.exact for one in found]):.0f}", f"{gaps.mean():.4g}", f"{distances.mean():.4g}"]
         rows.append([*row, f"{1e3 * np.mean(times):.3f}", f"{1e3 * np.max(times):.3f}"])
     return rows

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-import tagwright as tw
 from benchmarks.frame import data, private
 from benchmarks.frame.bench import Bench
 from benchmarks.frame.data import PRESETS, Lattices
@@ -106,7 +105,7 @@ def accuracy(bench: Bench) -> None:
 
 def _accuracy(bench: Bench, corpus: str) -> dict[str, float]:
     model, (X, y) = data.model(bench, corpus), bench.read(corpus, "test", 30)
-    got = 100 * tw.evaluate(y, model.tag_batch(X)).token_accuracy
+    got = data.share(model.tag_batch(X), y)
     length, train = sum(map(len, X)) / len(X), len(bench.read(corpus, "train", 400)[0])
     return {"train": train, "test": len(X), "labels": len(model.labels), "length": length, "accuracy": got}
 
@@ -149,12 +148,10 @@ def _speed(bench: Bench, corpus: str) -> dict[str, Any]:
 
 
 def against_viterbi(own: dict[str, dict[str, float]], row: str, corpus: str, k: int) -> str:
-    base = "Viterbi" if k == 1 else "Viterbi A*"
-    theirs = PAPER[k].get(row)
-    ratio = None
-    if theirs and corpus in LIKE:
-        ratio = theirs[LIKE[corpus]] / PAPER[k][base][LIKE[corpus]]
-    return f"{digits(own[row]['per_second'] / own[base]['per_second'])} ({digits(ratio) if ratio else '-'})"
+    base, theirs = "Viterbi" if k == 1 else "Viterbi A*", "-"
+    if row in PAPER[k] and corpus in LIKE:
+        theirs = digits(PAPER[k][row][LIKE[corpus]] / PAPER[k][base][LIKE[corpus]])
+    return f"{digits(own[row]['per_second'] / own[base]['per_second'])} ({theirs})"
 
 
 WHY = (
@@ -209,8 +206,7 @@ def figure4(bench: Bench) -> None:
             Curve(name, ks, [found[k][name]["per_second"] for k in ks], kind="ours" if "ours" in name else "other")
             for name in drawn
         ]
-        style = {"xscale": "log", "yscale": "log", "xticks": ks}
-        bench.figure(f"figure4_{corpus}", title, curves, "k", "sentences per second", **style)
+        bench.figure(f"figure4_{corpus}", title, curves, "k", "sentences per second", scales="log-log")
         for k, least, said in ((5, 7.4, "paper, CoNLL-2003: 7.4"), (100, 0.8, "paper: about 1 from k = 90 on")):
             if k in found:
                 ratio = found[k]["iterative Viterbi A*"]["per_second"] / found[k]["Viterbi A*"]["per_second"]
@@ -331,8 +327,7 @@ def growth(bench: Bench) -> None:
             us = [1e6 / found[f"{case} {L} {middle_T}"][row]["per_second"] for L in labels]
             curves.append(Curve(row, labels, us, kind="ours" if "ours" in row else "other"))
         title = f"Time against labels, {case} case, T = {middle_T}, one path"
-        style = {"xscale": "log", "yscale": "log", "xticks": labels}
-        bench.figure(f"growth_{case}", title, curves, "labels", "microseconds per sentence", **style)
+        bench.figure(f"growth_{case}", title, curves, "labels", "microseconds per sentence", scales="log-log")
 
 
 PARTS = {part.__name__: part for part in (accuracy, speed, figure4, pruning, growth)}

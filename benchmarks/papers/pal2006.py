@@ -193,14 +193,10 @@ class Result(NamedTuple):
     kept: float
     ended: str
     objective: float
-    exact: float
-    """The objective of the weights it ended with, summed exactly."""
-    test: float
-    """Accuracy on test data, in percent."""
-    curve: Sequence[tuple[int, float]] = ()
-    """(iterations, exact objective) on the way."""
-    ratio: float = 0.0
-    """The ratio that keeps as many labels, where it was looked for."""
+    exact: float  # the objective of the weights it ended with, summed exactly
+    test: float  # accuracy on test data, in percent
+    curve: Sequence[tuple[int, float]] = ()  # (iterations, exact objective) on the way
+    ratio: float = 0.0  # the ratio that keeps as many labels, where it was looked for
 
     def times(self) -> np.ndarray:
         """Seconds at the end of each iteration, what came before the first one included."""
@@ -308,7 +304,7 @@ def draw(bench: Bench, name: str, title: str, what: str, lines: dict[str, tuple[
     """Draw learning curves: what each method reached, against seconds."""
     kinds = {method: "ours" if "sparse edges" in method else "other" for method in lines}
     curves = [Curve(method, *line, kind=kinds[method]) for method, line in lines.items()]
-    bench.figure(name, title, curves, "training time (seconds)", what, xscale="log")
+    bench.figure(name, title, curves, "training time (seconds)", what, scales="log-linear")
 
 
 def quarter(bench: Bench, corpus: str, whose: str, sparse: Result, exact: Sequence[Result], why: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -49,21 +48,22 @@ def vector_fst(nodes: np.ndarray, costs: np.ndarray) -> bytes:
     return b"".join([fst_header(b"vector", T * L + 1, made.size), states.tobytes(), last.tobytes()])
 
 
+def paths(following: Callable[[int], list[tuple[int, int]]], state: int) -> Iterator[list[int]]:
+    """Yield the labels of each path from a state on; following: (label + 1 or 0 for none, next state) of its arcs."""
+    arcs = following(state)
+    for label, after in arcs:
+        for rest in paths(following, after):
+            yield [label - 1, *rest] if label else rest
+    if not arcs:
+        yield []
+
+
 def pynini(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
     import pywrapfst
 
-    def walk(fst: Any, state: int) -> Iterator[list[int]]:
-        last = True
-        for arc in fst.arcs(state):
-            last = False
-            for rest in walk(fst, arc.nextstate):
-                yield [arc.ilabel - 1, *rest] if arc.ilabel else rest
-        if last:
-            yield []
-
     def decode(own: np.ndarray) -> list[Paths]:
         found = pywrapfst.shortestpath(pywrapfst.Fst.read_from_string(const_fst(own, costs)), nshortest=k)
-        return [list(walk(found, found.start()))]
+        return [list(paths(lambda state: [(arc.ilabel, arc.nextstate) for arc in found.arcs(state)], found.start()))]
 
     costs = -scores
     return nodes, decode
@@ -73,17 +73,9 @@ def rustfst(nodes: Nodes, scores: np.ndarray, k: int) -> Ready:
     from rustfst import VectorFst
     from rustfst.algorithms.shortest_path import ShortestPathConfig
 
-    def walk(fst: Any, state: int) -> Iterator[list[int]]:
-        arcs = list(fst.trs(state))
-        for arc in arcs:
-            for rest in walk(fst, arc.next_state):
-                yield [arc.ilabel - 1, *rest] if arc.ilabel else rest
-        if not arcs:
-            yield []
-
     def decode(own: np.ndarray) -> list[Paths]:
         found = VectorFst.from_bytes(vector_fst(own, costs)).shortest_path(ShortestPathConfig(nshortest=k))
-        return [list(walk(found, found.start()))]
+        return [list(paths(lambda state: [(arc.ilabel, arc.next_state) for arc in found.trs(state)], found.start()))]
 
     costs = -scores
     return nodes, decode

@@ -44,12 +44,9 @@ class Limits(NamedTuple):
     """How much a measurement may take."""
 
     sentences: int
-    decoding: float
-    """Seconds, after which no other sentence is begun."""
-    process: float
-    """Seconds, after which the process is ended, when it decodes."""
-    training: float
-    """The same, when it trains."""
+    decoding: float  # seconds, after which no other sentence is begun
+    process: float  # seconds, after which the process is ended, when it decodes
+    training: float  # the same, when it trains
 
 
 def limits(bench: Bench) -> Limits:
@@ -231,9 +228,8 @@ def draw(bench: Bench, k: int, abouts: list[Row], found: dict[str, list[Row]], r
     rows.append(["auto against the fastest peer", *ratios])
     what = "one path" if k == 1 else f"{k} best paths"
     bench.table(f"lines_k{k}", f"Tokens per second, {what}", header, rows)
-    style = {"xscale": "log", "yscale": "log", "xticks": [about["labels"] for about in abouts]}
     title = f"Exact decoding, {what}, one thread"
-    bench.figure(f"speed_k{k}", title, curves, "number of labels", "tokens per second", **style)
+    bench.figure(f"speed_k{k}", title, curves, "number of labels", "tokens per second", scales="log-log")
 
 
 def compare(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: dict[str, list[Row]]) -> list[str]:
@@ -343,8 +339,9 @@ def claim_training(bench: Bench, kind: str, abouts: list[Row], found: list[list[
     short = [[f"{kind}: tagwright"], ["the fastest peer"], ["times as fast"]]
     for q, about in enumerate(abouts):
         rows = [(trainer, own[q]) for trainer, own in zip(TRAINERS, found, strict=True) if trainer.kind == kind]
-        ours = next(row for trainer, row in rows if trainer.ours)
-        theirs = {trainer.name: row["seconds"] for trainer, row in rows if not trainer.ours and not row["problem"]}
+        ours = next(row for trainer, row in rows if trainer.package == HERE)
+        others = [(trainer.name, row) for trainer, row in rows if trainer.package != HERE]
+        theirs = {name: row["seconds"] for name, row in others if not row["problem"]}
         cells = [cell(ours, "{seconds:.2f}"), "-", "-"]
         if theirs and not ours["problem"]:
             peer = min(theirs, key=lambda name: theirs[name])

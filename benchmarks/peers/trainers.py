@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 import tagwright as tw
 from benchmarks.frame import data
+from benchmarks.frame.timing import best_of
 from benchmarks.papers import pal2006
 from benchmarks.peers import crfsuite, packages
 from benchmarks.peers.packages import BATCH, HERE, Package, one_thread, quiet
@@ -23,11 +23,9 @@ class Set(NamedTuple):
 
     X: list[list[list[str]]]
     y: list[list[str]]
-    words: list[list[str]]
-    """For learning without labels; these are fewer sentences where there are many labels."""
+    words: list[list[str]]  # for learning without labels; these are fewer sentences where there are many labels
     L: int
-    test: tuple[list[Any], list[list[str]]] | None
-    """For accuracy; None where it would take long."""
+    test: tuple[list[Any], list[list[str]]] | None  # for accuracy; None where it would take long
 
     def numbered(self) -> tuple[list[np.ndarray], int]:
         """Return words as numbers, and how many different ones there are."""
@@ -42,12 +40,6 @@ class Trained(NamedTuple):
     accuracy: float | None = None
 
 
-def clock(work: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
 def our_perceptron(train: Set) -> Trained:
     learner = tw.Perceptron(features=None, epochs=1, progress=False)
     seconds = data.fit(learner, (train.X, train.y))
@@ -57,7 +49,7 @@ def our_perceptron(train: Set) -> Trained:
 def crfsuite_perceptron(train: Set) -> Trained:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        seconds = clock(lambda: crfsuite.training(train.X, train.y, 1, path))
+        seconds, _ = best_of(lambda: crfsuite.training(train.X, train.y, 1, path), 1)
         own = crfsuite.opened(path)
     return Trained(seconds, data.share(list(map(own.tag, train.test[0])), train.test[1]) if train.test else None)
 
@@ -88,7 +80,7 @@ def wapiti_crf(train: Set) -> Trained:
     model = wapiti.Model(patterns=patterns, algo="l-bfgs", maxiter=1, nthread=1, rho1=0.0, rho2=pal2006.L2)
     for own in lines:
         model.add_training_sequence(own)
-    return Trained(clock(model.train))
+    return Trained(best_of(model.train, 1)[0])
 
 
 def pytorch_crf_epoch(train: Set) -> Trained:
@@ -129,7 +121,7 @@ def pytorch_crf_epoch(train: Set) -> Trained:
 
     pad = torch.nn.utils.rnn.pad_sequence
     batch = max(1, min(BATCH, 4_000_000 // len(labels) ** 2))
-    seconds = clock(epoch)
+    seconds, _ = best_of(epoch, 1)
     if not train.test:
         return Trained(seconds)
     names = list(labels)
@@ -149,7 +141,7 @@ def hmmlearn_em(train: Set) -> Trained:
     numbers, count = train.numbered()
     X, lengths = np.concatenate(numbers), list(map(len, numbers))
     model = CategoricalHMM(train.L, n_iter=1, implementation="scaling", random_state=0, n_features=count)
-    return Trained(clock(lambda: model.fit(X, lengths)))
+    return Trained(best_of(lambda: model.fit(X, lengths), 1)[0])
 
 
 def pomegranate_em(train: Set) -> Trained:
@@ -164,7 +156,7 @@ def pomegranate_em(train: Set) -> Trained:
     distributions = [Categorical(own[None].astype("f4")) for own in emissions]
     model = DenseHMM(distributions, edges[:, 1:].astype("f4"), even, edges[:, 0].astype("f4"), max_iter=1)
     X = [torch.from_numpy(own) for own in numbers]
-    return Trained(clock(lambda: model.fit(X)))
+    return Trained(best_of(lambda: model.fit(X), 1)[0])
 
 
 class Trainer(NamedTuple):
@@ -174,19 +166,18 @@ class Trainer(NamedTuple):
     kind: str
     train: Callable[[Set], Trained]
     package: Package = HERE
-    ours: bool = False
 
 
 PERCEPTRON, CRF, EM = "averaged perceptron, one epoch", "CRF, one iteration", "Baum-Welch, one iteration"
 TRAINERS = [
-    Trainer("tagwright", PERCEPTRON, our_perceptron, ours=True),
+    Trainer("tagwright", PERCEPTRON, our_perceptron),
     Trainer("python-crfsuite", PERCEPTRON, crfsuite_perceptron, packages.CRFSUITE),
-    Trainer("tagwright, L-BFGS", CRF, partial(our_crf, False), ours=True),
-    Trainer("tagwright, L-BFGS, dense edges", CRF, partial(our_crf, True), ours=True),
+    Trainer("tagwright, L-BFGS", CRF, partial(our_crf, False)),
+    Trainer("tagwright, L-BFGS, dense edges", CRF, partial(our_crf, True)),
     Trainer("python-crfsuite, L-BFGS", CRF, crfsuite_crf, packages.CRFSUITE),
     Trainer("Wapiti, L-BFGS", CRF, wapiti_crf, packages.WAPITI),
     Trainer("pytorch-crf, Adam, an epoch", CRF, pytorch_crf_epoch, packages.PYTORCH_CRF),
-    Trainer("tagwright", EM, our_em, ours=True),
+    Trainer("tagwright", EM, our_em),
     Trainer("hmmlearn", EM, hmmlearn_em, packages.HMMLEARN),
     Trainer("pomegranate", EM, pomegranate_em, packages.POMEGRANATE),
 ]

@@ -51,7 +51,7 @@ class Plain:
         return (1 - self.b) * self.chat + self.b * self.p
 
     def sums(self, sentence):
-        """Give log p, (T, L) probabilities of labels, (T+1, L+1, L+1) of transitions; sentence: numbers of words."""
+        """Log p, (T, L) probabilities of labels, (T+1, L+1, L+1) of transitions; sentence: numbers of words."""
         L, T, A = len(self.p) - 1, len(sentence), self.transitions()
         forward, backward = np.zeros((T + 2, L + 1)), np.zeros((T + 2, L + 1))
         forward[0, L] = backward[T + 1, L] = 1
@@ -65,7 +65,7 @@ class Plain:
         return math.log(Z), (forward * backward / Z)[1 : T + 1, :L], pairs
 
     def step(self, sentences):
-        """One turn of EM; log p before it comes back."""
+        """One turn of EM; returns log p before it."""
         L = len(self.p) - 1
         log_p, words, pairs = 0.0, np.zeros_like(self.emission), np.zeros((L + 1, L + 1))
         for sentence in filter(len, sentences):

@@ -1,13 +1,8 @@
 """Learners: one contract for all of them, and each against a plain-Python account of itself."""
 
-import contextlib
 import itertools
 import math
-import os
 import re
-import signal
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from types import SimpleNamespace
 
@@ -18,10 +13,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from support.brute_force import Case, all_paths
 from support.comparing import comparing
-from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, weights_of
+from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, train_and_dev, weights_of
 
 import tagwright as tw
-from tagwright.models import file as container
 
 X10, Y10 = ten_sentences()
 WORD = "U:%x[0,0]\nB\n"
@@ -144,20 +138,17 @@ def test_the_best_path_by_brute_force(learner):
     if isinstance(learner, tw.MEMM | tw.Bidirectional):
         pytest.skip("these have tests of their own")
     model = learner.fit(*drawn(1, labels=3, longest=4)).model_
-    if "corrections.set" in model.arrays:
-        pytest.skip("edges that depend on the token have tests of their own")
     L = len(model.labels)
     matrix = np.zeros((L, L))
     matrix[model.arrays["edges.previous"], model.arrays["edges.current"]] = model.arrays["edges.score"]
     border = [model.arrays.get(name, np.zeros(L)) for name in ("start", "stop")]
-    names = names_of(model.arrays, "edge_names") if "corrections.set" in model.arrays else []
+    sets = weights_of(model)[2] if "corrections.set" in model.arrays else {}
     for sentence in [["w0", "w1", "w2", "w3"], ["w5", "new", "w1", "w0"], ["w2"]]:
         steps = np.repeat(matrix[None], len(sentence) - 1, axis=0)
         for t, word in enumerate(sentence[1:]):
-            for at, s in enumerate(model.arrays["corrections.set"] if names else []):
-                if names[s] == f"B01:{word}":
-                    i, j = (model.arrays[f"corrections.{part}"][at] for part in ("previous", "current"))
-                    steps[t, i, j] += model.arrays["corrections.score"][at]
+            for (name, previous, current), score in sets.items():
+                if name.endswith(f":{word}"):
+                    steps[t, model.labels.index(previous), model.labels.index(current)] += score
         case = Case(model.lattice(sentence).nodes, None, None, steps, *border)
         truth = all_paths(case)
         found = model.tag_kbest([sentence], 4)[0]
@@ -193,7 +184,7 @@ def test_templates_that_were_read():
 
 def test_not_fitted(learner):
     for call in (lambda: learner.predict(X10), lambda: learner.predict_kbest(X10), lambda: learner.score(X10, Y10)):
-        with pytest.raises(NotFittedError, match=r"is not fitted yet; call fit"):
+        with pytest.raises(NotFittedError, match=rf"this {type(learner).__name__} is not fitted yet; call fit"):
             call()
 
 
@@ -210,6 +201,7 @@ def test_not_fitted(learner):
         ([["a"]], [["A\n"]], "cannot be written"),
         ([["a"]], [["A\u3000"]], "cannot be written"),
         ([["a"]], [[5]], r"labels must be strings, not int \(5\)"),
+        ([["a", 5]], [["A", "A"]], "^sentence 0, token 1"),
     ],
 )
 def test_data_that_does_not_fit(learner, X, y, says):
@@ -312,7 +304,7 @@ def all_weights_of(model, separator=None):
     names = {}
     for k, y in itertools.product(range(len(numbers) // L), range(L)):
         name = parts_of(model.labels[y], model.labels, separator)[k]
-        # A number a part, and a part a number.
+        # One number per part, and one part per number.
         assert names.setdefault(numbers[k * L + y], name) == name
     assert len(set(names.values())) == len(names)
     keys = [*model.labels, *(names[n] for n in sorted(names))]
@@ -405,7 +397,7 @@ def test_features_that_name_many_labels(options):
 
 
 def test_perceptron_goes_past_the_rows_of_preferences():
-    # Sentences longer than the 61 rows of tie preferences; with one label a word nothing else decides.
+    # Sentences longer than the 61 rows of tie preferences; with one label per word nothing else decides.
     X, y = [["a"] * 130], [["A", "B"] * 65]
     models = [
         tw.Perceptron(features=WORD, epochs=3, decoder=decoder).fit(X, y).model_
@@ -446,13 +438,14 @@ def test_error_falls():
     assert all(fact["seconds"] >= 0 for fact in history)
 
 
-def test_min_count():
+@pytest.mark.parametrize("learner", [tw.Perceptron(epochs=5), tw.CRF()], ids=lambda learner: type(learner).__name__)
+def test_min_count(learner):
     X, y = drawn(5, sentences=12, words=20)
     count = Counter(itertools.chain(*X))
     for least in (1, 2, 3):
-        learner = tw.Perceptron(features="U:%x[0,0]\nB\nB01:%x[0,0]\n", min_count=least, epochs=5)
+        learner.set_params(features="U0:%x[0,0]\nUV\nB\nB01:%x[0,0]\n", min_count=least)
         arrays = learner.fit(X, y).model_.arrays
-        assert min(count[name[2:]] for name in names_of(arrays)) == least
+        assert min(count[name[3:]] for name in names_of(arrays) if name != "UV") == least
         assert min(count[name[4:]] for name in names_of(arrays, "edge_names")) >= least
 
 
@@ -545,23 +538,31 @@ def test_bad_options(options, says):
         tw.Perceptron(**options).fit(X10, Y10)
 
 
+TAKE_DEV = {"perceptron": tw.Perceptron(), "crf": tw.CRF(), "crf, adagrad": tw.CRF(solver="adagrad")}
+
+
 @pytest.mark.parametrize("dev", [X10, (X10,), (X10, Y10, Y10), "ab", 5, {"X": X10, "y": Y10}], ids=type)
-def test_dev_that_is_no_pair(dev):
+@pytest.mark.parametrize("name", TAKE_DEV)
+def test_dev_that_is_no_pair(name, dev):
     with pytest.raises(ValueError, match=r"dev must be a pair: \(X_dev, y_dev\)"):
-        tw.Perceptron().fit(X10, Y10, dev=dev)
+        clone(TAKE_DEV[name]).fit(X10, Y10, dev=dev)
 
 
-def test_dev_and_patience_are_checked_before_training():
+@pytest.mark.parametrize("name", TAKE_DEV)
+def test_dev_and_patience_are_checked_before_training(name):
     with pytest.raises(ValueError, match="X has 10 sentences, but y has 9"):
-        tw.Perceptron().fit(X10, Y10, dev=(X10, Y10[1:]))
+        clone(TAKE_DEV[name]).fit(X10, Y10, dev=(X10, Y10[1:]))
     for value in (0, -1, 2.5, True, "3"):
         with pytest.raises(ValueError, match=r"^patience must be a whole number"):
-            tw.Perceptron(patience=value).fit(X10, Y10, dev=(X10, Y10))
+            clone(TAKE_DEV[name]).set_params(patience=value).fit(X10, Y10, dev=(X10, Y10))
+
+
+def test_dev_may_be_a_list():
     listed = tw.Perceptron(features=WORD, epochs=1).fit(X10, Y10, dev=[X10, Y10])
     assert listed.history_[0]["dev"] == listed.score(X10, Y10)
 
 
-# dev data, patience, interruption
+# dev data, patience
 
 
 def test_dev_is_measured_after_each_epoch():
@@ -573,59 +574,28 @@ def test_dev_is_measured_after_each_epoch():
     assert same_arrays(learner.model_.arrays, model.model_.arrays)
 
 
-def test_patience_stops_and_keeps_the_best():
-    X, y = drawn(3, sentences=30, words=30, labels=5)
-    train, dev = (X[:20], y[:20]), (X[20:], y[20:])
-    learner = tw.Perceptron(features=WORD, epochs=40, patience=3).fit(*train, dev=dev)
-    found = [fact["dev"] for fact in learner.history_]
-    assert len(found) < 40
+@pytest.mark.parametrize(
+    ("learner", "sentences", "called", "each"),
+    [
+        (tw.Perceptron(WORD, epochs=40, patience=3), 20, "epochs", 1),
+        (tw.CRF(DEPENDENT, l2=1e-4, tolerance=0, patience=2), 40, "max_iterations", 10),
+        (tw.CRF(DEPENDENT, l2=1e-4, solver="adagrad", epochs=60, patience=2), 40, "epochs", 1),
+    ],
+    ids=["perceptron", "crf", "crf, adagrad"],
+)
+def test_patience_stops_and_keeps_the_best(learner, sentences, called, each):
+    train, dev = train_and_dev(sentences)
+    learner.fit(*train, dev=dev)
+    found = [fact["dev"] for fact in learner.history_ if "dev" in fact]
     best = max(found)
-    # The last three brought nothing better; before, no three in a row did not.
-    assert len(found) - 1 - found.index(best) == 3
+    assert len(learner.history_) == each * len(found) < (getattr(learner, called) or math.inf)
+    # The last ones, as many as `patience` says, brought nothing better; before, no such run did not.
+    assert len(found) - 1 - found.index(best) == learner.patience
     assert learner.score(*dev) == best
-    kept = max(n for n, value in enumerate(found, 1) if value == best)
-    assert learner.model_.facts["epochs_done"] == kept
-    assert same_arrays(learner.model_.arrays, tw.Perceptron(features=WORD, epochs=kept).fit(*train).model_.arrays)
-
-
-class Interrupting(list):
-    """Sentences that are looked at once too often: then it is as if Ctrl-C were pressed."""
-
-    left = 0
-
-    def __len__(self):
-        self.left -= 1
-        if self.left == 0:
-            signal.raise_signal(signal.SIGINT)
-        return super().__len__()
-
-
-def looks_a_fit_takes(epochs):
-    dev = Interrupting(X10)
-    tw.Perceptron(features=WORD, epochs=epochs).fit(X10, Y10, dev=(dev, Y10))
-    return -dev.left
-
-
-def test_an_interrupted_training_keeps_the_last_epoch(tmp_path):
-    dev = Interrupting(X10)
-    dev.left = looks_a_fit_takes(3) + 1  # in the fourth epoch
-    path = tmp_path / "checkpoint"
-    learner = tw.Perceptron(features=WORD, epochs=10, checkpoint=path)
-    with pytest.warns(UserWarning, match="interrupted in epoch 4; the model is that of epoch 3"):
-        learner.fit(X10, Y10, dev=(dev, Y10))
-    assert len(learner.history_) == 3
-    whole = tw.Perceptron(features=WORD, epochs=3).fit(X10, Y10).model_
-    assert same_arrays(learner.model_.arrays, whole.arrays)
-    # And it can go on from there.
-    learner = tw.Perceptron(features=WORD, epochs=6, checkpoint=path).fit(X10, Y10)
-    assert same_arrays(learner.model_.arrays, tw.Perceptron(features=WORD, epochs=6).fit(X10, Y10).model_.arrays)
-
-
-def test_an_interruption_before_the_first_epoch_ends_is_passed_on():
-    dev = Interrupting(X10)
-    dev.left = looks_a_fit_takes(1) - 1
-    with pytest.raises(KeyboardInterrupt):
-        tw.Perceptron(features=WORD).fit(X10, Y10, dev=(dev, Y10))
+    done = each * max(n for n, value in enumerate(found, 1) if value == best)
+    assert learner.model_.facts[f"{called.removeprefix('max_')}_done"] == done
+    then = clone(learner).set_params(patience=None, **{called: done}).fit(*train)
+    assert same_arrays(learner.model_.arrays, then.model_.arrays)
 
 
 # warm_start
@@ -721,133 +691,18 @@ def test_warm_start_with_other_parts_is_refused(first, then):
         tw.Perceptron(features=WORD, parts=then, warm_start=old).fit(X, y)
 
 
-def test_warm_start_is_refused_where_it_means_nothing(tmp_path):
-    hmm = tw.HMM().fit(X10, Y10).model_
+@pytest.mark.parametrize("cls", [tw.Perceptron, tw.CRF], ids=lambda cls: cls.__name__)
+def test_warm_start_is_refused_where_it_means_nothing(tmp_path, cls):
+    hmm, other = (learner.fit(X10, Y10).model_ for learner in (tw.HMM(), cls(features=WORD)))
     with pytest.raises(ValueError, match="warm_start"):
-        tw.Perceptron(warm_start=hmm).fit(X10, Y10)
-    with pytest.raises(ValueError, match="whose scores a perceptron cannot go on from"):
-        tw.Perceptron(features=hmm.features.text, warm_start=hmm).fit(X10, Y10)
-    other = tw.Perceptron(features=WORD, epochs=1).fit(X10, Y10).model_
+        cls(warm_start=hmm).fit(X10, Y10)
+    says = f"warm_start: the model is an HMM, whose scores a {cls.__name__.lower()} cannot go on from"
+    with pytest.raises(ValueError, match=says):
+        cls(features=hmm.features.text, warm_start=hmm).fit(X10, Y10)
     with pytest.raises(ValueError, match="the model has other templates"):
-        tw.Perceptron(features=DEPENDENT, warm_start=other).fit(X10, Y10)
+        cls(features=DEPENDENT, warm_start=other).fit(X10, Y10)
     with pytest.raises(FileNotFoundError):
-        tw.Perceptron(warm_start=tmp_path / "none").fit(X10, Y10)
-
-
-# Checkpoints
-
-TRAIN = """
-import sys
-sys.path.insert(0, {tests!r})
-import tagwright as tw
-from support.comparing import comparing
-from support.corpora import many_labels
-tw.Perceptron(epochs=10**6, checkpoint={path!r}, **{options!r}).fit(*many_labels())
-"""
-
-
-def killed_after_some_epochs(path, options):
-    """Start a training that never ends and kill it when its checkpoint has been written."""
-    code = TRAIN.format(tests=os.path.dirname(os.path.dirname(__file__)), options=options, path=str(path))
-    child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
-    try:
-        for _ in range(2000):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(timeout=0.02)
-            if path.exists() or child.returncode is not None:
-                break
-        assert child.returncode is None, child.stderr.read().decode()
-    finally:
-        child.kill()
-        child.wait()
-        child.stderr.close()
-    assert child.returncode == -signal.SIGKILL
-    return len(container.read(path)[1]["going_on"]["history"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"parts": "", "margin": 1}, {"parts": "L", "pairs": "observed", "min_weight": 0.5}],
-    ids=str,
-)
-def test_a_killed_training_goes_on_as_if_nothing_had_been(tmp_path, options):
-    path = tmp_path / "checkpoint"
-    options = {"features": DEPENDENT + "UV\n", **options}
-    done = killed_after_some_epochs(path, options)
-    assert done >= 1
-    X, y = many_labels()
-    resumed = tw.Perceptron(epochs=done + 2, checkpoint=path, **options).fit(X, y)
-    whole = tw.Perceptron(epochs=done + 2, **options).fit(X, y)
-    assert same_arrays(resumed.model_.arrays, whole.model_.arrays)
-    assert resumed.model_.labels == whole.model_.labels
-    assert resumed.model_.facts == whole.model_.facts
-    assert [fact["error"] for fact in resumed.history_] == [fact["error"] for fact in whole.history_]
-
-
-def test_a_checkpoint_is_a_model(tmp_path):
-    path = tmp_path / "checkpoint"
-    learner = tw.Perceptron(features=DEPENDENT, epochs=2, checkpoint=path).fit(X10, Y10)
-    loaded = tw.load(path)
-    assert loaded.tag_kbest(X10, 3) == learner.model_.tag_kbest(X10, 3)
-    # A second call has nothing left to do.
-    again = tw.Perceptron(features=DEPENDENT, epochs=2, checkpoint=path).fit(X10, Y10)
-    assert same_arrays(again.model_.arrays, learner.model_.arrays)
-    assert again.history_ == learner.history_
-    # What is returned holds no state of the training.
-    again.model_.save(tmp_path / "model")
-    assert (tmp_path / "model").stat().st_size < path.stat().st_size
-
-
-def test_patience_counts_over_a_checkpoint(tmp_path):
-    X, y = drawn(3, sentences=30, words=30, labels=5)
-    train, dev = (X[:20], y[:20]), (X[20:], y[20:])
-    whole = tw.Perceptron(features=WORD, epochs=40, patience=3).fit(*train, dev=dev)
-    for epochs in range(1, 41):
-        options = {"features": WORD, "epochs": epochs, "patience": 3, "checkpoint": tmp_path / "checkpoint"}
-        steps = tw.Perceptron(**options).fit(*train, dev=dev)
-    assert [fact["dev"] for fact in steps.history_] == [fact["dev"] for fact in whole.history_]
-    assert same_arrays(steps.model_.arrays, whole.model_.arrays)
-
-
-OTHERS = {
-    "labels": ([["a", "b"], ["c"]], [["A", "B"], ["C"]], {}),
-    "label order": ([["a", "b"], ["c"]], [["B", "A"], ["A"]], {}),
-    "another word": ([["a", "b"], ["d"]], [["A", "B"], ["B"]], {}),
-    "words of other names": ([["e", "f"], ["g"]], [["A", "B"], ["B"]], {}),
-    "sentence borders": ([["a"], ["b", "c"]], [["A"], ["B", "B"]], {}),
-    "seed": (None, None, {"seed": 1}),
-    "pairs": (None, None, {"pairs": "observed"}),
-    "decoder": (None, None, {"decoder": "beam:1"}),
-    "templates": (None, None, {"features": "U:%x[0,0]\n"}),
-    "min_count": (None, None, {"min_count": 2}),
-    "margin": (None, None, {"margin": 1}),
-    "parts": (None, None, {"parts": ""}),
-    "min_weight": (None, None, {"min_weight": 1}),
-}
-
-
-@pytest.mark.parametrize("what", OTHERS)
-def test_the_checkpoint_of_another_training_is_refused(tmp_path, what):
-    path = tmp_path / "checkpoint"
-    X, y = [["a", "b"], ["c"]], [["A", "B"], ["B"]]
-    tw.Perceptron(features=WORD, epochs=1, checkpoint=path).fit(X, y)
-    before = path.read_bytes()
-    other_X, other_y, options = OTHERS[what]
-    learner = tw.Perceptron(**{"features": WORD, "epochs": 2, "checkpoint": path} | options)
-    with pytest.raises(ValueError, match=r"the checkpoint of another training \(other \w+\); remove it"):
-        learner.fit(other_X or X, other_y or y)
-    assert path.read_bytes() == before
-
-
-def test_a_model_is_no_checkpoint(tmp_path):
-    path = tmp_path / "model"
-    tw.Perceptron(features=WORD, epochs=1).fit(X10, Y10).model_.save(path)
-    with pytest.raises(ValueError, match="a finished model, not a checkpoint"):
-        tw.Perceptron(features=WORD, checkpoint=path).fit(X10, Y10)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(tw.ModelError):
-        tw.Perceptron(features=WORD, checkpoint=path).fit(X10, Y10)
+        cls(warm_start=tmp_path / "none").fit(X10, Y10)
 
 
 # The HMM
@@ -965,21 +820,6 @@ def test_hmm_takes_the_longest_suffix_it_may():
 def test_no_warm_start_is_none():
     model = tw.Perceptron(warm_start=None, epochs=1).fit([["a"]], [["A"]]).model_
     assert model.labels == ["A"]
-
-
-@pytest.mark.parametrize("pairs", ["touched", "observed"])
-def test_a_warm_start_that_is_resumed_ends_the_same(tmp_path, pairs):
-    rng = np.random.default_rng(5)
-    for trial in range(20):
-        X = [[f"w{n}" for n in rng.integers(0, 4, 3)] for _ in range(4)]
-        y = [[f"L{n}" for n in rng.integers(0, 3, 3)] for _ in range(4)]
-        options = {"features": "U:%x[0,0]\nU1:%x[-1,0]\nB\n", "pairs": pairs}
-        old = tw.Perceptron(epochs=1, seed=9, **options).fit(X, y).model_
-        whole = tw.Perceptron(epochs=3, warm_start=old, **options).fit(X, y)
-        path = tmp_path / f"{trial}"
-        tw.Perceptron(epochs=1, warm_start=old, checkpoint=path, **options).fit(X, y)
-        resumed = tw.Perceptron(epochs=3, warm_start=old, checkpoint=path, **options).fit(X, y)
-        assert same_arrays(whole.model_.arrays, resumed.model_.arrays)
 
 
 def test_kbest_of_a_beam_are_the_beams():

@@ -56,6 +56,12 @@ def drawn(seed, sentences=12, words=6, labels=4, longest=6):
     return X, y
 
 
+def train_and_dev(sentences):
+    """Two corpora of random words and labels, so many sentences and half as many."""
+    X, y = drawn(3, sentences=sentences * 3 // 2, words=30, labels=5)
+    return (X[:sentences], y[:sentences]), (X[sentences:], y[sentences:])
+
+
 def many_labels(seed=0, sentences=40, labels=60):
     """Labels that depend on the word and on the label before, with words that have several."""
     rng = np.random.default_rng(seed)

@@ -91,7 +91,7 @@ def plain(nodes, matrix, edges=None, **ends):
 
 
 def draw_nodes(rng, kind, T, L):
-    """Scores of which a few a column stand out, or none; whole numbers have many ties."""
+    """Scores of which a few per column stand out, or none; whole numbers have many ties."""
     if "whole" in kind:
         nodes = rng.integers(-3, 4, (T, L)).astype("f4")
         strong = 6

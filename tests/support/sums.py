@@ -4,10 +4,10 @@ psi_t(j) is exp(node score), with the start score in the first column and the st
 Pal, Sutton and McCallum (2006), section 3:
 
 * Forward: alpha_0 = psi_0, alpha_t(j) = psi_t(j) * sum of alpha_t-1(i) exp(e_t(i, j)) over the labels i that column
-  t-1 kept. alpha is worked out and stored for all labels; the rule looks at it as the belief (beta is 1 so far) and
+  t-1 kept. alpha is computed and stored for all labels; the rule looks at it as the belief (beta is 1 so far) and
   says which labels send messages on.
 * Backward: from the last column to the first the rule chooses anew, among all labels, by alpha_t(i) * beta_t(i):
-  labels may come back in. beta_t-1(i) = sum of exp(e_t(i, j)) psi_t(j) beta_t(j) over the labels j newly kept.
+  labels may be kept again. beta_t-1(i) = sum of exp(e_t(i, j)) psi_t(j) beta_t(j) over the labels j newly kept.
 * log Z and the marginals are then the exact ones of the distribution restricted to paths whose label lies among the
   newly kept of every column. The paper takes them from the messages above, which do not quite agree with each other.
 
@@ -117,27 +117,39 @@ def choose(beliefs: np.ndarray, rule: tuple, close: float) -> tuple[np.ndarray, 
     return order[:n], bool(n > in_sight or near or count(-close) != n or count(close) != n)
 
 
-def sparse(case: Case, rule: tuple, close: float = 1e-9) -> Sums | None:
-    """Sparse forward-backward as above; None where what is kept leaves no path."""
-    T, L = case.nodes.shape
-    psi, steps = columns(case), case.steps
-    alpha, beta = psi.copy(), np.zeros(L)
-    on, doubt = np.arange(L), False
+def kept_labels(psi: np.ndarray, steps: np.ndarray, chosen) -> np.ndarray | None:
+    """The labels newly kept, (T, L), where chosen(beliefs, t) says which; None where a column keeps none."""
+    T, L = psi.shape
+    alpha, beta, on = psi.copy(), np.zeros(L), np.arange(L)
     for t in range(T):
         if t:
             alpha[t] += log_sum(alpha[t - 1][on][:, None] + steps[t - 1][on], axis=0)
-        on, near = choose(alpha[t], rule, close)
-        doubt |= near
+        on = chosen(alpha[t], t)
         if not len(on):
             return None
     kept = np.zeros((T, L), dtype=bool)
     for t in range(T - 1, -1, -1):
-        on, near = choose(alpha[t] + beta, rule, close)
-        doubt |= near
+        on = chosen(alpha[t] + beta, t)
         kept[t, on] = True
         if t:
             beta = log_sum(steps[t - 1][:, on] + (psi[t] + beta)[on])
-    made = _sums(np.where(kept, psi, -np.inf), steps, kept.sum(axis=1))
+    return kept
+
+
+def sparse(case: Case, rule: tuple, close: float = 1e-9) -> Sums | None:
+    """Sparse forward-backward as above; None where what is kept leaves no path."""
+    psi, doubt = columns(case), False
+
+    def chosen(beliefs: np.ndarray, t: int) -> np.ndarray:
+        nonlocal doubt
+        on, near = choose(beliefs, rule, close)
+        doubt |= near
+        return on
+
+    kept = kept_labels(psi, case.steps, chosen)
+    if kept is None:
+        return None
+    made = _sums(np.where(kept, psi, -np.inf), case.steps, kept.sum(axis=1))
     assert made is not None  # every label newly kept has one after it, so the first column's begin a path
     return made._replace(close=bool(doubt))
 

@@ -49,6 +49,16 @@ auto at_every_level(const Work& work) {
   return first;
 }
 
+// The same for a kernel that changes what is there: work(level, copy of `before`).
+template <class E, class Work>
+std::vector<E> at_every_level(const std::vector<E>& before, const Work& work) {
+  return at_every_level([&](const Kernels& level) {
+    std::vector<E> changed = before;
+    work(level, changed.data());
+    return changed;
+  });
+}
+
 // 0 to 70, and sizes around the tiles and runs that loops are cut into.
 inline std::vector<size_t> sizes() {
   std::vector<size_t> all;
@@ -95,9 +105,9 @@ inline std::vector<int32_t> draw_labels(Draw& draw, size_t L, size_t n) {
 
 // Calls work(draw, n, kind) for every size and kind of score.
 template <class Work>
-void for_every_size(size_t seed, const Work& work) {
+void for_every_size(size_t seed, const Work& work, const std::vector<size_t>& of = sizes()) {
   Draw draw(seed);
-  for (const size_t n : sizes())
+  for (const size_t n : of)
     for (const Kind kind : kKinds) {
       doing("n = " + std::to_string(n) + ", kind " + std::to_string(static_cast<int>(kind)));
       work(draw, n, kind);

@@ -97,11 +97,8 @@ void check_scatter(void (*Kernels::*scatter)(B, const int32_t*, const double*, s
   const auto edge = draw_scores<double>(draw, kind, n);
   const auto before = draw_scores<B>(draw, kind, L);
   const B score = static_cast<B>(draw.normal());
-  const auto found = at_every_level([&](const Kernels& level) {
-    std::vector<B> best = before;
-    (level.*scatter)(score, label.data(), edge.data(), n, best.data());
-    return best;
-  });
+  const auto found = at_every_level(
+      before, [&](const Kernels& level, B* best) { (level.*scatter)(score, label.data(), edge.data(), n, best); });
   std::vector<B> expected = before;
   for (size_t q = 0; q < n; ++q) {
     B& best = expected[static_cast<size_t>(label[q])];
@@ -142,11 +139,8 @@ void check_add_scaled(void (*Kernels::*add)(const R*, A, size_t, A*), Draw& draw
   const auto row = draw_scores<R>(draw, kind, n);
   const auto before = draw_scores<A>(draw, Kind::kReal, n);
   const A value = static_cast<A>(std::abs(draw.normal()));
-  const auto found = at_every_level([&](const Kernels& level) {
-    std::vector<A> out = before;
-    (level.*add)(row.data(), value, n, out.data());
-    return out;
-  });
+  const auto found =
+      at_every_level(before, [&](const Kernels& level, A* out) { (level.*add)(row.data(), value, n, out); });
   for (size_t j = 0; j < n; ++j) {
     const A product = static_cast<A>(row[j]) * value;
     CHECK(found[j] == before[j] + product);
@@ -227,11 +221,8 @@ void check_follow_rows(void (*Kernels::*follow)(const E* const*, const float*, s
     const auto score = draw_scores<float>(draw, kind, count), before = draw_scores<float>(draw, kind, n);
     std::vector<const E*> rows;
     for (size_t r = 0; r < count; ++r) rows.push_back(matrix.data() + r * n);
-    const auto found = at_every_level([&](const Kernels& level) {
-      std::vector<float> best = before;
-      (level.*follow)(rows.data(), score.data(), count, n, best.data());
-      return best;
-    });
+    const auto found = at_every_level(
+        before, [&](const Kernels& level, float* best) { (level.*follow)(rows.data(), score.data(), count, n, best); });
     std::vector<float> expected = before;
     for (size_t r = 0; r < count; ++r)
       for (size_t j = 0; j < n; ++j) expected[j] = std::max(expected[j], score[r] + static_cast<float>(rows[r][j]));

@@ -10,14 +10,13 @@ namespace {
 
 using namespace test;
 
-constexpr double kRounding = 1e-13;  // of the sum of absolute terms
+constexpr double kRounding = 1e-13;  // of a sum
 
-// found[q] against expected[q]; size[q]: what its terms sum to without their signs.
-void check_sums(const std::vector<double>& found, const std::vector<double>& expected, const std::vector<double>& size,
-                Kind kind, double more = 0) {
+// found[q] against expected[q].
+void check_sums(const std::vector<double>& found, const std::vector<double>& expected, Kind kind, double more = 0) {
   CHECK(found.size() == expected.size());
   for (size_t q = 0; q < expected.size(); ++q)
-    CHECK(std::abs(found[q] - expected[q]) <= (kind == Kind::kWhole ? 0 : kRounding * size[q] + more));
+    CHECK(std::abs(found[q] - expected[q]) <= (kind == Kind::kWhole ? 0 : kRounding * expected[q] + more));
 }
 
 double rounded(double x, double grain) { return std::nearbyint(x / grain) * grain; }
@@ -80,7 +79,7 @@ TEST(multiply_and_sum) {
       products += a[j] * b[j];
       plain += a[j];
     }
-    check_sums({found[n], found[n + 1]}, {products, plain}, {products, plain}, kind);
+    check_sums({found[n], found[n + 1]}, {products, plain}, kind);
   });
 }
 
@@ -91,15 +90,13 @@ TEST(spread_rows) {
     for (const size_t n : {0, 1, 3, 4, 5, 11}) {
       const auto row = draw_labels(draw, rows, n);
       const auto value = draw_factors(draw, kind, n);
-      const auto found = at_every_level([&](const Kernels& level) {
-        std::vector<double> out = before;
-        level.spread_rows(matrix.data(), stride, row.data(), value.data(), n, out.data());
-        return out;
+      const auto found = at_every_level(before, [&](const Kernels& level, double* out) {
+        level.spread_rows(matrix.data(), stride, row.data(), value.data(), n, out);
       });
       std::vector<double> expected = before;
       for (size_t r = 0; r < n; ++r)
         for (size_t j = 0; j < stride; ++j) expected[j] += value[r] * matrix[static_cast<size_t>(row[r]) * stride + j];
-      check_sums(found, expected, expected, kind);
+      check_sums(found, expected, kind);
     }
   });
 }
@@ -110,10 +107,8 @@ TEST(count_row) {
     const double value = std::abs(draw.normal()), grain = std::ldexp(1.0, -draw.whole(3, 40));
     std::vector<double> before(n);
     for (double& count : before) count = rounded(draw.normal(), grain);
-    const auto found = at_every_level([&](const Kernels& level) {
-      std::vector<double> count = before;
-      level.count_row(value, factor.data(), b.data(), n, grain, count.data());
-      return count;
+    const auto found = at_every_level(before, [&](const Kernels& level, double* count) {
+      level.count_row(value, factor.data(), b.data(), n, grain, count);
     });
     for (size_t j = 0; j < n; ++j) CHECK(found[j] == before[j] + rounded(value * factor[j] * b[j], grain));
   });
@@ -144,101 +139,84 @@ struct Rows {
   }
 };
 
-const size_t kLaneSizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 33, 64, 65, 70, 130};
+const std::vector<size_t> kLaneSizes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 33, 64, 65, 70, 130};
 
 TEST(lanes_spread) {
-  Draw draw(24);
-  for (const size_t L : kLaneSizes)
-    for (const Kind kind : kKinds) {
-      doing("L = " + std::to_string(L));
-      const Rows rows(draw, kind, L);
-      const auto from = draw_factors(draw, kind, L * kLanes), before = draw_factors(draw, kind, L * kLanes);
-      std::vector<double> expected = before;
-      for (size_t i = 0; i < L; ++i)
-        for (size_t j = 0; j < L; ++j)
-          for (size_t lane = 0; lane < kLanes; ++lane)
-            expected[j * kLanes + lane] += from[i * kLanes + lane] * rows.matrix[i * rows.stride + j];
-      const auto sparse = at_every_level([&](const Kernels& level) {
-        std::vector<double> to = before;
-        level.spread_sparse_lanes(L, rows.begin.data(), rows.index.data(), rows.factor.data(), from.data(), to.data());
-        return to;
-      });
-      const auto dense = at_every_level([&](const Kernels& level) {
-        std::vector<double> to = before;
-        level.spread_dense_lanes(L, rows.stride, rows.matrix.data(), from.data(), to.data());
-        return to;
-      });
-      check_sums(sparse, expected, expected, kind);
-      check_sums(dense, expected, expected, kind);
-    }
+  const auto check = [](Draw& draw, size_t L, Kind kind) {
+    const Rows rows(draw, kind, L);
+    const auto from = draw_factors(draw, kind, L * kLanes), before = draw_factors(draw, kind, L * kLanes);
+    std::vector<double> expected = before;
+    for (size_t i = 0; i < L; ++i)
+      for (size_t j = 0; j < L; ++j)
+        for (size_t lane = 0; lane < kLanes; ++lane)
+          expected[j * kLanes + lane] += from[i * kLanes + lane] * rows.matrix[i * rows.stride + j];
+    const auto sparse = at_every_level(before, [&](const Kernels& level, double* to) {
+      level.spread_sparse_lanes(L, rows.begin.data(), rows.index.data(), rows.factor.data(), from.data(), to);
+    });
+    const auto dense = at_every_level(before, [&](const Kernels& level, double* to) {
+      level.spread_dense_lanes(L, rows.stride, rows.matrix.data(), from.data(), to);
+    });
+    check_sums(sparse, expected, kind);
+    check_sums(dense, expected, kind);
+  };
+  for_every_size(24, check, kLaneSizes);
 }
 
 TEST(lanes_count) {
-  Draw draw(25);
-  for (const size_t L : kLaneSizes)
-    for (const Kind kind : kKinds) {
-      doing("L = " + std::to_string(L));
-      const Rows rows(draw, kind, L);
-      const double grain = std::ldexp(1.0, -draw.whole(0, 35));
-      const auto a = draw_factors(draw, kind, L * kLanes), b = draw_factors(draw, kind, L * kLanes);
-      std::vector<double> before(L * rows.stride), expected_dense, expected_sparse, sparse_before;
-      for (double& count : before) count = rounded(draw.normal(), grain);
-      expected_dense = before;
-      for (size_t i = 0; i < L; ++i)
-        for (size_t j = 0; j < L; ++j) {
-          double sum = 0;
-          for (size_t lane = 0; lane < kLanes; ++lane) sum += a[i * kLanes + lane] * b[j * kLanes + lane];
-          const size_t at = i * rows.stride + j;
-          expected_dense[at] += rounded(rows.matrix[at] * sum, grain);
-          if (rows.matrix[at] == 0) continue;
-          sparse_before.push_back(before[at]);
-          expected_sparse.push_back(expected_dense[at]);
-        }
-      const auto sparse = at_every_level([&](const Kernels& level) {
-        std::vector<double> count = sparse_before;
-        level.count_sparse_lanes(L, rows.begin.data(), rows.index.data(), rows.factor.data(), a.data(), b.data(), grain,
-                                 count.data());
-        return count;
-      });
-      const auto dense = at_every_level([&](const Kernels& level) {
-        std::vector<double> count = before;
-        level.count_dense_lanes(L, rows.stride, rows.matrix.data(), a.data(), b.data(), grain, count.data());
-        return count;
-      });
-      // The last bit of a sum may decide to which of two grains it is rounded.
-      check_sums(sparse, expected_sparse, expected_sparse, kind, grain);
-      check_sums(dense, expected_dense, expected_dense, kind, grain);
-      for (const auto& counts : {sparse, dense})
-        for (const double count : counts) CHECK(count == rounded(count, grain));
-    }
+  const auto check = [](Draw& draw, size_t L, Kind kind) {
+    const Rows rows(draw, kind, L);
+    const double grain = std::ldexp(1.0, -draw.whole(0, 35));
+    const auto a = draw_factors(draw, kind, L * kLanes), b = draw_factors(draw, kind, L * kLanes);
+    std::vector<double> before(L * rows.stride), expected_dense, expected_sparse, sparse_before;
+    for (double& count : before) count = rounded(draw.normal(), grain);
+    expected_dense = before;
+    for (size_t i = 0; i < L; ++i)
+      for (size_t j = 0; j < L; ++j) {
+        double sum = 0;
+        for (size_t lane = 0; lane < kLanes; ++lane) sum += a[i * kLanes + lane] * b[j * kLanes + lane];
+        const size_t at = i * rows.stride + j;
+        expected_dense[at] += rounded(rows.matrix[at] * sum, grain);
+        if (rows.matrix[at] == 0) continue;
+        sparse_before.push_back(before[at]);
+        expected_sparse.push_back(expected_dense[at]);
+      }
+    const auto sparse = at_every_level(sparse_before, [&](const Kernels& level, double* count) {
+      level.count_sparse_lanes(L, rows.begin.data(), rows.index.data(), rows.factor.data(), a.data(), b.data(), grain,
+                               count);
+    });
+    const auto dense = at_every_level(before, [&](const Kernels& level, double* count) {
+      level.count_dense_lanes(L, rows.stride, rows.matrix.data(), a.data(), b.data(), grain, count);
+    });
+    // The last bit of a sum may decide to which of two grains it is rounded.
+    check_sums(sparse, expected_sparse, kind, grain);
+    check_sums(dense, expected_dense, kind, grain);
+    for (const auto& counts : {sparse, dense})
+      for (const double count : counts) CHECK(count == rounded(count, grain));
+  };
+  for_every_size(25, check, kLaneSizes);
 }
 
 TEST(lanes_multiply_and_scale) {
-  Draw draw(26);
-  for (const size_t L : kLaneSizes)
-    for (const Kind kind : kKinds) {
-      doing("L = " + std::to_string(L));
-      const auto by = draw_factors(draw, kind, L * kLanes), before = draw_factors(draw, kind, L * kLanes);
-      const auto scale = draw_factors(draw, kind, kLanes);
-      const auto multiplied = at_every_level([&](const Kernels& level) {
-        std::vector<double> to = before, total(kLanes, 99);
-        level.multiply_lanes(by.data(), L, to.data(), total.data());
-        to.insert(to.end(), total.begin(), total.end());
-        return to;
-      });
-      const auto scaled = at_every_level([&](const Kernels& level) {
-        std::vector<double> values = before;
-        level.scale_lanes(scale.data(), L, values.data());
-        return values;
-      });
-      std::vector<double> total(kLanes);
-      for (size_t q = 0; q < L * kLanes; ++q) {
-        CHECK(multiplied[q] == before[q] * by[q]);
-        CHECK(scaled[q] == before[q] * scale[q % kLanes]);
-        total[q % kLanes] += before[q] * by[q];
-      }
-      CHECK(std::equal(total.begin(), total.end(), multiplied.end() - kLanes));
+  const auto check = [](Draw& draw, size_t L, Kind kind) {
+    const auto by = draw_factors(draw, kind, L * kLanes), before = draw_factors(draw, kind, L * kLanes);
+    const auto scale = draw_factors(draw, kind, kLanes);
+    const auto multiplied = at_every_level([&](const Kernels& level) {
+      std::vector<double> to = before, total(kLanes, 99);
+      level.multiply_lanes(by.data(), L, to.data(), total.data());
+      to.insert(to.end(), total.begin(), total.end());
+      return to;
+    });
+    const auto scaled = at_every_level(
+        before, [&](const Kernels& level, double* values) { level.scale_lanes(scale.data(), L, values); });
+    std::vector<double> total(kLanes);
+    for (size_t q = 0; q < L * kLanes; ++q) {
+      CHECK(multiplied[q] == before[q] * by[q]);
+      CHECK(scaled[q] == before[q] * scale[q % kLanes]);
+      total[q % kLanes] += before[q] * by[q];
     }
+    CHECK(std::equal(total.begin(), total.end(), multiplied.end() - kLanes));
+  };
+  for_every_size(26, check, kLaneSizes);
 }
 
 }  // namespace

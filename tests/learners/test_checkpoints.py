@@ -1,0 +1,270 @@
+"""Trainings that go on from a checkpoint as if nothing had been, and checkpoints that are refused."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from support.comparing import comparing
+from support.corpora import many_labels, same_arrays, ten_sentences, train_and_dev
+
+import tagwright as tw
+from tagwright.models import file as container
+
+X10, Y10 = ten_sentences()
+FEW = many_labels(sentences=20, labels=12)
+WORD = "U:%x[0,0]\nB\n"
+RICH = "U0:%x[0,0]\nU1:%x[-1,0]\nUV\nB\n"
+DEPENDENT = RICH + "B01:%x[0,0]\n"
+
+
+# Going on
+
+TRAIN = """
+import sys
+sys.path.insert(0, {tests!r})
+import tagwright as tw
+from support.corpora import many_labels
+tw.Perceptron(epochs=10**6, checkpoint={path!r}, **{options!r}).fit(*many_labels())
+"""
+
+
+def killed_after_some_epochs(path, options):
+    """Start a training that never ends and kill it when its checkpoint has been written."""
+    code = TRAIN.format(tests=os.path.dirname(os.path.dirname(__file__)), options=options, path=str(path))
+    child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    try:
+        for _ in range(2000):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=0.02)
+            if path.exists() or child.returncode is not None:
+                break
+        assert child.returncode is None, child.stderr.read().decode()
+    finally:
+        child.kill()
+        child.wait()
+        child.stderr.close()
+    assert child.returncode == -signal.SIGKILL
+    return len(container.read(path)[1]["going_on"]["history"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"parts": "", "margin": 1}, {"parts": "L", "pairs": "observed", "min_weight": 0.5}],
+    ids=str,
+)
+def test_a_killed_training_goes_on_as_if_nothing_had_been(tmp_path, options):
+    path = tmp_path / "checkpoint"
+    options = {"features": DEPENDENT, **options}
+    done = killed_after_some_epochs(path, options)
+    assert done >= 1
+    X, y = many_labels()
+    resumed = tw.Perceptron(epochs=done + 2, checkpoint=path, **options).fit(X, y)
+    whole = tw.Perceptron(epochs=done + 2, **options).fit(X, y)
+    assert same_arrays(resumed.model_.arrays, whole.model_.arrays)
+    assert resumed.model_.labels == whole.model_.labels
+    assert resumed.model_.facts == whole.model_.facts
+    assert [fact["error"] for fact in resumed.history_] == [fact["error"] for fact in whole.history_]
+
+
+def test_a_checkpoint_is_a_model(tmp_path):
+    path = tmp_path / "checkpoint"
+    learner = tw.Perceptron(features=DEPENDENT, epochs=2, checkpoint=path).fit(X10, Y10)
+    loaded = tw.load(path)
+    assert loaded.tag_kbest(X10, 3) == learner.model_.tag_kbest(X10, 3)
+    # A second call has nothing left to do.
+    again = tw.Perceptron(features=DEPENDENT, epochs=2, checkpoint=path).fit(X10, Y10)
+    assert same_arrays(again.model_.arrays, learner.model_.arrays)
+    assert again.history_ == learner.history_
+    # What is returned holds no state of the training.
+    again.model_.save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_size < path.stat().st_size
+
+
+@pytest.mark.parametrize("pairs", ["touched", "observed"])
+def test_a_warm_start_that_is_resumed_ends_the_same(tmp_path, pairs):
+    rng = np.random.default_rng(5)
+    for trial in range(20):
+        X = [[f"w{n}" for n in rng.integers(0, 4, 3)] for _ in range(4)]
+        y = [[f"L{n}" for n in rng.integers(0, 3, 3)] for _ in range(4)]
+        options = {"features": "U:%x[0,0]\nU1:%x[-1,0]\nB\n", "pairs": pairs}
+        old = tw.Perceptron(epochs=1, seed=9, **options).fit(X, y).model_
+        whole = tw.Perceptron(epochs=3, warm_start=old, **options).fit(X, y)
+        path = tmp_path / f"{trial}"
+        tw.Perceptron(epochs=1, warm_start=old, checkpoint=path, **options).fit(X, y)
+        resumed = tw.Perceptron(epochs=3, warm_start=old, checkpoint=path, **options).fit(X, y)
+        assert same_arrays(whole.model_.arrays, resumed.model_.arrays)
+
+
+@pytest.mark.parametrize("options", [{}, {"l1": 0.2}, {"features": DEPENDENT}, {"keep": "auto"}], ids=str)
+def test_lbfgs_goes_on_from_a_checkpoint(tmp_path, options):
+    X, y = FEW
+    path = tmp_path / "checkpoint"
+    options = {"features": RICH, "l2": 0.1, "tolerance": 1e-7, **options}
+    begun = tw.CRF(max_iterations=20, checkpoint=path, **options).fit(X, y)
+    assert tw.load(path).tag_kbest(X, 2) == begun.model_.tag_kbest(X, 2)
+    resumed = tw.CRF(checkpoint=path, **options).fit(X, y)
+    whole = tw.CRF(**options).fit(X, y)
+    assert resumed.history_[:20] == begun.history_
+    if options.get("keep") is None:
+        assert resumed.history_[20]["objective"] <= begun.objective_ * (1 + 1e-12)
+    assert resumed.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    assert resumed.model_.facts["iterations_done"] == len(resumed.history_) > 20
+    # What is done is not done again.
+    same = tw.CRF(max_iterations=len(begun.history_), features=RICH, l2=0.1, checkpoint=tmp_path / "other")
+    same.fit(X, y)
+    again = clone(same).fit(X, y)
+    assert again.history_ == same.history_
+    assert same_arrays(again.model_.arrays, same.model_.arrays)
+
+
+@pytest.mark.parametrize("options", [{}, {"keep": tw.KeepDivergence(0.1)}, {"features": DEPENDENT}], ids=str)
+def test_adagrad_goes_on_as_if_nothing_had_been(tmp_path, options):
+    X, y = FEW
+    path = tmp_path / "checkpoint"
+    options = {"features": RICH, "solver": "adagrad", "l2": 0.1, **options}
+    whole = tw.CRF(epochs=6, **options).fit(X, y)
+    for epochs in (2, 3, 6):
+        resumed = tw.CRF(epochs=epochs, checkpoint=path, **options).fit(X, y)
+        assert tw.load(path).tag_kbest(X, 2) == resumed.model_.tag_kbest(X, 2)
+    assert same_arrays(resumed.model_.arrays, whole.model_.arrays)
+    assert resumed.model_.facts == whole.model_.facts
+    assert [fact["objective"] for fact in resumed.history_] == [fact["objective"] for fact in whole.history_]
+
+
+@pytest.mark.parametrize(
+    ("learner", "sentences", "steps"),
+    [
+        (tw.Perceptron(WORD, patience=3), 20, range(1, 41)),
+        (tw.CRF(RICH, l2=1e-4, solver="adagrad", patience=2), 40, (1, 2, 4, 7, 60)),
+    ],
+    ids=["perceptron", "crf"],
+)
+def test_patience_counts_over_a_checkpoint(tmp_path, learner, sentences, steps):
+    train, dev = train_and_dev(sentences)
+    whole = clone(learner).set_params(epochs=steps[-1]).fit(*train, dev=dev)
+    for epochs in steps:
+        own = clone(learner).set_params(epochs=epochs, checkpoint=tmp_path / "checkpoint").fit(*train, dev=dev)
+    assert [fact["dev"] for fact in own.history_] == [fact["dev"] for fact in whole.history_]
+    assert same_arrays(own.model_.arrays, whole.model_.arrays)
+    assert own.model_.facts == whole.model_.facts
+
+
+def test_what_a_training_may_change_and_go_on(tmp_path):
+    # Neither of these changes what is computed, but for rounding.
+    path = tmp_path / "checkpoint"
+    tw.CRF(features=RICH, max_iterations=10, l2=0.01, checkpoint=path).fit(X10, Y10)
+    for options in ({"threads": 2}, {"dense_edges": True}, {"lanes": False}, {"progress": False}):
+        learner = comparing(tw.CRF, features=RICH, max_iterations=10, l2=0.01, checkpoint=path, **options)
+        assert len(learner.fit(X10, Y10).history_) == 10
+
+
+# Checkpoints that are refused
+
+BEGUN = {
+    "perceptron": (tw.Perceptron(WORD, epochs=1), ([["a", "b"], ["c"]], [["A", "B"], ["B"]]), {"epochs": 2}),
+    "crf": (tw.CRF(WORD, max_iterations=10), (X10, Y10), {"max_iterations": 20}),
+}
+"""By learner: a training, its corpus, and the options of one that would go on."""
+
+OTHERS = {
+    "perceptron": {
+        "labels": ([["a", "b"], ["c"]], [["A", "B"], ["C"]]),
+        "label order": ([["a", "b"], ["c"]], [["B", "A"], ["A"]]),
+        "another word": ([["a", "b"], ["d"]], [["A", "B"], ["B"]]),
+        "words of other names": ([["e", "f"], ["g"]], [["A", "B"], ["B"]]),
+        "sentence borders": ([["a"], ["b", "c"]], [["A"], ["B", "B"]]),
+        "seed": {"seed": 1},
+        "pairs": {"pairs": "observed"},
+        "decoder": {"decoder": "beam:1"},
+        "templates": {"features": "U:%x[0,0]\n"},
+        "min_count": {"min_count": 2},
+        "margin": {"margin": 1},
+        "parts": {"parts": ""},
+        "min_weight": {"min_weight": 1},
+    },
+    "crf": {
+        "corpus": (X10[1:], Y10[1:]),
+        "order": (X10[::-1], Y10[::-1]),
+        "labels": (X10, [["X"] * len(path) for path in Y10]),
+        "l2": {"l2": 2},
+        "l1": {"l1": 1},
+        "keep": {"keep": tw.KeepSize(3)},
+        "auto": {"keep": "auto"},
+        "solver": {"solver": "adagrad", "max_iterations": None},
+        "tolerance": {"tolerance": 1e-3},
+        "start_on": {"start_on": 0.5},
+        "all_pairs": {"all_pairs": True},
+        "min_count": {"min_count": 2},
+        "seed": {"seed": 1},
+        "templates": {"features": RICH},
+    },
+}
+"""Another corpus, or other options."""
+
+
+@pytest.mark.parametrize(("name", "what"), [(name, what) for name in OTHERS for what in OTHERS[name]])
+def test_the_checkpoint_of_another_training_is_refused(tmp_path, name, what):
+    learner, corpus, options = BEGUN[name]
+    path = tmp_path / "checkpoint"
+    clone(learner).set_params(checkpoint=path).fit(*corpus)
+    before = path.read_bytes()
+    other = OTHERS[name][what]
+    if isinstance(other, dict):
+        options = options | other
+    else:
+        corpus = other
+    with pytest.raises(ValueError, match=r"the checkpoint of another training \(other \w+\); remove it"):
+        clone(learner).set_params(checkpoint=path, **options).fit(*corpus)
+    assert path.read_bytes() == before
+
+
+def test_files_that_no_training_goes_on_from(tmp_path):
+    path = tmp_path / "checkpoint"
+    tw.CRF(features=RICH, max_iterations=10, l2=0.01, checkpoint=path).fit(X10, Y10)
+    with pytest.raises(ValueError, match=r"10 iterations are done, but .*=5; remove it or ask for more"):
+        tw.CRF(features=RICH, max_iterations=5, l2=0.01, checkpoint=path).fit(X10, Y10)
+    tw.Perceptron(features=WORD, epochs=1, checkpoint=tmp_path / "perceptron").fit(X10, Y10)
+    with pytest.raises(ValueError, match=r"the checkpoint of another training \(other learner\)"):
+        tw.CRF(features=WORD, checkpoint=tmp_path / "perceptron").fit(X10, Y10)
+    tw.load(path).save(tmp_path / "model")
+    with pytest.raises(ValueError, match="a finished model, not a checkpoint"):
+        tw.CRF(features=RICH, checkpoint=tmp_path / "model").fit(X10, Y10)
+
+
+@pytest.mark.parametrize("cls", [tw.Perceptron, tw.CRF], ids=lambda cls: cls.__name__)
+def test_a_model_is_no_checkpoint(tmp_path, cls):
+    path = tmp_path / "model"
+    cls(features=WORD).fit(X10, Y10).model_.save(path)
+    with pytest.raises(ValueError, match="a finished model, not a checkpoint"):
+        cls(features=WORD, checkpoint=path).fit(X10, Y10)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(tw.ModelError):
+        cls(features=WORD, checkpoint=path).fit(X10, Y10)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("state.weights"),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"].astype(np.float32)}),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"] * np.nan}),
+        lambda arrays: arrays.update({"state.squares": arrays["state.squares"] - 1}),
+        lambda arrays: arrays.update({"state.weights": arrays["state.weights"][1:]}),
+    ],
+)
+def test_state_of_a_checkpoint_that_someone_changed(tmp_path, change):
+    path = tmp_path / "c"
+    learner = tw.CRF(WORD, solver="adagrad", epochs=2, checkpoint=path)
+    learner.fit(X10, Y10)
+    arrays, meta = container.read(path)
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    change(arrays)
+    container.write(path, arrays, meta)
+    with pytest.raises(ValueError, match="to go on from; remove it"):
+        clone(learner).set_params(epochs=3).fit(X10, Y10)
