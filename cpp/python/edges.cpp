@@ -79,7 +79,7 @@ void bind_edges(nb::module_& m) {
             e.chain();
             if (!e.is_stepwise()) e.reach();
           },
-          nb::call_guard<nb::gil_scoped_release>())
+          WithoutGil())
       .def_prop_ro("L", &Edges::L)
       .def_prop_ro("is_sparse", &Edges::is_sparse)
       .def_prop_ro("is_stepwise", &Edges::is_stepwise)
