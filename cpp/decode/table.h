@@ -27,8 +27,8 @@ using Together = std::vector<Answer>(std::span<const Lattice* const> lattices, c
 struct Decoder {
   std::string_view name;
   std::string_view paper;
-  bool exact;
-  bool kbest;             // whether k may be more than 1
+  bool exact = true;
+  bool kbest = false;     // whether k may be more than 1
   bool deadline = false;  // whether it can stop at a deadline
   std::vector<Option> options = {};
   Decode* decode;
@@ -42,5 +42,9 @@ struct Decoder {
 std::span<const Decoder> decoders();
 // The decoder of this name, or none.
 const Decoder* decoder_named(std::string_view name);
+
+// Decoders with which others begin, or to which they leave a sentence.
+Decode viterbi, viterbi_astar, beam, tree;
+Together viterbi_together, tree_together;
 
 }  // namespace tagwright
