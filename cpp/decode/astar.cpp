@@ -171,19 +171,17 @@ Answer astar(const Lattice& lattice, const Options& options, Arena& arena) {
     for (size_t y = 0; y < L; ++y) node[t * L + y] = lattice.end_node(t, y);
   const double* ahead =
       options.bound ? coarse_ahead(lattice, *options.bound, arena, answer.work) : naive_ahead(lattice, node, arena);
-  Graph graph;
-  graph.T = T;
-  graph.size = [&](size_t) { return L; };
-  graph.first = [&](double* out) { std::copy(node, node + L, out); };
-  graph.next = [&](size_t t, size_t p, double* out) {
+  const auto next = [&](size_t t, size_t p, double* out) {
     lattice.row(t, p, out);
     for (size_t y = 0; y < L; ++y) out[y] += node[(t + 1) * L + y];
   };
-  graph.ahead = [&](size_t t) { return ahead + t * L; };
-  for (GraphPath& path : search_astar(graph, options.k, answer.work)) {
-    const double score = path_score(lattice, path.at);
-    answer.paths.push_back({std::move(path.at), score});
-  }
+  const Graph graph{.T = T,
+                    .size = [&](size_t) { return L; },
+                    .first = [&](double* out) { std::copy(node, node + L, out); },
+                    .next = next,
+                    .ahead = [&](size_t t) { return ahead + t * L; }};
+  for (GraphPath& path : search_astar(graph, options.k, answer.work))
+    answer.paths.push_back(scored(lattice, std::move(path.at)));
   return answer;
 }
 

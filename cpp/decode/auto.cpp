@@ -1,7 +1,5 @@
 // auto: picks an exact decoder by what the edges are.
-#include "decode/graph.h"
-#include "decode/tree/tree.h"
-#include "decode/viterbi.h"
+#include "decode/table.h"
 
 namespace tagwright {
 namespace {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/need.h"
 #include "base/threads.h"
 #include "decode/viterbi.h"
 
@@ -65,10 +66,6 @@ std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, c
 }
 
 }  // namespace
-
-void fail_in(size_t sentence, const std::invalid_argument& error) {
-  throw std::invalid_argument("sentence " + std::to_string(sentence) + ": " + error.what());
-}
 
 std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
                                size_t threads, const Supply& supply, const Finish& finish) {

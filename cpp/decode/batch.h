@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <stdexcept>
 #include <vector>
 
 #include "decode/table.h"
@@ -25,9 +24,6 @@ struct Supplied {
 using Supply = std::function<Supplied(size_t sentence, Arena& arena)>;
 // Is called when a sentence has its answer, while its scores are still there.
 using Finish = std::function<void(size_t sentence, const Lattice& lattice, const Answer& answer)>;
-
-// Throws an error again with the number of its sentence in front.
-[[noreturn]] void fail_in(size_t sentence, const std::invalid_argument& error);
 
 // Returns one answer per sentence, in order, the same for any number of threads. Throws std::invalid_argument for the
 // first sentence with a bad score or without a path.

@@ -4,10 +4,9 @@
 // labels, each with its best partial path. With width >= k * L nothing is lost and the answer is exact. With a rule of
 // sparse forward-backward in place of the width (Pal et al. 2006, 4.1) a column keeps the labels that the rule chooses,
 // the scores of their best partial paths taken as log beliefs; up to k partial paths each.
-#include "decode/beam.h"
-
 #include <algorithm>
 
+#include "decode/table.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {

@@ -51,26 +51,19 @@ class CarpeDiem {
   }
 
   Answer run() {
-    Answer answer;
     work_.rounds = 1;
     for (size_t t = 0; t < lattice_.T; ++t) {
       Column& c = columns_[t];
       while (c.next < lattice_.L && limit(t) > (c.open.empty() ? kForbidden : c.open[0].reached)) open_next(t);
-      if (c.open.empty() || c.open[0].reached == kForbidden) {
-        answer.work = work_;
-        return answer;
-      }
+      if (c.open.empty() || c.open[0].reached == kForbidden) return {{}, work_};
     }
-    Path path{std::vector<int32_t>(lattice_.T), 0};
+    std::vector<int32_t> labels(lattice_.T);
     int32_t y = columns_[lattice_.T - 1].open[0].label;
     for (size_t t = lattice_.T; t-- > 0;) {
-      path.labels[t] = y;
+      labels[t] = y;
       if (t > 0) y = before_[t * lattice_.L + static_cast<size_t>(y)];
     }
-    path.score = path_score(lattice_, path.labels);
-    answer.paths.push_back(std::move(path));
-    answer.work = work_;
-    return answer;
+    return {{scored(lattice_, std::move(labels))}, work_};
   }
 
  private:

@@ -33,6 +33,4 @@ std::vector<GraphPath> search_astar(const Graph& graph, size_t k, Work& work);
 // Up to k best paths, best first, where `ahead` is the truth (viterbi_astar.cpp).
 std::vector<GraphPath> enumerate_paths(const Graph& graph, size_t k, Work& work);
 
-Decode viterbi_astar;
-
 }  // namespace tagwright

@@ -85,14 +85,13 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena) {
         return a.score != b.score ? a.score > b.score : a.label != b.label ? a.label < b.label : a.which < b.which;
       });
   for (size_t e = 0; e < found; ++e) {
-    Path path{std::vector<int32_t>(T), 0};
+    std::vector<int32_t> labels(T);
     Partial at = ends[e];
     for (size_t t = T; t-- > 0;) {
-      path.labels[t] = at.label;
+      labels[t] = at.label;
       at = kept[t][static_cast<size_t>(at.label) * room[t] + static_cast<size_t>(at.which)];
     }
-    path.score = path_score(lattice, path.labels);
-    answer.paths.push_back(std::move(path));
+    answer.paths.push_back(scored(lattice, std::move(labels)));
   }
   return answer;
 }

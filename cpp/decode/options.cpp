@@ -30,37 +30,28 @@ std::string Option::takes() const {
 }
 
 bool Option::set(Options& options, const Value& value) const {
-  const bool none = std::holds_alternative<std::monostate>(value);
-  const bool* flag = std::get_if<bool>(&value);
-  const int64_t* number = std::get_if<int64_t>(&value);
-  const std::string* word = std::get_if<std::string>(&value);
-  const Keep* rule = std::get_if<Keep>(&value);
-  const auto choice = word ? std::find(choices.begin(), choices.end(), *word) : choices.end();
-  const bool in_range = number && *number >= static_cast<int64_t>(low) && *number <= static_cast<int64_t>(high);
-  return std::visit(Overloaded{
-                        [&](size_t Options::* own) {
-                          if (in_range) options.*own = static_cast<size_t>(*number);
-                          return in_range;
-                        },
-                        [&](std::optional<size_t> Options::* own) {
-                          if (in_range) options.*own = static_cast<size_t>(*number);
-                          if (none) options.*own = std::nullopt;
-                          return in_range || none;
-                        },
-                        [&](std::string_view Options::* own) {
-                          if (choice != choices.end()) options.*own = *choice;
-                          return choice != choices.end();
-                        },
-                        [&](bool Options::* own) {
-                          if (flag) options.*own = *flag;
-                          return flag != nullptr;
-                        },
-                        [&](Keep Options::* own) {
-                          if (rule || none) options.*own = rule ? *rule : Keep{};
-                          return rule || none;
-                        },
-                    },
-                    field);
+  const auto in_range = [&](int64_t number) {
+    return number >= static_cast<int64_t>(low) && number <= static_cast<int64_t>(high);
+  };
+  const auto put = [&](auto field, auto given) {
+    options.*field = given;
+    return true;
+  };
+  return std::visit(
+      Overloaded{
+          [&](size_t Options::* own, int64_t number) { return in_range(number) && put(own, number); },
+          [&](std::optional<size_t> Options::* own, int64_t number) { return in_range(number) && put(own, number); },
+          [&](std::optional<size_t> Options::* own, std::monostate) { return put(own, std::nullopt); },
+          [&](std::string_view Options::* own, const std::string& word) {
+            const auto choice = std::find(choices.begin(), choices.end(), word);
+            return choice != choices.end() && put(own, *choice);
+          },
+          [&](bool Options::* own, bool flag) { return put(own, flag); },
+          [&](Keep Options::* own, const Keep& rule) { return put(own, rule); },
+          [&](Keep Options::* own, std::monostate) { return put(own, Keep{}); },
+          [](const auto&, const auto&) { return false; },
+      },
+      field, value);
 }
 
 }  // namespace tagwright

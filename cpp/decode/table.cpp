@@ -8,24 +8,21 @@
 
 namespace tagwright {
 
-// Each is defined in the file of its name, the three that refine in refine/refine.cpp.
-Decode automatic, viterbi, beam, staggered, carpediem, astar, iterative_astar, viterbi_astar, iterative_viterbi_astar,
-    tree;
-Together automatic_together, viterbi_together, tree_together;
+// Each is defined in the file of its name, the three that refine in refine/refine.cpp; the header declares the others.
+Decode automatic, staggered, carpediem, astar, iterative_astar, iterative_viterbi_astar;
+Together automatic_together;
 std::string beam_lost(const Options& options);
 
 std::span<const Decoder> decoders() {
   static const std::vector<Decoder> table = {
       {.name = "auto",
        .paper = "picks one of the exact ones below",
-       .exact = true,
        .kbest = true,
        .deadline = true,
        .decode = automatic,
        .together = automatic_together},
       {.name = "viterbi",
        .paper = "Viterbi 1967; Huang 2012, 3.1 and 3.4",
-       .exact = true,
        .kbest = true,
        .decode = viterbi,
        .together = viterbi_together},
@@ -38,37 +35,23 @@ std::span<const Decoder> decoders() {
        .lost = beam_lost},
       {.name = "staggered",
        .paper = "Kaji 2010; Huang 2012, Algorithm 1",
-       .exact = true,
-       .kbest = false,
        .options = {{.name = "expand", .field = &Options::expand, .choices = {"column", "all"}},
                    {.name = "prune", .field = &Options::prune, .only_to_compare = true}},
        .decode = staggered},
-      {.name = "carpediem", .paper = "Esposito & Radicioni 2009", .exact = true, .kbest = false, .decode = carpediem},
+      {.name = "carpediem", .paper = "Esposito & Radicioni 2009", .decode = carpediem},
       {.name = "astar",
        .paper = "Huang 2012, 4.1 and 4.3",
-       .exact = true,
        .kbest = true,
        .options = {{.name = "bound", .field = &Options::bound, .high = 63}},
        .decode = astar},
-      {.name = "iterative_astar", .paper = "Huang 2012, 4.2", .exact = true, .kbest = false, .decode = iterative_astar},
-      {.name = "viterbi_astar",
-       .paper = "Huang 2012, Algorithm 3",
-       .exact = true,
-       .kbest = true,
-       .decode = viterbi_astar},
+      {.name = "iterative_astar", .paper = "Huang 2012, 4.2", .decode = iterative_astar},
+      {.name = "viterbi_astar", .paper = "Huang 2012, Algorithm 3", .kbest = true, .decode = viterbi_astar},
       {.name = "iterative_viterbi_astar",
        .paper = "Huang 2012, Algorithm 4",
-       .exact = true,
        .kbest = true,
        .options = {{.name = "extra", .field = &Options::extra, .low = 1}},
        .decode = iterative_viterbi_astar},
-      {.name = "tree",
-       .paper = "ours",
-       .exact = true,
-       .kbest = true,
-       .deadline = true,
-       .decode = tree,
-       .together = tree_together},
+      {.name = "tree", .paper = "ours", .kbest = true, .deadline = true, .decode = tree, .together = tree_together},
   };
   return table;
 }

@@ -27,8 +27,8 @@ using Together = std::vector<Answer>(std::span<const Lattice* const> lattices, c
 struct Decoder {
   std::string_view name;
   std::string_view paper;
-  bool exact;
-  bool kbest;             // whether k may be more than 1
+  bool exact = true;
+  bool kbest = false;     // whether k may be more than 1
   bool deadline = false;  // whether it can stop at a deadline
   std::vector<Option> options = {};
   Decode* decode;
@@ -51,5 +51,9 @@ struct Plan {
   // The same for k paths; throws std::invalid_argument where the decoder returns one only.
   Plan with(size_t k) const;
 };
+
+// Decoders with which others begin, or to which they leave a sentence.
+Decode viterbi, viterbi_astar, beam, tree;
+Together viterbi_together, tree_together;
 
 }  // namespace tagwright

@@ -156,18 +156,17 @@ std::optional<Path> trace(Forward<double>& run, Arena& arena) {
   double* reached = arena.array<double>(L);
   double* column = arena.array<double>(L);
   for (size_t y = 0; y < L; ++y) reached[y] = run.alpha(T - 1)[y] + lattice.edges.stop(y);
-  Path path{std::vector<int32_t>(T), 0};
+  std::vector<int32_t> labels(T);
   for (size_t t = T; t-- > 0;) {
     const size_t y = kernels().argmax_d(reached, L);
     if (reached[y] == kForbidden) return std::nullopt;
-    path.labels[t] = static_cast<int32_t>(y);
+    labels[t] = static_cast<int32_t>(y);
     if (t == 0) break;
     lattice.column(t - 1, y, column);
     for (size_t i = 0; i < L; ++i) reached[i] = run.alpha(t - 1)[i] + column[i];
     run.work.edges += L;
   }
-  path.score = path_score(lattice, path.labels);
-  return path;
+  return scored(lattice, std::move(labels));
 }
 
 // The best path, from alphas in float32: keeps every label that the rounding error leaves in question, then settles
@@ -230,13 +229,12 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
     alpha[T - 1][q] += lattice.edges.stop(static_cast<size_t>(question[T - 1][q]));
     if (alpha[T - 1][q] > alpha[T - 1][at]) at = q;
   }
-  Path path{std::vector<int32_t>(T), 0};
+  std::vector<int32_t> labels(T);
   for (size_t t = T; t-- > 0;) {
-    path.labels[t] = question[t][at];
+    labels[t] = question[t][at];
     at = back[t][at];
   }
-  path.score = path_score(lattice, path.labels);
-  return Answer{{std::move(path)}, run.work};
+  return Answer{{scored(lattice, std::move(labels))}, run.work};
 }
 
 bool fits_float(const Lattice& lattice) {
@@ -262,6 +260,7 @@ Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
   return std::move(viterbi_together({&one, 1}, options, arena)[0]);
 }
 
+// The sentences have one edge matrix, which is walked once for all of them.
 std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, const Options&, Arena& arena) {
   std::vector<Answer> answers(lattices.size());
   std::vector<Forward<float>> fast;

@@ -5,9 +5,6 @@
 
 namespace tagwright {
 
-Decode viterbi;
-// viterbi for several sentences over one edge matrix, which is walked once for all of them; k = 1.
-Together viterbi_together;
 Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena);
 
 // [t][y]: score of the best path that ends in label y of column t, summed from left to right.

@@ -179,8 +179,7 @@ Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& aren
   graph.ahead = [&](size_t s) { return alpha[T - 1 - s]; };
   for (GraphPath& path : enumerate_paths(graph, options.k, answer.work)) {
     std::reverse(path.at.begin(), path.at.end());
-    const double score = path_score(lattice, path.at);
-    answer.paths.push_back({std::move(path.at), score});
+    answer.paths.push_back(scored(lattice, std::move(path.at)));
   }
   return answer;
 }

@@ -4,6 +4,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/need.h"
+
 namespace tagwright {
 namespace {
 
@@ -81,20 +83,19 @@ void Index::place(uint64_t hash, uint32_t id) {
 void check_index(const IndexView& index, size_t bytes) {
   size_t before = 0;
   for (const uint32_t end : index.ends) {
-    if (end < before) throw std::invalid_argument("feature index: the ends of names do not rise");
+    need(end >= before, "feature index: the ends of names do not rise");
     before = end;
   }
-  if (before != bytes) throw std::invalid_argument("feature index: the names have another length than said");
+  need(before == bytes, "feature index: the names have another length than said");
   size_t taken = 0;
   for (const uint64_t slot : index.slots) {
     const uint64_t number = slot & 0xffffffffU;
-    if (slot != 0 && (number == 0 || number > index.size()))
-      throw std::invalid_argument("feature index: a slot names no feature");
+    need(slot == 0 || (number > 0 && number <= index.size()), "feature index: a slot names no feature");
     taken += slot != 0;
   }
   // A search ends at an empty slot: there must be one.
-  if (taken != index.size() || (taken == index.slots.size() && taken))
-    throw std::invalid_argument("feature index: the table does not hold every feature once");
+  need(taken == index.size() && (taken < index.slots.size() || taken == 0),
+       "feature index: the table does not hold every feature once");
 }
 
 }  // namespace tagwright

@@ -36,22 +36,11 @@ std::string_view shape(std::string_view cell, size_t, TextPool& pool) {
   std::string& made = pool.fresh();
   char32_t before = ~char32_t{0};
   each_char(cell, [&](char32_t c) {
-    switch (kind_of(c)) {
-      case Kind::upper:
-        c = U'X';
-        break;
-      case Kind::lower:
-        c = U'x';
-        break;
-      case Kind::letter:
-        c = U'o';
-        break;
-      case Kind::digit:
-        c = U'd';
-        break;
-      default:
-        break;
-    }
+    const Kind kind = kind_of(c);
+    if (kind == Kind::upper) c = U'X';
+    if (kind == Kind::lower) c = U'x';
+    if (kind == Kind::letter) c = U'o';
+    if (kind == Kind::digit) c = U'd';
     if (c != before) append_utf8(made, c);
     before = c;
   });

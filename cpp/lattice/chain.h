@@ -13,21 +13,18 @@
 
 namespace tagwright {
 
-// How a block splits: into the labels order[first .. last), each on its own, and the blocks next_first .. next_last-1.
-struct Block {
-  size_t first, last;
-  size_t next_first, next_last;
-};
-
+// The chain of Kaji et al. 2010 (section 3.2) and Huang et al. 2012: block m holds the labels ranked 2^m and worse;
+// it splits into the labels ranked 2^m .. 2^(m+1)-1 and block m+1. A column starts with the first label and block 0.
 struct Chain {
-  size_t L = 0;
+  size_t L = 0, B = 0;         // labels and blocks
   std::vector<int32_t> order;  // [rank], labels
-  std::vector<Block> blocks;   // a block's children stand behind it
   bool by_number = true;       // order[r] == r
+  std::vector<size_t> inside;  // [label]: it is a member of blocks 0 .. inside - 1
 
-  // The blocks that a label is a member of.
-  std::vector<std::vector<int32_t>> inside;  // [label]
+  // How many labels rank before block m; all where there is no such block.
+  size_t before(size_t m) const { return m < B ? size_t{1} << m : L; }
 };
+Chain make_chain(size_t L, std::span<const int32_t> order);
 
 // Largest edge scores of one matrix between the nodes of a chain.
 struct Bounds {
@@ -39,10 +36,6 @@ struct Bounds {
   std::vector<double> in;       // [node]: best edge into one
   double largest = kForbidden;  // of all edges
 };
-
-// The chain of Kaji et al. 2010 (section 3.2) and Huang et al. 2012: block m holds the labels ranked 2^m and worse;
-// it splits into the labels ranked 2^m .. 2^(m+1)-1 and block m+1. A column starts with the first label and block 0.
-Chain make_chain(size_t L, std::span<const int32_t> order);
 
 // Kaji's equations 2 to 4 for every pair of nodes: one walk over the matrix, or over the exceptions where the edges
 // are sparse.
@@ -58,7 +51,6 @@ float best_out(const EdgeScores& edges, size_t t, size_t i);
 float rounded_up(double score);
 
 // Kaji's equation 1: out[b] = largest of scores[y] over the members y of block b.
-void block_scores(const Chain& chain, const double* scores, double* out);
 void block_scores(const Chain& chain, Scores scores, double* out);
 
 // What corrections make of the bounds at one step: the corrected edges themselves, and every pair of nodes whose

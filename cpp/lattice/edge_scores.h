@@ -73,7 +73,7 @@ class EdgeScores {
   size_t L() const { return L_; }
   bool is_stepwise() const { return stepwise_; }
   size_t matrices() const { return stepwise_ ? steps_ : has_matrix(); }
-  bool has_matrix() const { return matrix_.f || matrix_.d; }
+  bool has_matrix() const { return bool(matrix_); }
   bool is_sparse() const { return sparse_; }
   double fallback() const { return fallback_; }
   const Exceptions& rows() const { return rows_; }        // by previous label

@@ -104,6 +104,11 @@ double path_score(const Lattice& lattice, std::span<const int32_t> labels) {
   return score;
 }
 
+Path scored(const Lattice& lattice, std::vector<int32_t> labels) {
+  const double score = path_score(lattice, labels);
+  return {std::move(labels), score};
+}
+
 double largest_edge(const Lattice& lattice, size_t t) {
   double largest = lattice.edges.chain_bounds(t).largest;
   for (const Override& e : lattice.patch(t).by_row) largest = std::max(largest, e.score);

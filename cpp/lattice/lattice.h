@@ -65,6 +65,8 @@ struct Path {
 
 // The score of a path, summed from left to right: the one place from which reported scores come.
 double path_score(const Lattice& lattice, std::span<const int32_t> labels);
+// Labels with that score.
+Path scored(const Lattice& lattice, std::vector<int32_t> labels);
 
 // The best edge of step t, corrected ones included.
 double largest_edge(const Lattice& lattice, size_t t);

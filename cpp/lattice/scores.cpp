@@ -7,6 +7,10 @@
 
 namespace tagwright {
 
+double largest_of(Scores scores, size_t n) {
+  return scores.f ? kernels().max_f(scores.f, n) : kernels().max_d(scores.d, n);
+}
+
 bool is_score(double score) { return score <= kLargestScore && !(std::isfinite(score) && score < -kLargestScore); }
 
 std::string why_no_score(double score) {

@@ -15,14 +15,18 @@ inline constexpr double kLargestScore = 1e290;
 // What a sum in float32 may lose of itself; and what up to eight of them may lose below the smallest float32.
 inline constexpr double kFloatRounding = 0x1p-24, kFloatTiny = 1e-44;
 
-// A view of float32 or float64 numbers; exactly one pointer is set.
+// A view of float32 or float64 numbers; at most one pointer is set.
 struct Scores {
   const float* f = nullptr;
   const double* d = nullptr;
 
+  explicit operator bool() const { return f || d; }
   double operator[](size_t i) const { return f ? static_cast<double>(f[i]) : d[i]; }
   Scores from(size_t offset) const { return f ? Scores{f + offset, nullptr} : Scores{nullptr, d + offset}; }
 };
+
+// The largest of n scores.
+double largest_of(Scores scores, size_t n);
 
 // Whether a number may be a score.
 bool is_score(double score);

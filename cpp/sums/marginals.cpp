@@ -1,8 +1,6 @@
 #include "sums/marginals.h"
 
-#include <stdexcept>
-#include <string>
-
+#include "base/need.h"
 #include "base/threads.h"
 
 namespace tagwright {
@@ -46,7 +44,7 @@ std::vector<Marginals> marginals_all(size_t sentences, const std::function<Latti
       made[s] = marginals(lattice(s), keep, with_edges, arena);
     } catch (const std::invalid_argument& error) {
       if (sentences == 1) throw;
-      throw std::invalid_argument("sentence " + std::to_string(s) + ": " + error.what());
+      fail_in(s, error);
     }
     arena.trim(kHeldBytes);
   });

@@ -6,30 +6,22 @@
 #include "kernels/kernels.h"
 
 namespace tagwright {
-namespace {
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
-
-// How many labels stand before the block of this level; all where there is no such block.
-size_t labels_before(const Chain& chain, size_t level) {
-  return level < chain.blocks.size() ? chain.blocks[level].first : chain.L;
-}
-
-}  // namespace
 
 CoarseChain::CoarseChain(const Lattice& lattice, size_t level, Arena& arena)
     : lattice_(lattice), chain_(lattice.edges.chain()), arena_(arena), columns_(lattice.T) {
   for (int direction : {0, 1}) reach_[direction].assign(lattice.T, kNoBound);
   for (size_t t = 0; t + 1 < lattice.T && (t == 0 || lattice.edges.is_stepwise()); ++t)
     bounds_.push_back(&lattice.edges.chain_bounds(t));
-  const size_t L = lattice.L, B = chain_.blocks.size();
+  const size_t L = lattice.L, B = chain_.B;
   block_node_ = arena.array<double>(lattice.T * B);
   double* ends = nullptr;
   for (size_t t = 0; t < lattice.T; ++t) {
     if (has_ends(t)) {
       if (!ends) ends = arena.array<double>(L);
       for (size_t y = 0; y < L; ++y) ends[y] = lattice.end_node(t, y);
-      block_scores(chain_, ends, block_node_ + t * B);
+      block_scores(chain_, {nullptr, ends}, block_node_ + t * B);
     } else {
       block_scores(chain_, lattice.nodes.from(t * L), block_node_ + t * B);
     }
@@ -51,7 +43,8 @@ bool CoarseChain::pass(int direction, double floor, Work& work) {
   for (size_t s = 0; s < T(); ++s) {
     Column& c = at(s);
     if (s == 0) {
-      start(c, least);
+      drop_below(c, least, [](int32_t) { return 0.0; });
+      std::fill(c.bound[direction], c.bound[direction] + c.size, 0.0);
     } else {
       step(s, least, work);
     }
@@ -101,17 +94,16 @@ Graph CoarseChain::against_pass() {
     for (size_t q = 0; q < c.size; ++q) ahead[q] = c.bound[direction_][q] + c.n[q];
     ahead_[s] = ahead;
   }
-  Graph graph;
-  graph.T = T();
-  graph.size = [this](size_t s) { return at(T() - 1 - s).size; };
-  graph.first = [this](double* out) { std::fill(out, out + end_size(), 0.0); };
-  graph.next = [this](size_t s, size_t p, double* out) {
+  const auto next = [this](size_t s, size_t p, double* out) {
     const size_t from = T() - 1 - s;
     gather(step_of(from), 1 - direction_, at(from).id[p], at(from - 1), out);
     for (size_t q = 0; q < at(from - 1).size; ++q) out[q] += at(from).n[p];
   };
-  graph.ahead = [this](size_t s) { return ahead_[T() - 1 - s]; };
-  return graph;
+  return {.T = T(),
+          .size = [this](size_t s) { return at(T() - 1 - s).size; },
+          .first = [this](double* out) { std::fill(out, out + end_size(), 0.0); },
+          .next = next,
+          .ahead = [this](size_t s) { return ahead_[T() - 1 - s]; }};
 }
 
 Graph CoarseChain::forward() {
@@ -123,32 +115,34 @@ Graph CoarseChain::forward() {
     std::fill(ahead, ahead + c.size, beyond);
     ahead_[t] = ahead;
     double edge = kForbidden;
-    for (size_t q = 0; t > 0 && q < columns_[t - 1].size; ++q)
-      edge = std::max(edge, largest(t - 1, 0, columns_[t - 1].id[q]));
+    for (size_t q = 0; t > 0 && q < columns_[t - 1].size; ++q) {
+      const int32_t id = columns_[t - 1].id[q];
+      edge = std::max(edge, best_edges(t - 1, 0)[id]);
+      for (const Override& e : overrides(t - 1, 0, id)) edge = std::max(edge, e.score);
+    }
     beyond += *std::max_element(c.n, c.n + c.size) + edge;
   }
-  Graph graph;
-  graph.T = T();
-  graph.size = [this](size_t t) { return columns_[t].size; };
-  graph.first = [this](double* out) { std::copy(columns_[0].n, columns_[0].n + columns_[0].size, out); };
-  graph.next = [this](size_t t, size_t p, double* out) {
+  const auto next = [this](size_t t, size_t p, double* out) {
     const Column& to = columns_[t + 1];
     gather(t, 0, columns_[t].id[p], to, out);
     for (size_t q = 0; q < to.size; ++q) out[q] += to.n[q];
   };
-  graph.ahead = [this](size_t t) { return ahead_[t]; };
-  return graph;
+  return {.T = T(),
+          .size = [this](size_t t) { return columns_[t].size; },
+          .first = [this](double* out) { std::copy(columns_[0].n, columns_[0].n + columns_[0].size, out); },
+          .next = next,
+          .ahead = [this](size_t t) { return ahead_[t]; }};
 }
 
 void CoarseChain::split(size_t t, double floor) {
   const Column old = columns_[t];
   const size_t L = lattice_.L, q = old.labels;
-  const Block& block = chain_.blocks[static_cast<size_t>(old.id[q]) - L];
+  const size_t m = static_cast<size_t>(old.id[q]) - L, first = chain_.before(m), last = chain_.before(m + 1);
   const double in = old.bound[0][q], out = old.bound[1][q], least = floor - lattice_.slack();
 
   // The block, which is last, makes way for what comes out of it.
   Column c = old;
-  const size_t room = old.size + (block.last - block.first) + (block.next_last - block.next_first);
+  const size_t room = old.size + (last - first) + (m + 1 < chain_.B);
   c.size = old.labels;
   if (room > old.room) {
     reserve(c, 2 * room);
@@ -157,8 +151,8 @@ void CoarseChain::split(size_t t, double floor) {
     for (const int direction : {0, 1}) std::copy(old.bound[direction], old.bound[direction] + q, c.bound[direction]);
   }
   // A new node takes over its block's bounds, or the limits of its own best edges where these are tighter.
-  const double* into = t > 0 ? bounds_at(t - 1).in.data() : nullptr;
-  const double* out_of = t + 1 < T() ? bounds_at(t).out.data() : nullptr;
+  const double* into = t > 0 ? best_edges(t - 1, 1) : nullptr;
+  const double* out_of = t + 1 < T() ? best_edges(t, 0) : nullptr;
   const double before = t > 0 ? reach_[0][t - 1] : 0, after = t + 1 < T() ? reach_[1][t + 1] : 0;
   const double in_corrected = t > 0 ? corrected(t - 1) : kForbidden, out_corrected = out_of ? corrected(t) : kForbidden;
   const auto inherit = [&](int32_t id, double n) {
@@ -169,22 +163,22 @@ void CoarseChain::split(size_t t, double floor) {
   };
 
   if (chain_.by_number && !has_ends(t)) {
-    const Scores run = lattice_.nodes.from(t * L + block.first);
-    found_.resize(block.last - block.first);
+    const Scores run = lattice_.nodes.from(t * L + first);
+    found_.resize(last - first);
     const size_t n = run.f ? kernels().at_least_f(run.f, found_.size(), least - (in + out), found_.data())
                            : kernels().at_least_d(run.d, found_.size(), least - (in + out), found_.data());
     for (size_t p = 0; p < n; ++p) {
       const size_t r = static_cast<size_t>(found_[p]);
-      inherit(static_cast<int32_t>(block.first + r), run[r]);
+      inherit(static_cast<int32_t>(first + r), run[r]);
     }
   } else {
-    for (size_t r = block.first; r < block.last; ++r) {
+    for (size_t r = first; r < last; ++r) {
       const int32_t y = chain_.order[r];
       inherit(y, lattice_.end_node(t, static_cast<size_t>(y)));
     }
   }
   c.labels = c.size;
-  for (size_t b = block.next_first; b < block.next_last; ++b) inherit(static_cast<int32_t>(L + b), block_node(t, b));
+  if (m + 1 < chain_.B) inherit(static_cast<int32_t>(L + m + 1), block_node(t, m + 1));
   columns_[t] = c;
 }
 
@@ -206,7 +200,7 @@ void CoarseChain::add(Column& c, int32_t id, double n, double in, double out) {
 
 CoarseChain::Column CoarseChain::make_column(size_t t, size_t level) {
   Column c;
-  c.labels = labels_before(chain_, level);
+  c.labels = chain_.before(level);
   reserve(c, c.labels + 1);
   for (size_t r = 0; r < c.labels; ++r)
     add(c, chain_.order[r], lattice_.end_node(t, static_cast<size_t>(chain_.order[r])), kNoBound, kNoBound);
@@ -218,30 +212,20 @@ CoarseChain::Row CoarseChain::row(size_t t, int direction, int32_t id) const {
   const Bounds& bounds = bounds_at(t);
   const size_t L = bounds.L, B = bounds.B, a = static_cast<size_t>(id);
   if (a < L) {
-    const Scores matrix = lattice_.edges.has_matrix() ? lattice_.edges.matrix(t) : Scores{};
     const size_t stride = lattice_.edges.stride();
-    if (!matrix.f && !matrix.d) {
-      if (direction == 0) return {matrix, 1, bounds.to.data() + a * B, 1};
-      return {matrix, 1, bounds.from.data() + a, L};
-    }
-    if (direction == 0) return {matrix.from(a * stride), 1, bounds.to.data() + a * B, 1};
-    return {matrix.from(a), stride, bounds.from.data() + a, L};
+    Scores label;
+    if (lattice_.edges.has_matrix()) label = lattice_.edges.matrix(t).from(direction == 0 ? a * stride : a);
+    if (direction == 0) return {label, 1, bounds.to.data() + a * B, 1};
+    return {label, stride, bounds.from.data() + a, L};
   }
   const size_t m = a - L;
   if (direction == 0) return {{nullptr, bounds.from.data() + m * L}, 1, bounds.between.data() + m * B, 1};
   return {{nullptr, bounds.to.data() + m}, B, bounds.between.data() + m, B};
 }
 
-double CoarseChain::largest(size_t t, int direction, int32_t id) const {
-  const Bounds& bounds = bounds_at(t);
-  double best = (direction == 0 ? bounds.out : bounds.in)[static_cast<size_t>(id)];
-  for (const Override& e : overrides(t, direction, id)) best = std::max(best, e.score);
-  return best;
-}
-
 void CoarseChain::gather(size_t t, int direction, int32_t id, const Column& c, double* out) const {
   const Row from = row(t, direction, id);
-  if (from.label.f || from.label.d) {
+  if (from.label) {
     for (size_t q = 0; q < c.labels; ++q) out[q] = from.label[static_cast<size_t>(c.id[q]) * from.stride];
   } else {
     const size_t a = static_cast<size_t>(id);
@@ -261,7 +245,7 @@ void CoarseChain::gather(size_t t, int direction, int32_t id, const Column& c, d
 
 double CoarseChain::raise(size_t t, double score, int32_t id, const Column& c, double* bound) {
   const Row from = row(t, direction_, id);
-  if ((!from.label.f && !from.label.d) || !overrides(t, direction_, id).empty()) {
+  if (!from.label || !overrides(t, direction_, id).empty()) {
     scratch_.resize(c.size);
     gather(t, direction_, id, c, scratch_.data());
     double least = kNoBound;
@@ -299,21 +283,15 @@ void CoarseChain::drop_below(Column& c, double least, ReachedWith&& reached_with
   c.labels = labels;
 }
 
-void CoarseChain::start(Column& c, double least) {
-  drop_below(c, least, [](int32_t) { return 0.0; });
-  std::fill(c.bound[direction_], c.bound[direction_] + c.size, 0.0);
-}
-
 void CoarseChain::step(size_t s, double floor, Work& work) {
   const Column& p = at(s - 1);
   Column& c = at(s);
   const size_t t = step_of(s);
-  const Bounds& bounds = bounds_at(t);
   reached_.resize(p.size);
   most_.resize(p.size);
   double* reached = reached_.data();  // [u]: score of the best path to node u of position s - 1
   double* most = most_.data();        // [u]: the same with the largest edge out of u
-  const double* out_of = (direction_ == 0 ? bounds.out : bounds.in).data();
+  const double* out_of = best_edges(t, direction_);
   for (size_t u = 0; u < p.size; ++u) {
     reached[u] = p.bound[direction_][u] + p.n[u];
     most[u] = reached[u] + out_of[p.id[u]];
@@ -325,7 +303,7 @@ void CoarseChain::step(size_t s, double floor, Work& work) {
   reach_[direction_][column_of(s - 1)] = reached[u];
 
   // First by the largest edge into each node, which needs no look at the edges themselves.
-  const double* into = (direction_ == 0 ? bounds.in : bounds.out).data();
+  const double* into = best_edges(t, 1 - direction_);
   drop_below(c, floor, [&](int32_t id) { return reached[u] + std::max(into[id], best_corrected); });
   // Then by the edges, those of the best nodes first, since after them few others are needed.
   double* bound = c.bound[direction_];
@@ -390,7 +368,7 @@ double* coarse_ahead(const Lattice& lattice, size_t level, Arena& arena, Work& w
   for (size_t t = 0; t < lattice.T; ++t) {
     const CoarseChain::Column& c = coarse.column(t);
     if (coarse.has_block(t))
-      for (size_t r = labels_before(chain, level); r < L; ++r)
+      for (size_t r = chain.before(level); r < L; ++r)
         ahead[t * L + static_cast<size_t>(chain.order[r])] = c.bound[1][c.labels];
     for (size_t q = 0; q < c.labels; ++q) ahead[t * L + static_cast<size_t>(c.id[q])] = c.bound[1][q];
   }

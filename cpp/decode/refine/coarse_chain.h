@@ -23,8 +23,8 @@ class CoarseChain {
     size_t size = 0, labels = 0, room = 0;
     int32_t* id = nullptr;
     double* n = nullptr;  // node score, with start and stop
-    double* bound[2] =
-        {};  // [0]: of the best path to the node, [1]: of the best path on from it; without the node itself
+    // [0]: of the best path to the node, [1]: of the best path on from it; without the node itself.
+    double* bound[2] = {};
   };
 
   // Every column starts with the labels ranked before 2^level and the block of the rest.
@@ -85,13 +85,17 @@ class CoarseChain {
   const Column& at(size_t s) const { return columns_[column_of(s)]; }
   // The step between positions s - 1 and s.
   size_t step_of(size_t s) const { return direction_ == 0 ? s - 1 : T() - 1 - s; }
-  double block_node(size_t t, size_t b) const { return block_node_[t * chain_.blocks.size() + b]; }
+  double block_node(size_t t, size_t b) const { return block_node_[t * chain_.B + b]; }
 
   void reserve(Column& c, size_t room);
   static void add(Column& c, int32_t id, double n, double in, double out);
   Column make_column(size_t t, size_t level);
 
   const Bounds& bounds_at(size_t t) const { return *bounds_[lattice_.edges.is_stepwise() ? t : 0]; }
+  // [id]: the best shared edge of step t that leaves `id` in a direction.
+  const double* best_edges(size_t t, int direction) const {
+    return (direction == 0 ? bounds_at(t).out : bounds_at(t).in).data();
+  }
 
   // The edges of step t that leave `id` in a direction.
   Row row(size_t t, int direction, int32_t id) const;
@@ -104,9 +108,6 @@ class CoarseChain {
   // The best corrected edge of step t.
   double corrected(size_t t) const { return corrected_.empty() ? kForbidden : corrected_[t]; }
 
-  // The best edge that leaves `id` in a direction.
-  double largest(size_t t, int direction, int32_t id) const;
-
   // out[q]: the edge that leaves `id` for node q of column c.
   void gather(size_t t, int direction, int32_t id, const Column& c, double* out) const;
 
@@ -117,9 +118,6 @@ class CoarseChain {
   // of this pass, and computes what each needs to stay. Without branches, since which nodes go cannot be predicted.
   template <class ReachedWith>
   void drop_below(Column& c, double least, ReachedWith&& reached_with);
-
-  // The first column of a pass.
-  void start(Column& c, double least);
 
   // One step of a pass: the bounds of position s from those of position s - 1, without the nodes that these leave
   // below the floor.

@@ -8,7 +8,6 @@
 // back from an end node passes through a block, the floor is raised by going on through the best label instead.
 #include <algorithm>
 
-#include "decode/beam.h"
 #include "decode/refine/coarse_chain.h"
 
 namespace tagwright {
@@ -98,10 +97,9 @@ Answer refine(const Lattice& lattice, Search search, double floor, const Options
         if (coarse.is_block(t, path.at[t])) on_block[t] = true;
     if (std::find(on_block.begin(), on_block.end(), true) == on_block.end()) {
       for (const GraphPath& path : found) {
-        Path labels{std::vector<int32_t>(coarse.T()), 0};
-        for (size_t t = 0; t < coarse.T(); ++t) labels.labels[t] = coarse.column(t).id[path.at[t]];
-        labels.score = path_score(lattice, labels.labels);
-        answer.paths.push_back(std::move(labels));
+        std::vector<int32_t> labels(coarse.T());
+        for (size_t t = 0; t < coarse.T(); ++t) labels[t] = coarse.column(t).id[path.at[t]];
+        answer.paths.push_back(scored(lattice, std::move(labels)));
       }
       return answer;
     }

@@ -82,7 +82,7 @@ Scores TreeBounds::lift(size_t t, double& size) {
   constexpr double kAbsurd = 0x1p18, kEnough = 256;
   const Scores nodes = lattice_.nodes.from(t * L_);
   if (size <= kAbsurd * scale_) return nodes;
-  const double top = nodes.f ? kernels().max_f(nodes.f, L_) : kernels().max_d(nodes.d, L_);
+  const double top = largest_of(nodes, L_);
   const double matters = std::fabs(top) + scale_;
   if (!(size > kAbsurd * matters) || matters == 0) return nodes;
   const double low = kEnough * matters;

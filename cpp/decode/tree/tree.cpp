@@ -5,8 +5,6 @@
 // precision: what is left holds every path that is good enough. On real models that is little more than the answer
 // itself. Where it is more than a budget allows, another round makes more labels hot, and in the end Viterbi takes
 // over, so that no input costs much more than with it.
-#include "decode/tree/tree.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,7 +12,6 @@
 
 #include "decode/graph.h"
 #include "decode/tree/bounds.h"
-#include "decode/viterbi.h"
 
 namespace tagwright {
 namespace {
@@ -253,16 +250,15 @@ class Tree {
   }
 
   Path best() const {
-    Path path{std::vector<int32_t>(T_), 0};
+    std::vector<int32_t> labels(T_);
     size_t q = 0;
     for (size_t p = 1; p < left_[0].size; ++p)
       if (left_[0].from[p] > left_[0].from[q]) q = p;
     for (size_t t = 0; t < T_; ++t) {
-      path.labels[t] = left_[t].label[q];
+      labels[t] = left_[t].label[q];
       q = static_cast<size_t>(left_[t].next[q]);
     }
-    path.score = path_score(lattice_, path.labels);
-    return path;
+    return scored(lattice_, std::move(labels));
   }
 
   std::vector<Path> enumerate() {
@@ -285,8 +281,7 @@ class Tree {
     std::vector<Path> paths;
     for (GraphPath& path : enumerate_paths(graph, k_, answer_.work)) {
       for (size_t t = 0; t < T_; ++t) path.at[t] = left_[t].label[path.at[t]];
-      const double score = path_score(lattice_, path.at);
-      paths.push_back({std::move(path.at), score});
+      paths.push_back(scored(lattice_, std::move(path.at)));
     }
     return paths;
   }
@@ -332,6 +327,7 @@ Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
   return sure;
 }
 
+// tree for each sentence; those that it gives up are left to one Viterbi pass together.
 std::vector<Answer> tree_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
   std::vector<Answer> answers(lattices.size());
   std::vector<const Lattice*> given_up;
