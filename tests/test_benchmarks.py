@@ -4,6 +4,7 @@ import csv
 import json
 import lzma
 import math
+import os
 import subprocess
 import sys
 import threading
@@ -153,6 +154,9 @@ def fails():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="a sanitizer reserves more address space than any limit allows"
+)
 def test_work_within_limits():
     done = timing.limited(takes, 1, seconds=60, megabytes=4000)
     assert (done.value, done.problem) == (2**17, None)
