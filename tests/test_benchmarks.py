@@ -155,7 +155,7 @@ def fails():
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="a sanitizer reserves more address space than any limit allows"
+    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="a sanitizer reserves more memory than any limit allows"
 )
 def test_work_within_limits():
     done = timing.limited(takes, 1, seconds=60, megabytes=4000)
