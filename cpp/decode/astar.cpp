@@ -173,7 +173,7 @@ Answer astar(const Lattice& lattice, const Options& options, Arena& arena) {
       options.bound ? coarse_ahead(lattice, *options.bound, arena, answer.work) : naive_ahead(lattice, node, arena);
   const auto next = [&](size_t t, size_t p, double* out) {
     lattice.row(t, p, out);
-    for (size_t y = 0; y < L; ++y) out[y] += node[(t + 1) * L + y];
+    kernels().add_scaled_dd(node + (t + 1) * L, 1.0, L, out);
   };
   const Graph graph{.T = T,
                     .size = [&](size_t) { return L; },
