@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from tagwright import checks
 from tagwright.decoding.decoders import Decoder, plan
 from tagwright.decoding.keep import Keep
@@ -115,8 +113,7 @@ class CRF(Learner):
             checks.at_least_one("max_iterations", self.max_iterations)
         for name in ("l1", "l2", "tolerance", "rate"):
             checks.not_negative(name, getattr(self, name))
-        if self.solver not in ("lbfgs", "adagrad"):
-            raise ValueError(f"solver must be 'lbfgs' or 'adagrad', not {self.solver!r}")
+        checks.one_of("solver", self.solver, ("lbfgs", "adagrad"))
         if self.solver == "adagrad":
             for name, nothing in (("l1", 0), ("start_on", None), ("max_iterations", None)):
                 if getattr(self, name) != nothing:
@@ -128,7 +125,6 @@ class CRF(Learner):
                 f"keep must be None, 'auto', KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {self.keep!r}"
             )
         start = 1 if self.start_on is None else self.start_on
-        number = isinstance(start, int | float | np.number) and not isinstance(start, bool)
-        if not number or not 0 < start <= 1:
+        if not checks.is_number(start) or not 0 < start <= 1:
             raise ValueError(f"start_on must be a share above 0 and at most 1, not {start!r}")
         plan(self.decoder)

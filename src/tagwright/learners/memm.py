@@ -107,8 +107,7 @@ class MEMM(Learner):
                 checks.at_least_one(name, getattr(self, name))
         for name in ("l2", "tolerance"):
             checks.not_negative(name, getattr(self, name))
-        if self.direction not in ("right", "left"):
-            raise ValueError(f"direction must be 'right' or 'left', not {self.direction!r}")
+        checks.one_of("direction", self.direction, ("right", "left"))
         plan(self.decoder)
 
 

@@ -130,8 +130,7 @@ class Perceptron(Learner):
             raise ValueError(f"parts must be None or a string of separators, not {self.parts!r}")
         for name in ("margin", "min_weight"):
             checks.not_negative(name, getattr(self, name))
-        if self.pairs not in ("touched", "observed"):
-            raise ValueError(f"pairs must be 'touched' or 'observed', not {self.pairs!r}")
+        checks.one_of("pairs", self.pairs, ("touched", "observed"))
         plan(self.decoder)
 
 
