@@ -8,9 +8,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 CPP := $(foreach folder,cpp tests/core,$(wildcard $(addprefix $(folder)/,*.h *.cpp */*.h */*.cpp */*/*.h */*/*.cpp)))
 # One build makes the package and core_tests, the C++ tests.
 BUILD := --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
-SOURCES := CMakeLists.txt pyproject.toml $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/*)
+SOURCES := CMakeLists.txt pyproject.toml $(wildcard examples/*) $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/* src/tagwright/*/*/*)
 
-.PHONY: demo test lint format docs bench bench-quick asan clean help
+.PHONY: demo test lint format docs bench bench-quick asan tsan fuzz clean help
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -36,26 +36,39 @@ docs: $(VENV)/.installed $(VENV)/.docs   ## the documentation, in docs/_build/ht
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the papers' tables and other packages beside us, into docs/benchmarks.md; two hours, may be interrupted
+bench: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch-peers   ## the papers' tables and other packages beside us, into docs/benchmarks.md; two hours, may be interrupted
 	$(BIN)/python -m benchmarks all
 	$(BIN)/python -m benchmarks report
 
-bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch   ## the same on a few sentences, to see that everything runs
+bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch-peers   ## the same on a few sentences, to see that everything runs
 	$(BIN)/python -m benchmarks all --quick
 
+fuzz: $(VENV)/.installed $(VENV)/.test   ## attack it with drawn inputs for SECONDS=1800, or until Ctrl-C; FUZZ="arrays --seed 7" for more
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),1800) $(FUZZ)
+
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.
+SANITIZER = $(PYTHON) -m venv .venv-$@ && .venv-$@/bin/python -m pip --disable-pip-version-check -q install $(BUILD)build/$@ \
+	  --config-settings=cmake.define.TAGWRIGHT_STUBS=OFF --config-settings=install.strip=false '.[test]' \
+	  --config-settings=cmake.define.TAGWRIGHT_SANITIZE
+RUN_TIMES = $(foreach name,$(1) stdc++,$$($(CXX) -print-file-name=lib$(name).so))
+
 asan:   ## the test-suite against an AddressSanitizer + UBSan build
-	$(PYTHON) -m venv .venv-asan
-	.venv-asan/bin/python -m pip --disable-pip-version-check -q install $(BUILD)build/asan \
-	  --config-settings=cmake.define.TAGWRIGHT_SANITIZE=ON --config-settings=cmake.define.TAGWRIGHT_STUBS=OFF \
-	  --config-settings=install.strip=false '.[test]'
+	$(SANITIZER)=address,undefined
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 build/asan/core_tests
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	LD_PRELOAD="$(call RUN_TIMES,asan ubsan)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TAGWRIGHT_LATTICES=$${TAGWRIGHT_LATTICES:-100} \
 	  .venv-asan/bin/python -m pytest $(PYTEST)
 
+# In one process, whose exit code tells of races. Where addresses are too random for ThreadSanitizer, setarch -R helps.
+STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+tsan:   ## the tests that use threads, against a ThreadSanitizer build
+	$(SANITIZER)=thread
+	$(STILL) build/tsan/core_tests
+	$(STILL) env LD_PRELOAD="$(call RUN_TIMES,tsan)" TSAN_OPTIONS=suppressions=tests/support/tsan.txt \
+	  TAGWRIGHT_LATTICES=$${TAGWRIGHT_LATTICES:-20} .venv-tsan/bin/python -m pytest -k "threads or batches or decoded_together"
+
 clean:           ## remove what was built
-	rm -rf build dist $(VENV) .venv-asan docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist $(VENV) .venv-asan .venv-tsan docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -66,7 +79,7 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	@touch $@
 
 # The tools of an extra, as pyproject.toml names them; installing the extra itself would build the package again.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench $(VENV)/.torch: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench $(VENV)/.torch-peers: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
 	$(BIN)/python -c 'import tomllib; \
 	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' \
 	  | $(PIP) install -r /dev/stdin

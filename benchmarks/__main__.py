@@ -16,7 +16,15 @@ import click
 from benchmarks.frame.bench import DATA, OUT, ROOT, Bench, about, write
 
 MODULES = dict.fromkeys(("huang2012", "kaji2010", "pal2006", "wang2013"), "papers")
-MODULES |= {"decoders": "ours", "peers": "peers", "tagger": "ours"}
+MODULES |= {
+    "constraints": "ours",
+    "decoders": "ours",
+    "peers": "peers",
+    "serve": "ours",
+    "speed": "ours",
+    "tagger": "ours",
+    "torch": "peers",
+}
 """Every module, and the folder that it is in."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 

@@ -163,15 +163,19 @@ def fit(learner: Any, train: Corpus) -> float:
     return seconds
 
 
+def kept_path(bench: Bench, name: str, corpus: str, made_of: str) -> Path:
+    """Return where the cache keeps a model: by its training file, its options and our version."""
+    content = bench.path(corpus, "train").read_bytes() + f"{made_of} {bench.quick} {tw.__version__}".encode()
+    folder = Path(os.environ.get("TAGWRIGHT_BENCH_MODELS", OUT / "models"))
+    return folder / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}.safetensors"
+
+
 def kept_model(bench: Bench, name: str, corpus: str, made_of: str, train: Callable[[], tuple[Any, Corpus]]) -> tw.Model:
-    """Return a model from the cache, found by its training file, its options and our version, or train a new one.
+    """Return a model from the cache, or train a new one and keep it there.
 
     `train` returns the learner and the sentences; model.facts["seconds"] is the time of training.
     """
-    path = bench.path(corpus, "train")
-    content = path.read_bytes() + f"{made_of} {bench.quick} {tw.__version__}".encode()
-    kept = Path(os.environ.get("TAGWRIGHT_BENCH_MODELS", OUT / "models"))
-    kept /= f"{name}-{hashlib.sha256(content).hexdigest()[:16]}.safetensors"
+    kept = kept_path(bench, name, corpus, made_of)
     if not kept.exists():
         learner, sentences = train()
         seconds = fit(learner, sentences)

@@ -66,6 +66,19 @@ class Arena {
   size_t chunk_ = 0, used_ = 0, next_ = size_t{64} << 10;
 };
 
+// Trims an arena when it goes, whatever happened until then.
+class Trimmed {
+ public:
+  Trimmed(Arena& arena, size_t bytes) : arena_(arena), bytes_(bytes) {}
+  ~Trimmed() { arena_.trim(bytes_); }
+  Trimmed(const Trimmed&) = delete;
+  Trimmed& operator=(const Trimmed&) = delete;
+
+ private:
+  Arena& arena_;
+  size_t bytes_;
+};
+
 // Returns this thread's arena, which ends with the thread. (A thread_local of the calling function would not be made in
 // other threads.)
 inline Arena& thread_arena() {

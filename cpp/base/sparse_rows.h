@@ -67,7 +67,7 @@ class SparseRows {
     if (place < row.size && keys(r)[place] == key) return row.begin + place;
     if (row.size == row.room) grow(row);
     open(key_, row, place) = key;
-    std::apply([&](auto&... pool) { ((open(pool, row, place) = 0), ...); }, values_);
+    std::apply([&](auto&... pool) { ((open(pool, row, place) = {}), ...); }, values_);
     ++row.size;
     ++entries_;
     return row.begin + place;
@@ -94,7 +94,14 @@ class SparseRows {
     const std::span<const Key> in = keys(r);
     // Rows are mostly filled in order.
     if (in.empty() || in.back() < key) return in.size();
-    return static_cast<size_t>(std::lower_bound(in.begin(), in.end(), key) - in.begin());
+    // std::lower_bound without branches: where a key lies in a row cannot be guessed.
+    const Key* base = in.data();
+    for (size_t n = in.size(); n > 1;) {
+      const size_t half = n / 2;
+      base += base[half - 1] < key ? half : 0;
+      n -= half;
+    }
+    return static_cast<size_t>(base - in.data());
   }
   template <class V>
   static V& open(std::vector<V>& pool, const Row& row, size_t place) {

@@ -1,11 +1,14 @@
 // A* (Huang et al. 2012, sections 4.1 and 4.3): the most promising partial path is extended first.
 //
-// Differs from the paper in what the agenda holds: not every successor of every extended node, but the best waiting
-// partial path of each column. The successors of a node join the waiting ones of the next column in one sweep, where
-// each label keeps its k best; so a partial path that cannot be among them never waits at all.
+// Differs from the paper in what waits on the agenda. It holds the best waiting partial path of each column; a node
+// that k partial paths have reached takes in none that is worse (section 4.3). Of those that were extended from one
+// node, best first, all go on alike: so one waits at a node behind it only when the one before it was taken from there.
+// What waits grows with what was extended, not with that times the number of labels.
 #include <algorithm>
 #include <queue>
+#include <utility>
 
+#include "base/stop.h"
 #include "decode/graph.h"
 #include "decode/refine/coarse_chain.h"
 #include "kernels/kernels.h"
@@ -13,11 +16,14 @@
 namespace tagwright {
 namespace {
 
-// A partial path that has left the agenda.
+// A partial path that has left the agenda. The others are given by their index, -1 for none.
 struct Partial {
   double score;
-  size_t t;
-  int32_t q, before;  // before: index of the partial path it extends, -1 for none
+  int32_t t, q;
+  int32_t before;      // the one that it extends
+  int32_t sibling;     // another that extends that one
+  int32_t child = -1;  // one that extends it
+  int32_t after = -1;  // the one that was extended from its node after it, and is no better
 };
 
 // A partial path that reaches a node, taken off the agenda or still waiting there.
@@ -27,14 +33,21 @@ struct Arrival {
   bool taken;
 };
 
+// The k best arrivals: a stretch of its column's, best first.
+struct Node {
+  size_t begin = 0;
+  uint32_t room = 0, count = 0;
+  uint32_t waiting = 0;  // the first that is not taken
+  int32_t last = -1;     // the partial path that was extended last
+};
+
 struct Column {
-  size_t size = 0, room = 0;
   const double* ahead = nullptr;  // [q]
-  std::vector<Arrival> arrivals;  // [q * room + r], best score first
-  std::vector<uint32_t> count;    // [q]
-  std::vector<double> worst;      // [q]: the score that a newcomer must beat
-  std::vector<double> promise;    // [q]: score plus ahead of the best arrival that waits, -inf for none
-  size_t top = 0;                 // the best promise
+  std::vector<Node> nodes;        // [q]
+  std::vector<Arrival> arrivals;
+  std::vector<double> worst;    // [q]: the score that a newcomer must beat
+  std::vector<double> promise;  // [q]: score plus ahead of the best arrival that waits, -inf for none
+  size_t top = 0;               // the best promise
 };
 
 class Search {
@@ -43,13 +56,17 @@ class Search {
 
   std::vector<GraphPath> run() {
     std::vector<GraphPath> found;
-    extend(-1);
+    open(0);
+    graph_.first(ways_.data());
+    for (size_t q = 0; q < columns_[0].nodes.size(); ++q) arrive(columns_[0], q, ways_[q], -1);
+    update_top(0);
     while (!agenda_.empty() && found.size() < k_) {
       const auto [promise, t] = agenda_.top();
       agenda_.pop();
       if (promise != columns_[t].promise[columns_[t].top]) continue;  // was raised or taken since
       const int32_t partial = take(t);
       ++work_.nodes;
+      meter_.count(4 * columns_[t].nodes.size());
       if (t + 1 == graph_.T) {
         found.push_back(path_to(partial));
       } else {
@@ -60,79 +77,109 @@ class Search {
   }
 
  private:
+  static constexpr size_t kFirstRoom = 4;  // for the arrivals at a node
+
+  Partial& at(int32_t partial) { return partials_[static_cast<size_t>(partial)]; }
+
+  void open(size_t t) {
+    Column& c = columns_[t];
+    const size_t size = graph_.size(t);
+    c.ahead = graph_.ahead(t);
+    const auto room = static_cast<uint32_t>(std::min(k_, kFirstRoom));
+    c.arrivals.resize(times(size, room));
+    c.nodes.assign(size, {.room = room});
+    for (size_t q = 0; q < size; ++q) c.nodes[q].begin = q * room;
+    c.worst.assign(size, kForbidden);
+    c.promise.assign(size, kForbidden);
+    ways_.resize(std::max(size, ways_.size()));
+  }
+
+  // Fills ways_ with the scores of going on from a partial path.
+  void find_ways(int32_t partial) {
+    const auto t = static_cast<size_t>(at(partial).t);
+    graph_.next(t, static_cast<size_t>(at(partial).q), ways_.data());
+    work_.edges += columns_[t + 1].nodes.size();
+  }
+
   // Takes the best waiting arrival at the most promising node of column t off the agenda; returns its partial path.
   int32_t take(size_t t) {
     Column& c = columns_[t];
     const size_t q = c.top;
-    Arrival* best = c.arrivals.data() + q * c.room;
-    while (best->taken) ++best;
-    best->taken = true;
-    partials_.push_back({best->score, t, static_cast<int32_t>(q), best->before});
-    update_promise(c, q);
+    Node& node = c.nodes[q];
+    Arrival* arrivals = c.arrivals.data() + node.begin;
+    const Arrival best = arrivals[node.waiting];
+    arrivals[node.waiting].taken = true;
+    while (node.waiting < node.count && arrivals[node.waiting].taken) ++node.waiting;
+    c.promise[q] = node.waiting < node.count ? arrivals[node.waiting].score + c.ahead[q] : kForbidden;
+    const auto partial = static_cast<int32_t>(partials_.size());
+    partials_.push_back({best.score, static_cast<int32_t>(t), static_cast<int32_t>(q), best.before, -1});
+    if (best.before >= 0) {
+      at(partial).sibling = std::exchange(at(best.before).child, partial);
+      if (const int32_t next = at(best.before).after; next >= 0) {
+        find_ways(next);
+        arrive(c, q, at(next).score + ways_[q], next);
+      }
+    }
     update_top(t);
-    return static_cast<int32_t>(partials_.size() - 1);
+    return partial;
   }
 
-  // The successors of a partial path (-1: the first column) join those waiting in the next column. A node that was
-  // taken before may be reached by a better path later: the rounding of what is ahead, which may be large, decides the
-  // order of nodes whose promises are nearly equal.
+  // The successors of a partial path join those waiting in the next column: all, or those that the partial path before
+  // it has left. It comes after one that is no worse, but for rounding: that of what is ahead, which may be large,
+  // decides the order of partial paths whose promises are nearly equal.
   void extend(int32_t partial) {
-    const size_t t = partial < 0 ? 0 : partials_[static_cast<size_t>(partial)].t + 1;
-    const double score = partial < 0 ? 0 : partials_[static_cast<size_t>(partial)].score;
+    const auto t = static_cast<size_t>(at(partial).t) + 1;
+    const double score = at(partial).score;
     Column& c = columns_[t];
     if (!c.ahead) open(t);
-    scratch_.resize(c.size);
-    if (partial < 0) {
-      graph_.first(scratch_.data());
+    find_ways(partial);
+    const int32_t last = std::exchange(columns_[t - 1].nodes[static_cast<size_t>(at(partial).q)].last, partial);
+    if (last >= 0 && at(last).score >= score) {
+      at(last).after = partial;
+      for (int32_t child = at(last).child; child >= 0; child = at(child).sibling) {
+        const auto q = static_cast<size_t>(at(child).q);
+        arrive(c, q, score + ways_[q], partial);
+      }
     } else {
-      graph_.next(t - 1, static_cast<size_t>(partials_[static_cast<size_t>(partial)].q), scratch_.data());
-      work_.edges += c.size;
-    }
-    for (size_t q = 0; q < c.size; ++q) {
-      const double reached = score + scratch_[q];
-      if (!(reached > c.worst[q])) continue;
-      Arrival* arrivals = c.arrivals.data() + q * c.room;
-      size_t at = c.count[q] < c.room ? c.count[q]++ : c.room - 1;
-      for (; at > 0 && arrivals[at - 1].score < reached; --at) arrivals[at] = arrivals[at - 1];
-      arrivals[at] = {reached, partial, false};
-      if (c.count[q] == c.room) c.worst[q] = arrivals[c.room - 1].score;
-      update_promise(c, q);
+      const size_t size = c.nodes.size();
+      const double *ways = ways_.data(), *worst = c.worst.data();
+      for (size_t q = 0; q < size; ++q)
+        if (score + ways[q] > worst[q]) arrive(c, q, score + ways[q], partial);
     }
     update_top(t);
   }
 
-  void open(size_t t) {
-    Column& c = columns_[t];
-    c.size = graph_.size(t);
-    c.ahead = graph_.ahead(t);
-    // No more partial paths can end in a node than there are.
-    c.room = t == 0 ? 1 : times_up_to(columns_[t - 1].room, columns_[t - 1].size, k_);
-    c.arrivals.resize(times(c.size, c.room));
-    c.count.assign(c.size, 0);
-    c.worst.assign(c.size, kForbidden);
-    c.promise.assign(c.size, kForbidden);
+  // A partial path reaches node q of a column, where it waits unless k others are no worse.
+  void arrive(Column& c, size_t q, double score, int32_t before) const {
+    if (!(score > c.worst[q])) return;
+    Node& node = c.nodes[q];
+    if (node.count == node.room && node.room < k_) grow(c, node);
+    Arrival* arrivals = c.arrivals.data() + node.begin;
+    uint32_t place = node.count < k_ ? node.count++ : node.count - 1;
+    for (; place > 0 && arrivals[place - 1].score < score; --place) arrivals[place] = arrivals[place - 1];
+    arrivals[place] = {score, before, false};
+    node.waiting = std::min(node.waiting, place);
+    if (node.count == k_) c.worst[q] = arrivals[node.count - 1].score;
+    c.promise[q] = arrivals[node.waiting].score + c.ahead[q];
   }
 
-  void update_promise(Column& c, size_t q) {
-    c.promise[q] = kForbidden;
-    const Arrival* arrivals = c.arrivals.data() + q * c.room;
-    for (size_t r = 0; r < c.count[q]; ++r) {
-      if (arrivals[r].taken) continue;
-      c.promise[q] = arrivals[r].score + c.ahead[q];
-      return;
-    }
+  void grow(Column& c, Node& node) const {
+    const size_t begin = c.arrivals.size();
+    node.room = static_cast<uint32_t>(times_up_to(node.room, 4, k_));
+    c.arrivals.resize(begin + node.room);
+    std::copy_n(c.arrivals.data() + node.begin, node.count, c.arrivals.data() + begin);
+    node.begin = begin;
   }
 
   void update_top(size_t t) {
     Column& c = columns_[t];
-    c.top = kernels().argmax_d(c.promise.data(), c.size);
+    c.top = kernels().argmax_d(c.promise.data(), c.promise.size());
     if (c.promise[c.top] > kForbidden) agenda_.push({c.promise[c.top], t});
   }
 
-  GraphPath path_to(int32_t partial) const {
-    GraphPath path{std::vector<int32_t>(graph_.T), partials_[static_cast<size_t>(partial)].score};
-    for (; partial >= 0; partial = partials_[static_cast<size_t>(partial)].before)
-      path.at[partials_[static_cast<size_t>(partial)].t] = partials_[static_cast<size_t>(partial)].q;
+  GraphPath path_to(int32_t partial) {
+    GraphPath path{std::vector<int32_t>(graph_.T), at(partial).score};
+    for (; partial >= 0; partial = at(partial).before) path.at[static_cast<size_t>(at(partial).t)] = at(partial).q;
     return path;
   }
 
@@ -141,7 +188,8 @@ class Search {
   Work& work_;
   std::vector<Column> columns_;    // [t]
   std::vector<Partial> partials_;  // those that have left the agenda
-  std::vector<double> scratch_;
+  std::vector<double> ways_;       // [q]: the score of going on to node q of the next column
+  Meter meter_;
   // Promise and column; among equals the deepest, or ties would be searched in breadth.
   std::priority_queue<std::pair<double, size_t>> agenda_;
 };

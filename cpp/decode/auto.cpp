@@ -6,21 +6,30 @@ namespace {
 
 // Tree is worth trying where there are more than a few labels, but not with one matrix per step: making bounds would
 // read all its edges, and by then Viterbi is done.
-bool worth_a_tree(const Edges& edges, const Options& options) {
-  constexpr size_t kFew = 128, kFewSparse = 64;
-  const bool timed = options.deadline < std::numeric_limits<double>::infinity();
-  return timed || (!edges.is_stepwise() && edges.L() > (edges.is_sparse() ? kFewSparse : kFew));
+//
+// Where few labels are allowed, tree looks at these only.
+bool worth_a_tree(const Lattice& lattice, const Options& options) {
+  constexpr size_t kFew = 128, kFewSparse = 64, kFewAllowed = 8;
+  const Edges& edges = lattice.edges;
+  if (options.deadline < std::numeric_limits<double>::infinity()) return true;
+  if (edges.is_stepwise()) return false;
+  if (edges.L() > (edges.is_sparse() ? kFewSparse : kFew)) return true;
+  if (!lattice.allowed) return false;
+  size_t labels = 0;
+  for (size_t t = 0; t < lattice.T; ++t) labels += lattice.allowed[t].empty() ? edges.L() : lattice.allowed[t].size();
+  return labels * kFewAllowed <= lattice.T * edges.L();
 }
 
 }  // namespace
 
 Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (worth_a_tree(lattice.edges, options)) return tree(lattice, options, arena);
-  return (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
+  if (worth_a_tree(lattice, options)) return tree(lattice, options, arena);
+  return unlisted(options.k == 1 ? viterbi : viterbi_astar, lattice, options, arena);
 }
 
 std::vector<Answer> automatic_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
-  return (worth_a_tree(lattices[0]->edges, options) ? tree_together : viterbi_together)(lattices, options, arena);
+  // Whatever is decoded together has enough labels for a tree, or few and no lists.
+  return (worth_a_tree(*lattices[0], options) ? tree_together : viterbi_together)(lattices, options, arena);
 }
 
 }  // namespace tagwright

@@ -1,34 +1,37 @@
 #include "decode/batch.h"
 
 #include <algorithm>
+#include <deque>
 #include <exception>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "base/need.h"
+#include "base/stages.h"
+#include "base/stop.h"
 #include "base/threads.h"
-#include "decode/viterbi.h"
+#include "lattice/no_path.h"
 
 namespace tagwright {
 namespace {
 
 // Says why there is no answer, by looking again.
-std::string no_path(const Lattice& lattice, const Decoder& decoder, const Options& options, Arena& arena) {
-  Work work;
-  const ForwardScores alpha = forward_scores(lattice, arena, work);
-  for (size_t t = 0; t < lattice.T; ++t) {
-    const double* column = alpha[t];
-    if (std::all_of(column, column + lattice.L, [](double score) { return score == kForbidden; }))
-      return "no path: -inf scores forbid every labelling; token " + std::to_string(t) +
-             " is the first that none reaches";
-  }
-  const double* last = alpha[lattice.T - 1];
-  bool any = false;
-  for (size_t y = 0; y < lattice.L; ++y) any = any || last[y] + lattice.edges.stop(y) > kForbidden;
-  if (!any || decoder.exact) return "no path: every labelling that reaches the last token has a stop score of -inf";
+std::string no_path(const Lattice& lattice, const Decoder& decoder, const Options& options) {
+  if (const std::optional<std::string> why = why_no_path(lattice)) return *why;
   if (decoder.lost) return decoder.lost(options);
   return "decoder '" + std::string(decoder.name) + "' lost every path to -inf scores; use an exact decoder";
+}
+
+// Throws std::invalid_argument where a sentence of text takes too much to be decoded at once.
+void need_room(size_t T, const Edges& edges, const Plan& plan) {
+  const double bytes = bytes_to_decode(T, edges, plan, sizeof(float));
+  if (bytes <= kMostBytes) return;
+  std::string with =
+      " with " + std::to_string(edges.L()) + " labels, decoder '" + std::string(plan.decoder->name) + "'";
+  if (plan.options.k > 1) with += " and k = " + std::to_string(plan.options.k);
+  fail_for_room(bytes, T, with);
 }
 
 // Whether several sentences are worth decoding together: their matrix is dense, shared and larger than the cache.
@@ -43,7 +46,7 @@ std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, c
                                        const Options& options, size_t threads) {
   std::vector<size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), 0);
-  const bool together = decoder.together && options.k == 1;
+  const bool together = decoder.together && options.k == 1 && options.window == 0;
   std::vector<std::vector<size_t>> units;
   constexpr size_t kTogether = 32, kBytes = size_t{256} << 20;
   const size_t most = std::min(kTogether, (sentences.size() + threads - 1) / threads);
@@ -73,8 +76,25 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
   std::vector<std::exception_ptr> errors(sentences.size());
   const std::vector<std::vector<size_t>> work = units(sentences, decoder, options, threads);
 
+  const auto decode_in_windows = [&](size_t s, size_t window, Arena& arena) {
+    const Sentence& own = sentences[s];
+    const auto columns = [&](size_t begin, size_t end, Arena& room) -> Supplied {
+      if (supply) return supply(s, begin, end, room);
+      Supplied given{own.nodes.from(begin * own.edges->L()), {}, own.allowed.from(begin)};
+      if (own.on)
+        given.on.assign(own.on->begin() + static_cast<ptrdiff_t>(begin),
+                        own.on->begin() + static_cast<ptrdiff_t>(end - 1));
+      return given;
+    };
+    answers[s] = viterbi_in_windows(own.T, *own.edges, window, columns, arena);
+    if (finish) finish(s, nullptr, answers[s]);
+  };
+
   const auto decode_unit = [&](const std::vector<size_t>& unit, Arena& arena) {
     arena.reset();
+    const Sentence& first = sentences[unit[0]];
+    if (const size_t window = window_to_decode(first.T, *first.edges, {&decoder, options}, !supply))
+      return decode_in_windows(unit[0], window, arena);
     std::vector<Lattice> lattices;
     lattices.reserve(unit.size());
     std::vector<size_t> whose;
@@ -83,11 +103,14 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
         Sentence sentence = sentences[s];
         Supplied supplied;
         if (supply) {
-          supplied = supply(s, arena);
+          need_room(sentence.T, *sentence.edges, {&decoder, options});
+          supplied = supply(s, 0, sentence.T, arena);
           sentence.nodes = supplied.nodes;
           sentence.on = supplied.on.empty() ? nullptr : &supplied.on;
+          sentence.allowed = supplied.allowed;
         }
-        lattices.emplace_back(*sentence.edges, sentence.T, sentence.nodes, sentence.on);
+        const InStage bounds(Stage::bounds);  // scores are looked at for the first time
+        lattices.emplace_back(*sentence.edges, sentence.T, sentence.nodes, sentence.on, 0, sentence.allowed);
         if (sentence.T == 0) {
           lattices.pop_back();
           answers[s].paths.push_back({});
@@ -99,25 +122,29 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
       }
     }
     if (lattices.empty()) return;
+    std::optional<std::deque<Lattice>> unlisted;  // which takes memory even if it is empty
+    std::vector<const Lattice*> all;
+    for (const Lattice& lattice : lattices) {
+      if (!decoder.lists && lattice.allowed && !unlisted) unlisted.emplace();
+      all.push_back(decoder.lists || !lattice.allowed ? &lattice : &unlisted->emplace_back(lattice, arena));
+    }
+    const InStage sums(Stage::sums);
     if (lattices.size() > 1) {
-      std::vector<const Lattice*> all;
-      for (const Lattice& lattice : lattices) all.push_back(&lattice);
       std::vector<Answer> made = decoder.together(all, options, arena);
       for (size_t q = 0; q < made.size(); ++q) answers[whose[q]] = std::move(made[q]);
     } else {
-      answers[whose[0]] = decoder.decode(lattices[0], options, arena);
+      answers[whose[0]] = decoder.decode(*all[0], options, arena);
     }
     for (size_t q = 0; q < whose.size(); ++q) {
       std::vector<Path>& paths = answers[whose[q]].paths;
       if (paths.empty()) {
-        errors[whose[q]] =
-            std::make_exception_ptr(std::invalid_argument(no_path(lattices[q], decoder, options, arena)));
+        errors[whose[q]] = std::make_exception_ptr(std::invalid_argument(no_path(lattices[q], decoder, options)));
         continue;
       }
       // Decoders sum in their own order; the reported scores may differ from theirs in the last bits.
       std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
       try {
-        if (finish) finish(whose[q], lattices[q], answers[whose[q]]);
+        if (finish) finish(whose[q], &lattices[q], answers[whose[q]]);
       } catch (...) {
         errors[whose[q]] = std::current_exception();
       }
@@ -125,16 +152,21 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
   };
 
   // The calling thread keeps some memory for its next call: one sentence at a time is a common way to call.
-  in_parallel(work.size(), threads, [&](size_t u) {
-    try {
-      decode_unit(work[u], thread_arena());
-    } catch (...) {
-      // Out of memory: errors in scores are caught sentence by sentence.
-      for (const size_t s : work[u])
-        if (answers[s].paths.empty() && !errors[s]) errors[s] = std::current_exception();
+  const Trimmed trimmed(thread_arena(), size_t{16} << 20);
+  // Threads take several units at a time where there are many: taking one costs as much as a short sentence.
+  const size_t run = std::clamp<size_t>(work.size() / (16 * threads), 1, 64);
+  in_parallel((work.size() + run - 1) / run, threads, [&](size_t n) {
+    for (size_t u = n * run; u < std::min(work.size(), (n + 1) * run); ++u) {
+      try {
+        check_stop();
+        decode_unit(work[u], thread_arena());
+      } catch (...) {
+        // Out of memory, or stopped: errors in scores are caught sentence by sentence.
+        for (const size_t s : work[u])
+          if (answers[s].paths.empty() && !errors[s]) errors[s] = std::current_exception();
+      }
     }
   });
-  thread_arena().trim(size_t{16} << 20);
 
   for (size_t s = 0; s < sentences.size(); ++s) {
     if (!errors[s]) continue;

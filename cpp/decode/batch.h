@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "decode/table.h"
+#include "decode/windows.h"
 
 namespace tagwright {
 
@@ -13,17 +13,13 @@ struct Sentence {
   Scores nodes;
   const Edges* edges;
   const std::vector<std::vector<int32_t>>* on;  // correction sets switched on at each step, or none
+  Allowed allowed = {};
 };
 
-// What a sentence lacks, computed when its turn comes on the thread that decodes it. nodes stay valid until the arena
-// is reset.
-struct Supplied {
-  Scores nodes;
-  std::vector<std::vector<int32_t>> on;
-};
-using Supply = std::function<Supplied(size_t sentence, Arena& arena)>;
-// Is called when a sentence has its answer, while its scores are still there.
-using Finish = std::function<void(size_t sentence, const Lattice& lattice, const Answer& answer)>;
+// The scores of columns begin .. end - 1 of a sentence: of all, or of one window after the other.
+using Supply = std::function<Supplied(size_t sentence, size_t begin, size_t end, Arena& arena)>;
+// Is called when a sentence has its answer, while its scores are still there; nullptr: it was decoded in windows.
+using Finish = std::function<void(size_t sentence, const Lattice* lattice, const Answer& answer)>;
 
 // Returns one answer per sentence, in order, the same for any number of threads. Throws std::invalid_argument for the
 // first sentence with a bad score or without a path.

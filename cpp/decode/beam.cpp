@@ -6,6 +6,7 @@
 // the scores of their best partial paths taken as log beliefs; up to k partial paths each.
 #include <algorithm>
 
+#include "base/stop.h"
 #include "decode/table.h"
 #include "kernels/kernels.h"
 
@@ -78,9 +79,11 @@ Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
   size_t rows_kept = 0;
   std::vector<Partial> candidates;
   Chooser chooser;
+  Meter meter;
   const Partial nothing{0, -1, -1};
   for (size_t t = 0; t < T; ++t) {
     const std::span<const Partial> before = t ? std::span<const Partial>(kept[t - 1]) : std::span(&nothing, 1);
+    meter.count(2 * before.size() * L);
     Partial next;
     if (t && width == 1 && !ruled && extend_one(lattice, t, before[0], next)) {
       kept[t].push_back(next);

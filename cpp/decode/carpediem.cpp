@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/stop.h"
 #include "decode/table.h"
 #include "lattice/chain.h"
 
@@ -40,6 +41,7 @@ class CarpeDiem {
     for (size_t t = 0; t + 1 < lattice.T; ++t) largest_.push_back(largest_edge(lattice, t));
     node_ = arena.array<double>(lattice.T * lattice.L);
     for (size_t t = 0; t < lattice.T; ++t) {
+      meter_.count(64 * lattice.L);
       double* node = node_ + t * lattice.L;
       for (size_t y = 0; y < lattice.L; ++y) node[y] = lattice.end_node(t, y);
       std::vector<int32_t>& sorted = columns_[t].sorted;
@@ -77,6 +79,7 @@ class CarpeDiem {
     Column& c = columns_[t];
     Opening opening{t, c.sorted[c.next++], t == 0 ? 0.0 : kForbidden, -1};
     ++work_.nodes;
+    meter_.count(16 + columns_[t].open.size());
     if (t == 0) return opening;
     for (const Open& o : columns_[t - 1].open) {
       if (o.reached + largest_[t - 1] <= opening.best) break;
@@ -131,6 +134,7 @@ class CarpeDiem {
   int32_t* before_;              // [t * L + y]: best predecessor of an open node
   double* node_;                 // [t * L + y]
   Work work_;
+  Meter meter_;
 };
 
 }  // namespace

@@ -4,6 +4,10 @@
 // The best label reaches every column by a default edge, except those where its exception is worse; these are left to
 // the next best label, and so on. An exception worse than the default matters to no other column. A row whose best
 // exception cannot beat the least that default edges reach is not looked at.
+//
+// Where rules limit the default, all this is done for the largest class of columns, with the rows that lead there by
+// default. What leads to the columns of the other classes is looked at column by column: exceptions, and the best rows
+// that lead to the class.
 #include <algorithm>
 #include <numeric>
 
@@ -19,14 +23,31 @@ class SparseStep {
       : edges_(edges), L_(edges.L()), previous_(previous), best_(best), arena_(arena), work_(work) {}
 
   void run() {
-    const size_t top = kernels().argmax_d(previous_, L_);
-    const double reached = previous_[top] + edges_.fallback();
+    const PairRules* const rules = edges_.default_rules();
+    leads_ = rules ? leading(rules->classes()) : previous_;
+    reach();
+    if (rules) settle_classes(rules->classes());
+  }
+
+ private:
+  // The scores of the rows that lead to the largest class of columns by default.
+  const double* leading(const PairClasses& classes) {
+    double* leads = arena_.array<double>(L_);
+    std::fill(leads, leads + L_, kForbidden);
+    for (const int32_t r : classes.side[1].others[classes.main])
+      for (const int32_t i : classes.side[0].members[static_cast<size_t>(r)]) leads[i] = previous_[i];
+    return leads;
+  }
+
+  void reach() {
+    const size_t top = kernels().argmax_d(leads_, L_);
+    const double reached = leads_[top] + edges_.fallback();
     std::fill(best_, best_ + L_, reached);
     work_.edges += L_;
     const Exceptions& worse = edges_.worse();
     const std::span<const int32_t> label = worse.keys(top);
     const std::span<const double> score = worse.values(top);
-    for (size_t q = 0; q < label.size(); ++q) best_[label[q]] = previous_[top] + score[q];
+    for (size_t q = 0; q < label.size(); ++q) best_[label[q]] = leads_[top] + score[q];
     work_.edges += worse.size(top);
 
     most_ = arena_.array<double>(L_);
@@ -38,7 +59,6 @@ class SparseStep {
     if (least < reached) take_better(least, reached);
   }
 
- private:
   // Rows whose best exception reaches from `least` on, but stays below `most`.
   void take_better(double least, double most) {
     const Exceptions& better = edges_.better();
@@ -61,7 +81,7 @@ class SparseStep {
     double* score = arena_.array<double>(L_);     // [j]: the worse exception of the label at hand
     int32_t* marked = arena_.array<int32_t>(L_);  // [j]: at which try it was set
     std::copy(closed.begin(), closed.end(), open);
-    std::copy(previous_, previous_ + L_, rest);
+    std::copy(leads_, leads_ + L_, rest);
     std::fill(marked, marked + L_, 0);
     size_t left = closed.size();
     constexpr int32_t kTries = 8;
@@ -103,7 +123,7 @@ class SparseStep {
     const Exceptions& columns = edges_.columns();
     std::vector<int32_t> sorted(L_);
     std::iota(sorted.begin(), sorted.end(), 0);
-    std::sort(sorted.begin(), sorted.end(), [&](int32_t a, int32_t b) { return previous_[a] > previous_[b]; });
+    std::sort(sorted.begin(), sorted.end(), [&](int32_t a, int32_t b) { return leads_[a] > leads_[b]; });
     std::vector<int32_t> exception_of(L_, -1);
     for (const int32_t j : open) {
       const std::span<const int32_t> labels = columns.keys(static_cast<size_t>(j));
@@ -114,17 +134,58 @@ class SparseStep {
       }
       const auto first = std::find_if(sorted.begin(), sorted.end(),
                                       [&](int32_t i) { return exception_of[static_cast<size_t>(i)] != j; });
-      if (first != sorted.end()) v = std::max(v, previous_[*first] + edges_.fallback());
+      if (first != sorted.end()) v = std::max(v, leads_[*first] + edges_.fallback());
       best_[j] = v;
       work_.edges += labels.size();
     }
   }
 
+  // Settles the columns of all classes but the largest.
+  void settle_classes(const PairClasses& classes) {
+    const PairClasses::Side &before = classes.side[0], &after = classes.side[1];
+    int32_t* rows = arena_.array<int32_t>(L_);
+    int32_t* exception_of = arena_.array<int32_t>(L_);
+    std::fill(exception_of, exception_of + L_, -1);
+    for (size_t c = 0; c < after.others.size(); ++c) {
+      if (c == classes.main) continue;
+      size_t n = 0;
+      for (const int32_t r : after.others[c])
+        for (const int32_t i : before.members[static_cast<size_t>(r)])
+          if (previous_[i] != kForbidden) rows[n++] = i;
+      // Most columns need no more than the best few.
+      const auto better = [&](int32_t a, int32_t b) { return previous_[a] > previous_[b]; };
+      size_t sorted = 0;
+      const auto row = [&](size_t q) {
+        if (q >= sorted) {
+          const size_t more = std::min(n, std::max<size_t>(4, 4 * sorted));
+          std::partial_sort(rows + sorted, rows + more, rows + n, better);
+          sorted = more;
+        }
+        return rows[q];
+      };
+      for (const int32_t j : after.members[c]) {
+        const std::span<const int32_t> labels = edges_.columns().keys(static_cast<size_t>(j));
+        const std::span<const double> scores = edges_.columns().values(static_cast<size_t>(j));
+        double v = kForbidden;
+        for (size_t q = 0; q < labels.size(); ++q) {
+          exception_of[labels[q]] = j;
+          v = std::max(v, previous_[labels[q]] + scores[q]);
+        }
+        size_t q = 0;
+        while (q < n && exception_of[row(q)] == j) ++q;
+        if (q < n) v = std::max(v, previous_[rows[q]] + edges_.fallback());
+        best_[j] = v;
+        work_.edges += labels.size() + 1;
+      }
+    }
+  }
+
   const Edges& edges_;
   const size_t L_;
-  const double* previous_;  // [i]
-  double* best_;            // [j]
-  double* most_ = nullptr;  // [i]: what the best exception of row i reaches
+  const double* previous_;         // [i]
+  const double* leads_ = nullptr;  // [i]: the same for the rows whose default edges lead on, -inf for others
+  double* best_;                   // [j]
+  double* most_ = nullptr;         // [i]: what the best exception of row i reaches
   int32_t* worth_ = nullptr;
   Arena& arena_;
   Work& work_;

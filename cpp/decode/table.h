@@ -24,12 +24,19 @@ using Decode = Answer(const Lattice& lattice, const Options& options, Arena& are
 // One answer per lattice, as Decode returns them for k = 1. The lattices have the same edges.
 using Together = std::vector<Answer>(std::span<const Lattice* const> lattices, const Options& options, Arena& arena);
 
+// What nearly all decoders maximise: the score of a path.
+inline constexpr std::string_view kScore = "score";
+
 struct Decoder {
   std::string_view name;
   std::string_view paper;
-  bool exact = true;
-  bool kbest = false;     // whether k may be more than 1
-  bool deadline = false;  // whether it can stop at a deadline
+  std::string_view maximises = kScore;  // what the best path has most of
+  bool exact = true;                    // whether it always finds the best
+  bool kbest = false;                   // whether k may be more than 1
+  bool deadline = false;                // whether it can stop at a deadline
+  bool lists = false;                   // whether it knows Lattice::allowed; others are given scores of -inf instead
+  size_t bytes = 0;                     // of memory that it takes for each label of each token, about, in bad cases
+  bool windows = false;                 // whether very long sentences may be decoded in windows (windows.h)
   std::vector<Option> options = {};
   Decode* decode;
   Together* together = nullptr;  // decodes several sentences over one large matrix faster than one by one, or none
@@ -51,6 +58,11 @@ struct Plan {
   // The same for k paths; throws std::invalid_argument where the decoder returns one only.
   Plan with(size_t k) const;
 };
+
+// A decoder that knows no lists, for a lattice that may have some.
+inline Answer unlisted(Decode* decode, const Lattice& lattice, const Options& options, Arena& arena) {
+  return lattice.allowed ? decode(Lattice(lattice, arena), options, arena) : decode(lattice, options, arena);
+}
 
 // Decoders with which others begin, or to which they leave a sentence.
 Decode viterbi, viterbi_astar, beam, tree;

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/stop.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -25,6 +26,7 @@ constexpr double kFloatRange = 1e5;  // beyond this magnitude float32 settles to
 template <class A>
 struct Forward {
   const Lattice* lattice;
+  const double* first = nullptr;  // [y]: the scores of column 0, where these are given
   A* alphas = nullptr;
   std::vector<double> error = {};  // [t]
   Work work = {};
@@ -100,7 +102,8 @@ void add_nodes(Forward<A>& run, size_t t) {
     run.error[t] = (t ? run.error[t - 1] : 0) + 6 * kFloatRounding * size + kFloatTiny;
   } else {
     if (t == 0)
-      for (size_t y = 0; y < L; ++y) alpha[y] = lattice.edges.start(y);
+      for (size_t y = 0; y < L; ++y) alpha[y] = run.first ? run.first[y] : lattice.edges.start(y);
+    if (t == 0 && run.first) return;
     if (nodes.f)
       for (size_t y = 0; y < L; ++y) alpha[y] += static_cast<double>(nodes.f[y]);
     else
@@ -123,6 +126,7 @@ void run_forward(std::span<Forward<A>> runs, Arena& arena) {
   std::vector<StepOf<A>> steps;
   std::vector<std::vector<int32_t>> left_out;
   Arena step_arena;
+  Meter meter;
   for (size_t t = 1; t < longest; ++t) {
     step_arena.reset();
     steps.clear();
@@ -134,6 +138,7 @@ void run_forward(std::span<Forward<A>> runs, Arena& arena) {
       steps.push_back({without(run.alpha(t - 1), L, left_out.back(), step_arena), run.alpha(t)});
     }
     const Edges& edges = runs[0].lattice->edges;
+    meter.count(steps.size() * edges.L() * (edges.is_sparse() ? 4 : edges.L()));
     if (!edges.is_sparse()) dense_step<A>(edges, t - 1, steps.data(), steps.size());
     size_t s = 0;
     for (Forward<A>& run : runs) {
@@ -149,23 +154,17 @@ void run_forward(std::span<Forward<A>> runs, Arena& arena) {
   }
 }
 
-// The best path, from alphas in double: each predecessor is the first of the best.
+// The best path, from alphas in double.
 std::optional<Path> trace(Forward<double>& run, Arena& arena) {
   const Lattice& lattice = *run.lattice;
   const size_t T = lattice.T, L = lattice.L;
   double* reached = arena.array<double>(L);
-  double* column = arena.array<double>(L);
   for (size_t y = 0; y < L; ++y) reached[y] = run.alpha(T - 1)[y] + lattice.edges.stop(y);
+  const size_t last = kernels().argmax_d(reached, L);
+  if (reached[last] == kForbidden) return std::nullopt;
   std::vector<int32_t> labels(T);
-  for (size_t t = T; t-- > 0;) {
-    const size_t y = kernels().argmax_d(reached, L);
-    if (reached[y] == kForbidden) return std::nullopt;
-    labels[t] = static_cast<int32_t>(y);
-    if (t == 0) break;
-    lattice.column(t - 1, y, column);
-    for (size_t i = 0; i < L; ++i) reached[i] = run.alpha(t - 1)[i] + column[i];
-    run.work.edges += L;
-  }
+  labels[T - 1] = static_cast<int32_t>(last);
+  trace_back(lattice, {run.alphas, lattice.edges.stride()}, labels.data(), arena, run.work);
   return scored(lattice, std::move(labels));
 }
 
@@ -174,65 +173,74 @@ std::optional<Path> trace(Forward<double>& run, Arena& arena) {
 std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   const Lattice& lattice = *run.lattice;
   const size_t T = lattice.T, L = lattice.L;
-  std::vector<std::vector<int32_t>> question(T);  // [t], labels that may be on the best path
   double* reached = arena.array<double>(L);
   double* column = arena.array<double>(L);
   int32_t* within = arena.array<int32_t>(L);
-  size_t budget = 2 * T + 16;
+  const size_t most = 2 * T + 16;
+  // Labels that may be on the best path, those of the last column first; those of column t end at end[t].
+  int32_t* question = arena.array<int32_t>(most + 1);
+  size_t* end = arena.array<size_t>(T);
+  size_t count = 0;
+  const auto begin = [&](size_t t) { return t + 1 < T ? end[t + 1] : 0; };
 
-  // Labels whose value is within twice the error of the best; false where the budget runs out.
+  // Labels whose value is within twice the error of the best; false where there are too many.
   const auto leave_in_question = [&](size_t t) {
     const double best = reached[kernels().argmax_d(reached, L)];
     if (best == kForbidden) return true;
     const size_t n = kernels().at_least_d(reached, L, best - 2 * run.error[t], within);
     for (size_t q = 0; q < n; ++q) {
-      const int32_t i = within[q];
-      if (std::find(question[t].begin(), question[t].end(), i) != question[t].end()) continue;
-      question[t].push_back(i);
-      if (budget-- == 0) return false;
+      if (std::find(question + begin(t), question + count, within[q]) != question + count) continue;
+      question[count++] = within[q];
+      if (count > most) return false;
     }
     return true;
   };
 
   for (size_t y = 0; y < L; ++y) reached[y] = static_cast<double>(run.alpha(T - 1)[y]) + lattice.edges.stop(y);
   if (!leave_in_question(T - 1)) return std::nullopt;
-  if (question[T - 1].empty()) return Answer{{}, run.work};
+  if (count == 0) return Answer{{}, run.work};
+  end[T - 1] = count;
   for (size_t t = T - 1; t > 0; --t) {
-    for (const int32_t y : question[t]) {
-      lattice.column(t - 1, static_cast<size_t>(y), column);
+    for (size_t p = begin(t); p < end[t]; ++p) {
+      lattice.column(t - 1, static_cast<size_t>(question[p]), column);
       for (size_t i = 0; i < L; ++i) reached[i] = static_cast<double>(run.alpha(t - 1)[i]) + column[i];
       run.work.edges += L;
-      if (!leave_in_question(t - 1) || question[t - 1].empty()) return std::nullopt;
+      if (!leave_in_question(t - 1) || count == end[t]) return std::nullopt;
     }
+    end[t - 1] = count;
   }
 
-  std::vector<std::vector<double>> alpha(T);
-  std::vector<std::vector<size_t>> back(T);
+  std::vector<int32_t> labels(T);
+  if (count == T) {
+    // The usual case: one label per column.
+    std::reverse_copy(question, question + count, labels.begin());
+    return Answer{{scored(lattice, std::move(labels))}, run.work};
+  }
+  double* alpha = arena.array<double>(count);
+  size_t* back = arena.array<size_t>(count);
   for (size_t t = 0; t < T; ++t) {
-    for (const int32_t label : question[t]) {
-      const size_t y = static_cast<size_t>(label);
-      double best = t ? kForbidden : lattice.edges.start(y);
-      size_t from = 0;
-      for (size_t q = 0; t && q < question[t - 1].size(); ++q) {
-        const double v = alpha[t - 1][q] + lattice.edge(t - 1, static_cast<size_t>(question[t - 1][q]), y);
-        if (v > best) {
-          best = v;
-          from = q;
+    for (size_t p = begin(t); p < end[t]; ++p) {
+      const size_t y = static_cast<size_t>(question[p]);
+      alpha[p] = t ? kForbidden : lattice.edges.start(y);
+      back[p] = t ? begin(t - 1) : 0;
+      for (size_t q = end[t]; t && q < end[t - 1]; ++q) {
+        const double v = alpha[q] + lattice.edge(t - 1, static_cast<size_t>(question[q]), y);
+        if (v > alpha[p]) {
+          alpha[p] = v;
+          back[p] = q;
         }
       }
-      alpha[t].push_back(best + lattice.node(t, y));
-      back[t].push_back(from);
+      alpha[p] += lattice.node(t, y);
     }
   }
   size_t at = 0;
-  for (size_t q = 0; q < question[T - 1].size(); ++q) {
-    alpha[T - 1][q] += lattice.edges.stop(static_cast<size_t>(question[T - 1][q]));
-    if (alpha[T - 1][q] > alpha[T - 1][at]) at = q;
+  for (size_t p = 0; p < end[T - 1]; ++p) {
+    alpha[p] += lattice.edges.stop(static_cast<size_t>(question[p]));
+    if (alpha[p] > alpha[at]) at = p;
   }
-  std::vector<int32_t> labels(T);
   for (size_t t = T; t-- > 0;) {
-    labels[t] = question[t][at];
-    at = back[t][at];
+    labels[t] = question[at];
+    at = back[at];
   }
   return Answer{{scored(lattice, std::move(labels))}, run.work};
 }
@@ -246,12 +254,23 @@ bool fits_float(const Lattice& lattice) {
 
 }  // namespace
 
-ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work) {
-  Forward<double> run{&lattice};
+ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work, const double* first) {
+  Forward<double> run{&lattice, first};
   run_forward<double>({&run, 1}, arena);
   work.nodes += run.work.nodes;
   work.edges += run.work.edges;
   return {run.alphas, lattice.edges.stride()};
+}
+
+void trace_back(const Lattice& lattice, const ForwardScores& alpha, int32_t* labels, Arena& arena, Work& work) {
+  const size_t L = lattice.L;
+  double* reached = arena.array<double>(L);
+  for (size_t t = lattice.T; t-- > 1;) {
+    lattice.column(t - 1, static_cast<size_t>(labels[t]), reached);
+    for (size_t i = 0; i < L; ++i) reached[i] += alpha[t - 1][i];
+    labels[t - 1] = static_cast<int32_t>(kernels().argmax_d(reached, L));
+    work.edges += L;
+  }
 }
 
 Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {

@@ -14,7 +14,10 @@ struct ForwardScores {
 
   const double* operator[](size_t t) const { return alphas + t * stride; }
 };
-ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work);
+// first: [y], the scores of column 0 where it is not the first of its sentence; nullptr where it is.
+ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work, const double* first = nullptr);
+// Fills labels[0 .. T - 2] with those of the best path that ends in labels[T - 1]: each is the first of the best.
+void trace_back(const Lattice& lattice, const ForwardScores& alpha, int32_t* labels, Arena& arena, Work& work);
 
 // best[j] = max_i previous[i] + e(i, j) where e is default + exceptions.
 void sparse_step(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work);

@@ -7,26 +7,15 @@
 // no further than is asked for.
 #include <algorithm>
 #include <queue>
+#include <stdexcept>
 
+#include "base/stop.h"
 #include "decode/graph.h"
+#include "decode/ranking.h"
 #include "decode/viterbi.h"
-#include "kernels/kernels.h"
 
 namespace tagwright {
 namespace {
-
-struct Ranked {
-  double promise;  // score of the continuation plus what is ahead of it
-  double score;
-  int32_t q;
-};
-
-bool better(const Ranked& a, const Ranked& b) { return a.promise != b.promise ? a.promise > b.promise : a.q < b.q; }
-
-// The continuations of one node, best first, as far as asked for: a stretch of a pool.
-struct Ranking {
-  size_t begin = 0, size = 0, wanted = 0;
-};
 
 // A partial path: a node, the partial path it continues, and as which of that one's continuations.
 struct Item {
@@ -56,11 +45,14 @@ class Enumeration {
       while (item >= 0) {
         const Item here = items_[static_cast<size_t>(item)];
         ++work_.nodes;
+        meter_.count(16);
         if (const int32_t next = make(here.before, here.sibling + 1); next >= 0) agenda_.push({promise(next), next});
         if (static_cast<size_t>(here.t) + 1 == graph_.T) break;
         item = make(item, 0);
       }
-      if (item >= 0) found.push_back(path_to(item));
+      // What is ahead is the truth: a path that cannot go on would mean a search of all paths, without end.
+      if (item < 0) throw std::runtime_error("the scores changed while they were decoded");
+      found.push_back(path_to(item));
     }
     return found;
   }
@@ -81,53 +73,19 @@ class Enumeration {
       }
       index = static_cast<size_t>(of);
     }
-    const Ranking& ranking = rank(index, t, p, sibling + 1);
-    if (sibling >= ranking.size) return -1;
-    const Ranked next = pool_[ranking.begin + sibling];
+    const auto fill = [&](double* scores, double* promises) {
+      from ? graph_.next(t - 1, p, scores) : graph_.first(scores);
+      const double* ahead = graph_.ahead(t);
+      const size_t size = graph_.size(t);
+      for (size_t q = 0; q < size; ++q) promises[q] = scores[q] + ahead[q];
+      work_.edges += from ? size : 0;
+      meter_.count(4 * size);
+    };
+    const Way* next = ways_.way(rankings_[index], sibling, graph_.size(t), fill);
+    if (!next) return -1;
     const double so_far = from ? from->score : 0;
-    items_.push_back({so_far + next.score, so_far + next.promise, static_cast<int32_t>(t), next.q, before, sibling});
+    items_.push_back({so_far + next->score, so_far + next->promise, static_cast<int32_t>(t), next->q, before, sibling});
     return static_cast<int32_t>(items_.size() - 1);
-  }
-
-  // The ranking with at least n places, or all there are. Ranks a stretch at a time, four times as long each time.
-  const Ranking& rank(size_t index, size_t t, size_t p, size_t n) {
-    Ranking& ranking = rankings_[index];
-    if (ranking.size >= n || (ranking.wanted && ranking.size < ranking.wanted)) return ranking;
-    ranking.wanted = std::max<size_t>(n, ranking.wanted ? 4 * ranking.wanted : 2);
-    const size_t size = graph_.size(t);
-    scratch_.resize(size);
-    promise_.resize(size);
-    if (t == 0) {
-      graph_.first(scratch_.data());
-    } else {
-      graph_.next(t - 1, p, scratch_.data());
-      work_.edges += size;
-    }
-    const double* ahead = graph_.ahead(t);
-    for (size_t q = 0; q < size; ++q) promise_[q] = scratch_[q] + ahead[q];
-    ranking.begin = pool_.size();
-    if (ranking.wanted == 2) {
-      best_two();
-    } else {
-      for (size_t q = 0; q < size; ++q)
-        if (promise_[q] != kForbidden) pool_.push_back({promise_[q], scratch_[q], static_cast<int32_t>(q)});
-      const auto begin = pool_.begin() + static_cast<ptrdiff_t>(ranking.begin);
-      const auto end = begin + static_cast<ptrdiff_t>(std::min(ranking.wanted, pool_.size() - ranking.begin));
-      std::nth_element(begin, end, pool_.end(), better);
-      pool_.erase(end, pool_.end());
-      std::sort(begin, pool_.end(), better);
-    }
-    ranking.size = pool_.size() - ranking.begin;
-    return ranking;
-  }
-
-  void best_two() {
-    for (int n = 0; n < 2 && !promise_.empty(); ++n) {
-      const size_t q = kernels().argmax_d(promise_.data(), promise_.size());
-      if (promise_[q] == kForbidden) return;
-      pool_.push_back({promise_[q], scratch_[q], static_cast<int32_t>(q)});
-      promise_[q] = kForbidden;
-    }
   }
 
   GraphPath path_to(int32_t item) const {
@@ -145,9 +103,9 @@ class Enumeration {
   std::vector<size_t> begin_;        // [t]: where column t's nodes start in ranking_of_
   std::vector<int32_t> ranking_of_;  // [node]: index into rankings_, -1: not ranked yet
   std::vector<Ranking> rankings_;    // 0: of the first column
-  std::vector<Ranked> pool_;
+  Rankings ways_;
   std::vector<Item> items_;
-  std::vector<double> scratch_, promise_;
+  Meter meter_;
   std::priority_queue<std::pair<double, int32_t>> agenda_;
 };
 

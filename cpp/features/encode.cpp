@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/stop.h"
 #include "base/threads.h"
 
 namespace tagwright {
@@ -30,6 +31,7 @@ void encode_part(const Text& text, const Templates& templates, const Labelled& l
   FeatureScratch scratch;
   const bool history = templates.history() > 0;
   for (size_t s = first; s < last; ++s) {
+    check_stop();
     templates.start(text, s, scratch);
     for (size_t t = 0; t < text.length(s); ++t) {
       templates.expand(text, s, t, scratch);

@@ -34,6 +34,21 @@ struct IndexView {
     if (!slots.empty()) __builtin_prefetch(slots.data() + slot(hash));
   }
   int32_t find(uint64_t hash, std::string_view text) const;
+
+  // ids[n] = find(...) of many, side by side: what one waits for, the others wait for too. hash(n), text(n): of the
+  // n-th.
+  template <class Hash, class Text>
+  void find_all(size_t count, Hash&& hash, Text&& wanted, int32_t* ids) const {
+    for (size_t n = 0; n < count; ++n) prefetch(hash(n));
+    for (size_t n = 0; n < count && !slots.empty(); ++n) {
+      const uint64_t found = slots[slot(hash(n))];
+      ids[n] = found && found >> 32 == hash(n) >> 32 ? static_cast<int32_t>((found & 0xffffffffU) - 1) : kNoId;
+      if (ids[n] != kNoId) __builtin_prefetch(ends.data() + ids[n]);
+    }
+    for (size_t n = 0; n < count && !slots.empty(); ++n)
+      if (ids[n] != kNoId) __builtin_prefetch(bytes + ends[static_cast<size_t>(ids[n])]);
+    for (size_t n = 0; n < count; ++n) ids[n] = find(hash(n), wanted(n));
+  }
 };
 
 class Index {

@@ -38,6 +38,7 @@ struct Macro {
   // From::cell: what it gives for a cell, where n is the third argument; a null view where it gives nothing. New text
   // is made in the pool.
   std::string_view (*show)(std::string_view cell, size_t n, TextPool& pool);
+  bool few = false;  // whether most tokens show one of a few texts
 };
 
 std::span<const Macro> macros();

@@ -6,8 +6,8 @@
 namespace tagwright {
 namespace {
 
-// The mark of a token that is in no entry of a word list.
-constexpr std::string_view kOutside = "O";
+// Tokens whose views are held at a time.
+constexpr size_t kShown = 4096;
 
 // Appends what stands before and after a sentence, as CRF++ writes it: _B-1, _B-2, ..., _B+1, _B+2, ...
 void append_beyond(std::string& out, size_t distance, bool before) {
@@ -16,39 +16,6 @@ void append_beyond(std::string& out, size_t distance, bool before) {
 }
 
 }  // namespace
-
-void WordList::add(std::string_view entry) {
-  std::string lowered, joined;
-  append_lower(lowered, entry);
-  size_t words = 0;
-  for (size_t at = 0; at < lowered.size();) {
-    const size_t begin = lowered.find_first_not_of(" \t", at);
-    if (begin == std::string::npos) break;
-    at = std::min(lowered.find_first_of(" \t", begin), lowered.size());
-    if (words++) joined += ' ';
-    joined.append(lowered, begin, at - begin);
-  }
-  if (words == 0) return;
-  entries_.add(joined);
-  longest_ = std::max(longest_, words);
-}
-
-void WordList::mark(const std::vector<std::string_view>& lowered, std::vector<std::string_view>& marks) const {
-  const size_t T = lowered.size();
-  marks.assign(T, kOutside);
-  std::string joined;
-  for (size_t t = 0; t < T;) {
-    size_t words = 0;
-    joined.clear();
-    for (size_t n = 1; n <= longest_ && t + n <= T; ++n) {
-      if (n > 1) joined += ' ';
-      joined.append(lowered[t + n - 1]);
-      if (entries_.find(joined) != kNoId) words = n;
-    }
-    for (size_t n = 0; n < words; ++n) marks[t + n] = n ? "I" : "B";
-    t += std::max<size_t>(words, 1);
-  }
-}
 
 void Templates::check() const {
   for (const View& view : views)
@@ -88,38 +55,132 @@ void Templates::check_text(const Text& text) const {
 }
 
 void Templates::start(const Text& text, size_t sentence, FeatureScratch& scratch) const {
+  scratch.begin = scratch.end = 0;
   if (text.ready) return;
   const size_t T = text.length(sentence), first = text.first_token(sentence);
   scratch.pool.clear();
   scratch.views.resize(views.size());
+  scratch.marks.resize(views.size());
   size_t lowered = SIZE_MAX;  // the column that scratch.lowered holds
   for (size_t v = 0; v < views.size(); ++v) {
     const View& view = views[v];
-    std::vector<std::string_view>& shown = scratch.views[v];
-    if (view.from() == Macro::From::label) continue;
-    const auto cell = [&](size_t t) { return text.cell(text.first_cell(first + t) + view.column); };
-    if (view.from() == Macro::From::list) {
-      if (lowered != view.column) {
-        lowered = view.column;
-        scratch.lowered.resize(T);
-        for (size_t t = 0; t < T; ++t) {
-          std::string& made = scratch.pool.fresh();
-          append_lower(made, cell(t));
-          scratch.lowered[t] = made;
-        }
+    if (view.from() != Macro::From::list) continue;
+    if (lowered != view.column) {
+      lowered = view.column;
+      scratch.lowered.resize(T);
+      for (size_t t = 0; t < T; ++t) {
+        std::string& made = scratch.pool.fresh();
+        append_lower(made, text.cell(text.first_cell(first + t) + view.column));
+        scratch.lowered[t] = made;
       }
-      lists[view.n].mark(scratch.lowered, shown);
+    }
+    lists[view.n].mark(scratch.lowered, scratch.marks[v]);
+  }
+  if (T > kShown) scratch.pool = {};
+}
+
+TemplateSet Templates::set_of(const std::vector<bool>& chosen) const {
+  TemplateSet set;
+  std::vector<bool> seen(views.size(), false);
+  for (size_t n = 0; n < templates.size(); ++n) {
+    if (!chosen[n]) continue;
+    set.templates.push_back(n);
+    for (const Part& part : templates[n].parts) {
+      if (part.view < 0 || views[static_cast<size_t>(part.view)].from() == Macro::From::label) continue;
+      seen[static_cast<size_t>(part.view)] = true;
+      if (part.row < 0) set.back = std::max(set.back, static_cast<size_t>(-part.row));
+      if (part.row > 0) set.on = std::max(set.on, static_cast<size_t>(part.row));
+    }
+  }
+  for (size_t v = 0; v < views.size(); ++v)
+    if (seen[v]) set.views.push_back(v);
+  return set;
+}
+
+std::optional<int32_t> Templates::row_of(const Template& one) const {
+  if (one.edge || one.history || one.finds) return std::nullopt;
+  std::optional<int32_t> row;
+  for (const Part& part : one.parts) {
+    if (part.view < 0) continue;
+    if (views[static_cast<size_t>(part.view)].from() != Macro::From::cell || row.value_or(part.row) != part.row)
+      return std::nullopt;
+    row = part.row;
+  }
+  return row.value_or(0);
+}
+
+void Templates::show(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const {
+  if (text.ready || (t >= scratch.begin && t < scratch.end)) return;
+  show(set_of(std::vector<bool>(templates.size(), true)), text, sentence, t, scratch);
+}
+
+void Templates::show(const TemplateSet& set, const Text& text, size_t sentence, size_t t,
+                     FeatureScratch& scratch) const {
+  if (t >= scratch.begin && t < scratch.end) return;
+  const size_t T = text.length(sentence);
+  scratch.begin = t / kShown * kShown;
+  scratch.end = std::min(T, scratch.begin + kShown);
+  scratch.first = scratch.begin - std::min(scratch.begin, set.back);
+  const size_t shown = std::min(T, scratch.end + set.on) - scratch.first;
+  const size_t token = text.first_token(sentence) + scratch.first;
+  scratch.pool.clear();
+  for (const size_t v : set.views) {
+    const View& view = views[v];
+    std::vector<std::string_view>& out = scratch.views[v];
+    out.resize(shown);
+    if (view.from() == Macro::From::list) {
+      std::copy_n(scratch.marks[v].data() + scratch.first, shown, out.data());
+    } else {
+      for (size_t n = 0; n < shown; ++n)
+        out[n] = view.macro->show(text.cell(text.first_cell(token + n) + view.column), view.n, scratch.pool);
+    }
+  }
+}
+
+void Templates::expand_token(const TemplateSet& set, const Text& text, size_t token, FeatureScratch& scratch,
+                             std::vector<uint32_t>& which) const {
+  scratch.bytes.clear();
+  scratch.node.clear();
+  which.clear();
+  scratch.token_pool.clear();
+  scratch.token_views.resize(views.size());
+  for (const size_t v : set.views)
+    scratch.token_views[v] =
+        views[v].macro->show(text.cell(text.first_cell(token) + views[v].column), views[v].n, scratch.token_pool);
+  for (size_t n = 0; n < set.templates.size(); ++n) {
+    const size_t begin = scratch.bytes.size();
+    bool all = true;
+    for (const Part& part : templates[set.templates[n]].parts) {
+      scratch.bytes.append(part.literal);
+      if (part.view < 0) continue;
+      const std::string_view shown = scratch.token_views[static_cast<size_t>(part.view)];
+      all = all && shown.data() != nullptr;
+      scratch.bytes.append(shown);
+    }
+    if (!all) {
+      scratch.bytes.resize(begin);
       continue;
     }
-    shown.resize(T);
-    for (size_t t = 0; t < T; ++t) shown[t] = view.macro->show(cell(t), view.n, scratch.pool);
+    const std::string_view made = std::string_view(scratch.bytes).substr(begin);
+    scratch.node.push_back({begin, made.size(), hash_of(made), 1.0F});
+    which.push_back(static_cast<uint32_t>(n));
   }
+}
+
+std::string Templates::expand_beyond(const Template& one, size_t distance, bool before) const {
+  std::string made;
+  for (const Part& part : one.parts) {
+    made.append(part.literal);
+    if (part.view >= 0) append_beyond(made, distance, before);
+  }
+  return made;
 }
 
 void Templates::expand(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const {
   scratch.bytes.clear();
   scratch.node.clear();
   scratch.edge.clear();
+  show(text, sentence, t, scratch);
   if (!text.ready) {
     const size_t T = text.length(sentence);
     for (const Template& one : templates)
@@ -137,14 +198,15 @@ void Templates::expand(const Text& text, size_t sentence, size_t t, FeatureScrat
 void Templates::expand_history(Which which, const Text& text, size_t sentence, size_t t, const Before& before,
                                FeatureScratch& scratch) const {
   const size_t T = text.length(sentence);
+  show(text, sentence, t, scratch);
   for (const Template& one : templates)
     if (one.history && one.pure == (which == Which::pure)) expand_one(one, T, t, &before, scratch);
 }
 
-void Templates::expand_one(const Template& one, size_t T, size_t t, const Before* before,
+bool Templates::expand_one(const Template& one, size_t T, size_t t, const Before* before,
                            FeatureScratch& scratch) const {
   // No edge leads into the first token.
-  if (one.edge && t == 0) return;
+  if (one.edge && t == 0) return false;
   const size_t begin = scratch.bytes.size();
   bool found = false;
   for (const Part& part : one.parts) {
@@ -158,21 +220,24 @@ void Templates::expand_one(const Template& one, size_t T, size_t t, const Before
     } else if (views[static_cast<size_t>(part.view)].from() == Macro::From::label) {
       scratch.bytes.append(before->names[static_cast<size_t>(before->label[part.row])]);
     } else {
-      const std::string_view shown = scratch.views[static_cast<size_t>(part.view)][static_cast<size_t>(at)];
+      const std::string_view shown =
+          scratch.views[static_cast<size_t>(part.view)][static_cast<size_t>(at) - scratch.first];
       if (shown.data() == nullptr) {
         scratch.bytes.resize(begin);
-        return;
+        return false;
       }
-      found = found || (views[static_cast<size_t>(part.view)].from() == Macro::From::list && shown != kOutside);
+      found =
+          found || (views[static_cast<size_t>(part.view)].from() == Macro::From::list && shown != WordList::kOutside);
       scratch.bytes.append(shown);
     }
   }
   if (one.finds && !found) {
     scratch.bytes.resize(begin);
-    return;
+    return false;
   }
   const std::string_view made = std::string_view(scratch.bytes).substr(begin);
   (one.edge ? scratch.edge : scratch.node).push_back({begin, made.size(), hash_of(made), 1.0F});
+  return true;
 }
 
 }  // namespace tagwright

@@ -9,14 +9,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "features/index.h"
 #include "features/macros.h"
 #include "features/text.h"
+#include "features/word_list.h"
 
 namespace tagwright {
 
@@ -44,18 +45,6 @@ struct Template {
   std::vector<Part> parts;
 };
 
-// Entries of one or several words, in lower case. A sentence is marked with them from left to right, the longest
-// entry first: B where one begins, I where it continues, O elsewhere.
-class WordList {
- public:
-  void add(std::string_view entry);
-  void mark(const std::vector<std::string_view>& lowered, std::vector<std::string_view>& marks) const;
-
- private:
-  Index entries_;
-  size_t longest_ = 0;  // in words
-};
-
 // The most labels that a history holds: as many as fit into 64 bits.
 inline constexpr size_t kLongestHistory = 4;
 
@@ -71,13 +60,25 @@ struct Feature {
   float value;
 };
 
+// Some templates, and what they look at.
+struct TemplateSet {
+  std::vector<size_t> templates;  // in their order
+  std::vector<size_t> views;
+  size_t back = 0, on = 0;  // how many tokens before and after the current one
+};
+
 // Memory for the features of one sentence; one per thread.
 struct FeatureScratch {
   std::string bytes;
-  std::vector<Feature> node, edge;                   // of the current token
-  std::vector<std::vector<std::string_view>> views;  // [view][t]
+  std::vector<Feature> node, edge;  // of the current token
+  // Views are computed for some tokens at a time, begin .. end - 1, and for those around them that templates look at.
+  size_t begin = 0, end = 0, first = 0;
+  std::vector<std::vector<std::string_view>> views;  // [view][t - first]
+  std::vector<std::vector<std::string_view>> marks;  // [view][t]: what word lists say of the whole sentence
   TextPool pool;                                     // text that is not a piece of a cell
   std::vector<std::string_view> lowered;             // [t]: the cells of a column in lower case
+  TextPool token_pool;                               // the same for one token alone
+  std::vector<std::string_view> token_views;         // [view]
 
   std::string_view text(const Feature& f) const { return std::string_view(bytes).substr(f.begin, f.length); }
 };
@@ -90,7 +91,7 @@ class Templates {
 
   // Throws std::invalid_argument where templates name views or word lists that are not there.
   void check() const;
-  // Computes the views of a sentence, which the features of its tokens need.
+  // Begins a sentence, before the features of its tokens are asked for.
   void start(const Text& text, size_t sentence, FeatureScratch& scratch) const;
   // Fills scratch.node and scratch.edge with the features of token t, except those that look at earlier labels.
   void expand(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
@@ -99,6 +100,24 @@ class Templates {
   enum class Which : uint8_t { pure, mixed };
   void expand_history(Which which, const Text& text, size_t sentence, size_t t, const Before& before,
                       FeatureScratch& scratch) const;
+
+  // The templates that are chosen.
+  TemplateSet set_of(const std::vector<bool>& chosen) const;
+  // The row at which all views of a template for nodes lie, where it looks at cells only: what it gives depends on one
+  // token alone. None for other templates; 0 where there is no view at all.
+  std::optional<int32_t> row_of(const Template& one) const;
+  // Adds to scratch.node the features that such templates have of a token, wherever they look for it; `which`: filled
+  // with the places in the set of those that give one.
+  void expand_token(const TemplateSet& set, const Text& text, size_t token, FeatureScratch& scratch,
+                    std::vector<uint32_t>& which) const;
+  // What such a template gives so many tokens before or after the sentence.
+  std::string expand_beyond(const Template& one, size_t distance, bool before) const;
+  // Computes what a set looks at for token t and its neighbours, unless it is there.
+  void show(const TemplateSet& set, const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
+  // Adds the feature of a template for token t, whose views are shown, to scratch.node or scratch.edge; returns whether
+  // there is one. T: tokens of the sentence; before: where it looks at labels.
+  bool expand_one(const Template& one, size_t T, size_t t, const Before* before, FeatureScratch& scratch) const;
+
   // How many labels back the templates look.
   size_t history() const;
   // How many columns a token must have.
@@ -107,7 +126,8 @@ class Templates {
   void check_text(const Text& text) const;
 
  private:
-  void expand_one(const Template& one, size_t T, size_t t, const Before* before, FeatureScratch& scratch) const;
+  // The same for all templates.
+  void show(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
 };
 
 }  // namespace tagwright

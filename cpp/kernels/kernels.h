@@ -28,8 +28,51 @@ struct Scan {
 // vectors.
 inline constexpr size_t kGroup = 64, kTreeLanes = 8;
 
+// Keys of a row of weights that are added at a time.
+inline constexpr size_t kBlockKeys = 8;
+
 // Sentences that are summed side by side: one cache line of doubles.
 inline constexpr size_t kLanes = 8;
+
+// Labels whose messages are computed at once: the edges into them stand beside each other, [label / kPanel][previous
+// label][label % kPanel], with 0 beyond the last one. Columns have room for a whole panel.
+inline constexpr size_t kPanel = 6;
+// Labels whose edges are counted at once; columns hold 0 beyond the last label, up to a whole tile.
+inline constexpr size_t kCountDown = 4, kCountAcross = 3;
+
+// Columns of sentences side by side, and those one step further: left and right of each step, `stride` numbers apart.
+template <class E>
+struct BatchColumns {
+  const E *left, *right;
+  size_t steps, stride, vectors;
+};
+
+// The loops of sums/batch.h in precision E. A column is [label][lane], its lines one or two vectors of 32 bytes.
+template <class E>
+struct BatchKernels {
+  // out[y][lane] = exp(rows[lane][y] - shift[lane]), to within a few units of the last place of a number near 1; 0
+  // where that is below e^-80 (e^-700 of doubles) or where there is no row. No score is above the shift.
+  void (*exp)(const E* const* rows, const E* shift, size_t L, size_t lanes, E* out);
+  // to[j] = sum_i from[i] * factor(i, j), by panels.
+  void (*spread_dense)(const E* panels, size_t L, size_t vectors, const E* from, E* to);
+  // to[j] = rest + sum of from[index[q]] * factor[q] over the entries of j: from begin[j] on. rest: [lane].
+  void (*spread_sparse)(const size_t* begin, const int32_t* index, const E* factor, size_t L, size_t vectors,
+                        const E* rest, const E* from, E* to);
+  // to[y] *= by[y]; total[lane] becomes the sum over labels.
+  void (*multiply)(const E* by, size_t L, size_t vectors, E* to, double* total);
+  // values[y] *= scale[lane].
+  void (*scale)(const E* scale, size_t L, size_t vectors, E* values);
+  // Writes the labels that have a value below the limit of its lane and returns how many; out: room for L.
+  size_t (*below)(const E* limit, size_t L, size_t vectors, const E* values, int32_t* out);
+  // rows[lane][y] = alpha[y] * beta[y] * weight, where there is a row.
+  void (*store_f)(const E* alpha, const E* beta, const E* weight, size_t L, size_t lanes, float* const* rows);
+  void (*store_d)(const E* alpha, const E* beta, const E* weight, size_t L, size_t lanes, double* const* rows);
+  // Adds the sum over steps and lanes of left[i] * right[j] to the counts of labels first <= i < last: for the entries
+  // of i, or [i * L + j].
+  void (*count_sparse)(const BatchColumns<E>& columns, const size_t* begin, const int32_t* index, size_t first,
+                       size_t last, E* count);
+  void (*count_dense)(const BatchColumns<E>& columns, size_t first, size_t last, size_t L, E* count);
+};
 
 struct Kernels {
   const char* name;
@@ -39,6 +82,9 @@ struct Kernels {
   void (*dense_step_ff)(const float* edges, size_t L, size_t stride, StepOf<float>* steps, size_t count);
   void (*dense_step_df)(const float* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
   void (*dense_step_dd)(const double* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
+
+  // The same for kLanes sentences side by side, [label * kLanes + lane]: to[j] = max_i from[i] + edges[i * L + j].
+  void (*max_lanes)(const double* edges, size_t L, const double* from, double* to);
 
   // best[q] = max(best[q], score + row[index[q] * stride]); returns the least best[q] (+inf where n is 0).
   double (*raise_f)(double score, const float* row, size_t stride, const int32_t* index, size_t n, double* best);
@@ -71,6 +117,8 @@ struct Kernels {
   void (*extend_ff)(double score, const float* row, const float* nodes, size_t n, double* out);
   void (*extend_dd)(double score, const double* row, const double* nodes, size_t n, double* out);
 
+  // out[first[b] + q] += rows[b * kBlockKeys + q] * value for b < n and q < kBlockKeys, one b after the other.
+  void (*add_blocks_f)(const uint16_t* first, const float* rows, size_t n, float value, float* out);
   // out[j] += row[j] * value: a product and a sum, each rounded.
   void (*add_scaled_f)(const float* row, float value, size_t n, float* out);
   void (*add_scaled_d)(const float* row, double value, size_t n, double* out);
@@ -83,6 +131,9 @@ struct Kernels {
   // above the shift by more than 700.
   void (*exp_f)(const float* scores, double shift, size_t n, double* out);
   void (*exp_d)(const double* scores, double shift, size_t n, double* out);
+  // Returns the sum of exp(a[j] + b[j] - shift) over all j with a[j] + b[j] < least, or up to 7 % more; n is a multiple
+  // of kTreeLanes, and least at most the shift.
+  double (*exp_below)(const float* a, const float* b, size_t n, float least, float shift);
   // out[j] = a[j] * b[j]; returns their sum.
   double (*multiply_d)(const double* a, const double* b, size_t n, double* out);
   double (*sum_d)(const double* values, size_t n);
@@ -123,6 +174,9 @@ struct Kernels {
   // Writes every j with scores[j] >= least to `out` and returns how many there are.
   size_t (*at_least_f)(const float* scores, size_t n, double least, int32_t* out);
   size_t (*at_least_d)(const double* scores, size_t n, double least, int32_t* out);
+
+  BatchKernels<float> batch_f;
+  BatchKernels<double> batch_d;
 };
 
 // The level chosen at start-up: the best the CPU has, or what TAGWRIGHT_SIMD asks for. Throws std::invalid_argument

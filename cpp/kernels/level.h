@@ -1,6 +1,7 @@
 // The table of a kernel level, made of the loops as the including file's instruction set compiles them.
 #pragma once
 
+#include "batch_loops.h"
 #include "kernels.h"
 #include "loops.h"
 #include "sum_loops.h"
@@ -14,6 +15,7 @@ constexpr Kernels table(const char* name) {
       .dense_step_ff = dense_step<float, float>,
       .dense_step_df = dense_step<double, float>,
       .dense_step_dd = dense_step<double, double>,
+      .max_lanes = max_lanes,
       .raise_f = raise<float>,
       .raise_d = raise<double>,
       .scatter_d = scatter<double>,
@@ -26,11 +28,13 @@ constexpr Kernels table(const char* name) {
       .reached_by_16 = reached_by_16,
       .extend_ff = extend<float>,
       .extend_dd = extend<double>,
+      .add_blocks_f = add_blocks,
       .add_scaled_f = add_scaled<float, float>,
       .add_scaled_d = add_scaled<float, double>,
       .add_scaled_dd = add_scaled<double, double>,
       .exp_f = exp_less<float>,
       .exp_d = exp_less<double>,
+      .exp_below = exp_below,
       .multiply_d = multiply,
       .sum_d = sum,
       .spread_rows = spread_rows,
@@ -50,6 +54,8 @@ constexpr Kernels table(const char* name) {
       .argmax_sum_dd = argmax_sum<double>,
       .at_least_f = at_least<float>,
       .at_least_d = at_least<double>,
+      .batch_f = batch_table<float>(),
+      .batch_d = batch_table<double>(),
   };
 }
 

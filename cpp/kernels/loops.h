@@ -342,6 +342,14 @@ size_t at_least(const E* __restrict scores, size_t n, double bound, int32_t* __r
   return count;
 }
 
+void add_blocks(const uint16_t* __restrict first, const float* __restrict rows, size_t n, float value,
+                float* __restrict out) {
+  using V = Lanes<float>;
+  static_assert(V::kCount == kBlockKeys);
+  for (size_t b = 0; b < n; ++b)
+    V::store(out + first[b], V::load(out + first[b]) + V::load(rows + b * kBlockKeys) * value);
+}
+
 template <class R, class A>
 void add_scaled(const R* __restrict row, A value, size_t n, A* __restrict out) {
   for (size_t j = 0; j < n; ++j) out[j] += row[j] * value;

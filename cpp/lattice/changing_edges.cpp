@@ -5,13 +5,22 @@
 
 namespace tagwright {
 
-ChangingEdges::ChangingEdges(size_t L, EdgeForm form, size_t correction_sets)
-    : Edges(EdgeScores::from_triples(L, 0.0, {}, form, {.correction_sets = correction_sets})) {}
+namespace {
+
+EdgeScores first_scores(size_t L, EdgeForm form, size_t correction_sets, std::shared_ptr<const PairRules> rules) {
+  EdgeScores made = EdgeScores::from_triples(L, 0.0, {}, form, {.correction_sets = correction_sets});
+  return rules ? made.constrained(std::move(rules), false) : made;
+}
+
+}  // namespace
+
+ChangingEdges::ChangingEdges(size_t L, EdgeForm form, size_t correction_sets, std::shared_ptr<const PairRules> rules)
+    : Edges(first_scores(L, form, correction_sets, std::move(rules))) {}
 
 void ChangingEdges::change(size_t i, size_t j, double score) {
   const int32_t from = static_cast<int32_t>(i), to = static_cast<int32_t>(j);
   const double before = base(0, i, j);
-  if (score == before) return;
+  if (score == before || (rules_ && !rules_->may_follow(i, j))) return;
   if (has_matrix()) static_cast<float*>(owner_.get())[i * stride_ + j] = static_cast<float>(score);
   if (sparse_) {
     rows_.set(i, to, score);

@@ -10,9 +10,10 @@ namespace tagwright {
 // edges matter only rise.
 class ChangingEdges : public Edges {
  public:
-  // All edges score 0; sets of corrections are empty.
-  ChangingEdges(size_t L, EdgeForm form, size_t correction_sets);
+  // All edges score 0; sets of corrections are empty. rules: what is forbidden, or nullptr.
+  ChangingEdges(size_t L, EdgeForm form, size_t correction_sets, std::shared_ptr<const PairRules> rules = nullptr);
 
+  // Of an edge that the rules allow.
   void change(size_t i, size_t j, double score);
   void change_correction(size_t set, size_t i, size_t j, double score);
 

@@ -254,7 +254,91 @@ void EdgeScores::add_corrections(const EdgeExtras& extras) {
 
 double EdgeScores::exception(size_t i, size_t j) const {
   const size_t entry = rows_.find(i, static_cast<int32_t>(j));
-  return entry == Exceptions::kNoPlace ? fallback_ : rows_.at(entry);
+  if (entry != Exceptions::kNoPlace) return rows_.at(entry);
+  return default_is_limited_ && !rules_->allows(i, j) ? kForbidden : fallback_;
+}
+
+// out: [label], the defaults of row y (side 0), or of column y (side 1).
+void EdgeScores::fill_default(size_t side, size_t y, double* out) const {
+  std::fill(out, out + L_, default_is_limited_ ? kForbidden : fallback_);
+  if (!default_is_limited_) return;
+  const PairClasses& classes = rules_->classes();
+  const PairClasses::Side &own = classes.side[side], &other = classes.side[1 - side];
+  for (const int32_t c : own.others[static_cast<size_t>(own.of[y])])
+    for (const int32_t label : other.members[static_cast<size_t>(c)]) out[label] = fallback_;
+}
+
+// Puts a copy in the place of a matrix, or of one per step.
+template <class E>
+void EdgeScores::forbid_in_matrix(const E* from) {
+  const size_t rows = matrices() * L_, old = stride_;
+  const auto fill = [&](size_t r, E* row) {
+    const size_t i = r % L_;
+    std::copy_n(from + r * old, L_, row);
+    for (size_t j = 0; j < L_; ++j)
+      if (!rules_->allows(i, j)) row[j] = -std::numeric_limits<E>::infinity();
+    auto at =
+        std::lower_bound(rules_->forbidden().begin(), rules_->forbidden().end(), std::pair(static_cast<int32_t>(i), 0));
+    for (; at != rules_->forbidden().end() && at->first == static_cast<int32_t>(i); ++at)
+      row[at->second] = -std::numeric_limits<E>::infinity();
+  };
+  const std::shared_ptr<void> held = owner_;  // what is copied
+  const E* made = nullptr;
+  if (!stepwise_) {
+    made = make_matrix<E>(fill);
+  } else {
+    const auto copy = std::make_shared<std::vector<E>>(rows * L_);
+    for (size_t r = 0; r < rows; ++r) fill(r, copy->data() + r * L_);
+    made = copy->data();
+    owner_ = copy;
+  }
+  if constexpr (std::is_same_v<E, float>) {
+    matrix_.f = made;
+  } else {
+    matrix_.d = made;
+  }
+}
+
+EdgeScores EdgeScores::constrained(std::shared_ptr<const PairRules> rules, bool choose_form) const {
+  if (rules->L() != L_)
+    throw std::invalid_argument("the constraints are for " + std::to_string(rules->L()) +
+                                " labels, but the edges are for " + std::to_string(L_));
+  EdgeScores made(*this);
+  made.rules_ = std::move(rules);
+  const PairRules& own = *made.rules_;
+  for (const bool first : {true, false}) {
+    std::vector<double>& ends = first ? made.start_ : made.stop_;
+    for (size_t y = 0; y < L_; ++y) {
+      if (first ? own.may_start(y) : own.may_stop(y)) continue;
+      if (ends.empty()) ends.assign(L_, 0.0);
+      ends[y] = kForbidden;
+    }
+  }
+  if (own.rules().empty() && own.forbidden().empty()) return made;
+  if (matrix_.f) made.forbid_in_matrix(matrix_.f);
+  if (matrix_.d) made.forbid_in_matrix(matrix_.d);
+  if (!sparse_) {
+    if (!stepwise_ && choose_form) made.find_exceptions(true);  // -inf may be the most common score now
+    return made;
+  }
+  made.default_is_limited_ = !own.rules().empty();
+  std::vector<Override> legal;
+  for (const auto& [i, j] : own.forbidden())
+    if (own.allows(static_cast<size_t>(i), static_cast<size_t>(j))) legal.push_back({i, j, kForbidden});
+  for (size_t i = 0; i < L_; ++i)
+    for (size_t q = 0; q < rows_.size(i); ++q)
+      if (own.may_follow(i, static_cast<size_t>(rows_.keys(i)[q])))
+        legal.push_back({static_cast<int32_t>(i), rows_.keys(i)[q], rows_.values(i)[q]});
+  std::sort(legal.begin(), legal.end(), before);
+  made.hold_exceptions(legal);
+  return made;
+}
+
+EdgeScores EdgeScores::without_ends() const {
+  EdgeScores made(*this);
+  made.start_.clear();
+  made.stop_.clear();
+  return made;
 }
 
 void EdgeScores::row(size_t t, size_t i, double* out) const {
@@ -263,7 +347,7 @@ void EdgeScores::row(size_t t, size_t i, double* out) const {
     for (size_t j = 0; j < L_; ++j) out[j] = row[j];
     return;
   }
-  std::fill(out, out + L_, fallback_);
+  fill_default(0, i, out);
   for (size_t q = 0; q < rows_.size(i); ++q) out[rows_.keys(i)[q]] = rows_.values(i)[q];
 }
 
@@ -273,7 +357,7 @@ void EdgeScores::column(size_t t, size_t j, double* out) const {
     for (size_t i = 0; i < L_; ++i) out[i] = column[i * stride_];
     return;
   }
-  std::fill(out, out + L_, fallback_);
+  fill_default(1, j, out);
   for (size_t q = 0; q < columns_.size(j); ++q) out[columns_.keys(j)[q]] = columns_.values(j)[q];
 }
 

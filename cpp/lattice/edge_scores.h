@@ -10,6 +10,7 @@
 
 #include "base/sparse_rows.h"
 #include "lattice/edge_form.h"
+#include "lattice/pair_rules.h"
 #include "lattice/patch.h"
 #include "lattice/scores.h"
 
@@ -70,12 +71,22 @@ class EdgeScores {
   static EdgeScores from_triples(size_t L, double fallback, const EdgeTriples& triples, std::optional<EdgeForm> form,
                                  const EdgeExtras& extras = {});
 
+  // The same with -inf where rules forbid. Where there is a default, it holds for the pairs that the rules allow, and
+  // exceptions stay few. choose_form: whether a matrix may have exceptions beside it from now on.
+  EdgeScores constrained(std::shared_ptr<const PairRules> rules, bool choose_form = true) const;
+  // The same without start and stop scores; a matrix is shared.
+  EdgeScores without_ends() const;
+
   size_t L() const { return L_; }
   bool is_stepwise() const { return stepwise_; }
   size_t matrices() const { return stepwise_ ? steps_ : has_matrix(); }
   bool has_matrix() const { return bool(matrix_); }
   bool is_sparse() const { return sparse_; }
-  double fallback() const { return fallback_; }
+  double fallback() const { return fallback_; }  // of the pairs that the rules allow
+  // What was forbidden beside the scores, or nullptr.
+  const PairRules* rules() const { return rules_.get(); }
+  // The same where it limits which pairs have the default; nullptr where all have that are no exceptions.
+  const PairRules* default_rules() const { return default_is_limited_ ? rules_.get() : nullptr; }
   const Exceptions& rows() const { return rows_; }        // by previous label
   const Exceptions& columns() const { return columns_; }  // by current label
   const Exceptions& better() const { return better_; }    // by previous label, those above the default
@@ -118,9 +129,14 @@ class EdgeScores {
   std::vector<double> start_, stop_;
   std::vector<int32_t> order_;
   double magnitude_ = 0;
+  std::shared_ptr<const PairRules> rules_;
+  bool default_is_limited_ = false;  // by these
 
  private:
   double exception(size_t i, size_t j) const;
+  void fill_default(size_t side, size_t y, double* out) const;
+  template <class E>
+  void forbid_in_matrix(const E* from);
   template <class E, class Fill>
   const E* make_matrix(Fill&& fill);
   void find_exceptions(bool choose);

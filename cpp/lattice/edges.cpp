@@ -46,6 +46,17 @@ const Factors* Edges::factors() const {
   return stepwise_ ? nullptr : &factors_.get([&] { return factors_of(*this); });
 }
 
+const std::vector<double>& Edges::weighted_scores() const {
+  return weighted_scores_.get([&] {
+    const Factors& own = *factors();
+    std::vector<double> made = own.side[0].matrix;
+    for (size_t i = 0; i < L_; ++i)
+      for (size_t j = 0; j < L_; ++j)
+        if (double& value = made[i * own.stride + j]; value > 0) value *= base(0, i, j) - own.shift;
+    return made;
+  });
+}
+
 const Edges::Outlook& Edges::outlook() const {
   return outlook_.get([&] {
     Outlook made;

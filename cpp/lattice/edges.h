@@ -20,6 +20,8 @@ class Edges : public EdgeScores {
   const Bounds& chain_bounds(size_t t) const { return chain_and_bounds().bounds[stepwise_ ? t : 0]; }
   // The same for sums; nullptr where there is one matrix per step.
   const Factors* factors() const;
+  // For expected scores: factor * (score - shift) of each edge, beside the matrix of factors(); where that is dense.
+  const std::vector<double>& weighted_scores() const;
 
   // Not for one matrix per step:
   // [i]: the best edge out of label i, or a little more; -inf beyond the last label, up to a whole group of the tree.
@@ -45,6 +47,7 @@ class Edges : public EdgeScores {
   Lazy<ChainAndBounds> chain_and_bounds_;
   Lazy<Outlook> outlook_;
   Lazy<Factors> factors_;
+  Lazy<std::vector<double>> weighted_scores_;
 };
 
 }  // namespace tagwright

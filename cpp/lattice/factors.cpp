@@ -43,7 +43,7 @@ double Factors::at(size_t i, size_t j) const {
   const auto first = side[0].index.begin() + static_cast<ptrdiff_t>(side[0].begin[i]);
   const auto last = side[0].index.begin() + static_cast<ptrdiff_t>(side[0].begin[i + 1]);
   const auto found = std::lower_bound(first, last, static_cast<int32_t>(j));
-  if (found == last || *found != static_cast<int32_t>(j)) return rest;
+  if (found == last || *found != static_cast<int32_t>(j)) return rules && !rules->allows(i, j) ? 0 : rest;
   return side[0].factor[static_cast<size_t>(found - side[0].index.begin())];
 }
 
@@ -52,6 +52,8 @@ Factors factors_of(const EdgeScores& edges, size_t t) {
   const size_t L = made.L = edges.L();
   Range range;
   if (edges.is_sparse()) {
+    made.rules = edges.default_rules();
+    range.forbids = made.rules;
     range.add(edges.fallback());
     for (size_t i = 0; i < L; ++i)
       for (const double score : edges.rows().values(i)) range.add(score);

@@ -24,10 +24,11 @@ struct Factors {
   size_t L = 0, stride = 0;
   bool dense = false;
   double shift = 0;
-  double rest = 0;  // the factor of every edge that is no exception
+  double rest = 0;                   // the factor of every edge that is no exception, and that the rules allow
+  const PairRules* rules = nullptr;  // of the edges, where these limit the default
   Side side[2];
   bool close = false;    // whether the finite edge scores are within kTame of each other
-  bool forbids = false;  // whether one is -inf
+  bool forbids = false;  // whether one is -inf, or is forbidden by the rules
   // Whether no exception is far below the default. What default edges bring is a total less the exceptions; where these
   // are far below, too few digits may be left, and it must be summed again.
   bool mild = false;

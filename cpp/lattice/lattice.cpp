@@ -7,31 +7,61 @@
 
 namespace tagwright {
 
-Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<std::vector<int32_t>>* on)
-    : T(T), L(edges.L()), edges(edges), nodes(nodes), edge_magnitude_(edges.magnitude()) {
+Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<std::vector<int32_t>>* on, size_t first,
+                 Allowed allowed)
+    : T(T), L(edges.L()), edges(edges), nodes(nodes), allowed(allowed), edge_magnitude_(edges.magnitude()) {
   if (edges.is_stepwise() && edges.matrices() + 1 != std::max<size_t>(T, 1))
     throw std::invalid_argument("the edges hold " + std::to_string(edges.matrices()) + " steps, but " +
                                 std::to_string(T) + " tokens have " + std::to_string(T ? T - 1 : 0));
   if (edges.is_stepwise()) edge_magnitude_ = std::max(edge_magnitude_, edges.check_matrices());
   node_magnitude_.resize(T);
   double sum = 0;
+  constexpr size_t kAhead = 8;
+  const auto prefetch = [&](size_t t) {
+    for (const int32_t y : allowed[t])
+      __builtin_prefetch(nodes.f ? static_cast<const void*>(nodes.f + t * L + static_cast<size_t>(y))
+                                 : nodes.d + t * L + static_cast<size_t>(y));
+  };
+  for (size_t t = 0; allowed && t < std::min(T, kAhead); ++t) prefetch(t);
   for (size_t t = 0; t < T; ++t) {
-    const Scores column = nodes.from(t * L);
-    const ScoreCheck seen = check_scores(column, L);
+    if (allowed && t + kAhead < T) prefetch(t + kAhead);
+    const ScoreCheck seen = check_column(t);
     if (seen.bad < L)
-      throw std::invalid_argument("the node score of token " + std::to_string(t) + ", label " +
-                                  std::to_string(seen.bad) + why_no_score(column[seen.bad]));
+      throw std::invalid_argument("the node score of token " + std::to_string(first + t) + ", label " +
+                                  std::to_string(seen.bad) + why_no_score(node(t, seen.bad)));
     node_magnitude_[t] = seen.magnitude;
     sum += seen.magnitude;
   }
-  if (on) switch_on(*on);
+  if (on) switch_on(*on, first);
   // A path has 2T + 1 terms; each addition errs by at most half a unit in the last place of a partial sum.
   const double steps = static_cast<double>(T + 2);
   // Never nothing: decoders drop what is not above the floor less the slack.
   slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * edge_magnitude_) + 1e-300;
 }
 
-void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {
+Lattice::Lattice(const Lattice& listed, Arena& arena)
+    : T(listed.T),
+      L(listed.L),
+      edges(listed.edges),
+      nodes(masked(listed.nodes, T, L, listed.allowed, arena)),
+      patches_(listed.patches_),
+      node_magnitude_(listed.node_magnitude_),
+      edge_magnitude_(listed.edge_magnitude_),
+      slack_(listed.slack_) {}
+
+ScoreCheck Lattice::check_column(size_t t) const {
+  if (allowed[t].empty()) return check_scores(nodes.from(t * L), L);
+  ScoreCheck seen{0, L};
+  for (const int32_t label : allowed[t]) {
+    const auto y = static_cast<size_t>(label);
+    const double score = node(t, y);
+    if (!is_score(score) && seen.bad == L) seen.bad = y;
+    if (score != kForbidden) seen.magnitude = std::max(seen.magnitude, std::fabs(score));
+  }
+  return seen;
+}
+
+void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on, size_t first) {
   const Corrections& sets = edges.corrections();
   if (on.size() + 1 != std::max<size_t>(T, 1))
     throw std::invalid_argument("switched_on has " + std::to_string(on.size()) + " steps, but " + std::to_string(T) +
@@ -42,12 +72,13 @@ void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on) {
     std::sort(sorted.begin(), sorted.end());
     if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
       throw std::invalid_argument("switched_on names set " + std::to_string(*twice) + " twice at step " +
-                                  std::to_string(t));
+                                  std::to_string(first + t));
     std::vector<Override>& entries = patches_[t].by_row;
     for (const int32_t s : on[t]) {
       if (s < 0 || static_cast<size_t>(s) >= sets.rows())
-        throw std::invalid_argument("switched_on names set " + std::to_string(s) + " at step " + std::to_string(t) +
-                                    ", but the edges have " + std::to_string(sets.rows()) + " correction sets");
+        throw std::invalid_argument("switched_on names set " + std::to_string(s) + " at step " +
+                                    std::to_string(first + t) + ", but the edges have " + std::to_string(sets.rows()) +
+                                    " correction sets");
       const std::span<const uint64_t> pairs = sets.keys(static_cast<size_t>(s));
       const std::span<const double> scores = sets.values(static_cast<size_t>(s));
       for (size_t q = 0; q < pairs.size(); ++q)
@@ -93,14 +124,17 @@ void Lattice::column(size_t t, size_t j, double* out) const {
 }
 
 double path_score(const Lattice& lattice, std::span<const int32_t> labels) {
-  double score = 0;
-  for (size_t t = 0; t < labels.size(); ++t) {
-    const size_t y = static_cast<size_t>(labels[t]);
-    if (t == 0) score += lattice.edges.start(y);
-    if (t > 0) score += lattice.edge(t - 1, static_cast<size_t>(labels[t - 1]), y);
-    score += lattice.node(t, y);
+  if (labels.empty()) return 0;
+  const auto first = static_cast<size_t>(labels.front()), last = static_cast<size_t>(labels.back());
+  return add_steps(lattice.edges.start(first) + lattice.node(0, first), lattice, labels) + lattice.edges.stop(last);
+}
+
+double add_steps(double score, const Lattice& lattice, std::span<const int32_t> labels) {
+  for (size_t t = 1; t < labels.size(); ++t) {
+    const auto i = static_cast<size_t>(labels[t - 1]), j = static_cast<size_t>(labels[t]);
+    score += lattice.edge(t - 1, i, j);
+    score += lattice.node(t, j);
   }
-  if (!labels.empty()) score += lattice.edges.stop(static_cast<size_t>(labels.back()));
   return score;
 }
 

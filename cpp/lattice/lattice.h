@@ -10,19 +10,26 @@
 #include <span>
 #include <vector>
 
+#include "lattice/allowed.h"
 #include "lattice/edges.h"
 #include "lattice/patch.h"
 
 namespace tagwright {
 
-// One sentence's scores. on: for each of the T - 1 steps, the correction sets switched on.
+// One sentence's scores, or those of some columns of it. on: for each of the T - 1 steps, the correction sets switched
+// on. first: the number of the first column in its sentence, for messages. Scores of labels that are not allowed are
+// never read.
 class Lattice {
  public:
-  Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<std::vector<int32_t>>* on);
+  Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<std::vector<int32_t>>* on, size_t first = 0,
+          Allowed allowed = {});
+  // The same without lists: labels that are not allowed have scores of -inf, in the arena.
+  Lattice(const Lattice& listed, Arena& arena);
 
   const size_t T, L;
   const Edges& edges;
-  const Scores nodes;  // [t * L + y]
+  const Scores nodes;     // [t * L + y]
+  const Allowed allowed;  // only decoders that know lists are given some; the others see scores of -inf
 
   double node(size_t t, size_t y) const { return nodes[t * L + y]; }
   // A node's score with the start or stop score it stands beside: for decoders that need no third kind of score.
@@ -50,7 +57,8 @@ class Lattice {
 
  private:
   double corrected_edge(size_t t, size_t i, size_t j) const;
-  void switch_on(const std::vector<std::vector<int32_t>>& on);
+  void switch_on(const std::vector<std::vector<int32_t>>& on, size_t first);
+  ScoreCheck check_column(size_t t) const;
 
   std::vector<Patch> patches_;  // [t], empty where nothing is switched on anywhere
   Patch none_;
@@ -65,6 +73,8 @@ struct Path {
 
 // The score of a path, summed from left to right: the one place from which reported scores come.
 double path_score(const Lattice& lattice, std::span<const int32_t> labels);
+// score, with those of the columns 1, 2, ... of some labels added and of the edges into them, one after the other.
+double add_steps(double score, const Lattice& lattice, std::span<const int32_t> labels);
 // Labels with that score.
 Path scored(const Lattice& lattice, std::vector<int32_t> labels);
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "base/need.h"
+#include "base/stop.h"
 #include "base/threads.h"
 #include "decode/batch.h"
+#include "lattice/no_path.h"
 
 namespace tagwright {
 namespace {
@@ -40,47 +43,89 @@ class Renumbered : public PricedSearch {
   std::vector<int32_t> in_, labels_;
 };
 
-// The search of a LatticeModel.
+// The search of a LatticeModel. Scores of a very long sentence are computed anew, window by window, whenever they are
+// needed.
 class LatticeSearch : public SentenceSearch {
  public:
   LatticeSearch(const Scorer& scorer, const Edges& edges, const Plan& plan)
       : scorer_(scorer), edges_(edges), plan_(plan) {}
 
-  void start(const Text& text, size_t sentence) override {
+  void start(const Text& text, size_t sentence, const SearchLimits& limits = {}) override {
+    allowed_ = limits.allowed;
+    text_ = &text;
+    sentence_ = sentence;
     T_ = text.length(sentence);
+    window_ = window_to_decode(T_, edges_, plan_, false);
+    prices_.clear();
+    nodes_.clear();
+    priced_.clear();
+    if (window_) return;
     nodes_.resize(times(T_, scorer_.L()));
     scorer_.score(text, sentence, nodes_.data(), on_);
+    if (allowed_) {
+      arena_.reset();
+      std::copy_n(masked({nodes_.data(), nullptr}, T_, scorer_.L(), allowed_, arena_).f, nodes_.size(), nodes_.data());
+    }
     priced_.assign(nodes_.begin(), nodes_.end());
   }
   size_t length() const override { return T_; }
   void change(size_t t, int32_t label, double by) override {
-    priced_[t * scorer_.L() + static_cast<size_t>(label)] += by;
+    const size_t at = t * scorer_.L() + static_cast<size_t>(label);
+    (window_ ? prices_[at] : priced_[at]) += by;
   }
   const std::vector<int32_t>& find() override {
     labels_.clear();
     if (T_ == 0) return labels_;
     arena_.reset();
-    Answer answer = plan_.decoder->decode(lattice({nullptr, priced_.data()}), plan_.options, arena_);
-    if (answer.paths.empty()) throw std::invalid_argument("no path: -inf scores forbid every labelling");
+    Answer answer = window_ ? viterbi_in_windows(T_, edges_, window_, columns(true), arena_)
+                            : plan_.decoder->decode(lattice({nullptr, priced_.data()}), plan_.options, arena_);
+    if (answer.paths.empty())
+      throw std::invalid_argument(
+          why_no_path(lattice({nullptr, priced_.data()})).value_or("no path: -inf scores forbid every labelling"));
     labels_ = std::move(answer.paths[0].labels);
     return labels_;
   }
   const std::vector<int32_t>& confirm() override { return labels_; }
   bool exact() const override { return plan_.decoder->exact; }
   double score(std::span<const int32_t> labels) override {
-    return T_ == 0 ? 0 : path_score(lattice({nodes_.data(), nullptr}), labels);
+    if (T_ == 0) return 0;
+    if (window_) return score_in_windows(edges_, window_, columns(false), labels, arena_);
+    return path_score(lattice({nodes_.data(), nullptr}), labels);
   }
 
  private:
   Lattice lattice(const Scores& nodes) const { return {edges_, T_, nodes, on_.empty() ? nullptr : &on_}; }
 
+  Columns columns(bool priced) {
+    return [this, priced](size_t begin, size_t end, Arena& arena) {
+      const size_t L = scorer_.L(), n = (end - begin) * L;
+      Supplied made;
+      float* scores = arena.array<float>(n);
+      if (begin == 0) scorer_.templates().start(*text_, sentence_, scratch_);
+      scorer_.score(*text_, sentence_, begin, end, scratch_, scores, made.on);
+      made.allowed = allowed_.from(begin);
+      made.nodes = {scores, nullptr};
+      if (!priced) return made;
+      double* nodes = arena.array<double>(n);
+      std::copy_n(scores, n, nodes);
+      for (auto at = prices_.lower_bound(begin * L); at != prices_.end() && at->first < end * L; ++at)
+        nodes[at->first - begin * L] += at->second;
+      made.nodes = {nullptr, nodes};
+      return made;
+    };
+  }
+
   const Scorer& scorer_;
   const Edges& edges_;
   const Plan& plan_;
-  size_t T_ = 0;
-  std::vector<float> nodes_;    // [t * L + y]
-  std::vector<double> priced_;  // the same with prices
+  const Text* text_ = nullptr;
+  size_t sentence_ = 0, T_ = 0, window_ = 0;  // window_: its columns, 0: all are held
+  std::vector<float> nodes_;                  // [t * L + y]
+  std::vector<double> priced_;                // the same with prices
+  std::map<size_t, double> prices_;           // [t * L + y], where they are not held
   std::vector<std::vector<int32_t>> on_;
+  Allowed allowed_;
+  FeatureScratch scratch_;
   Arena arena_;
   std::vector<int32_t> labels_;
 };
@@ -105,15 +150,28 @@ std::unique_ptr<SentenceSearch> LatticeModel::search() const {
   return std::make_unique<LatticeSearch>(scorer_, edges_, plan_);
 }
 
-std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width, size_t k, size_t threads) {
+double LatticeModel::bytes(size_t tokens) const {
+  constexpr double kPrices = 256;  // of a token in dispute
+  if (window_to_decode(tokens, edges_, plan_, false)) return kPrices * static_cast<double>(tokens);
+  return bytes_to_decode(tokens, edges_, plan_, sizeof(float) + sizeof(double));
+}
+
+std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width, size_t k, size_t threads,
+                               const TextLimits& limits) {
   need(threads >= 1, "threads must be at least 1");
+  limits.check(text, model.L());
   model.scorer().templates().check_text(text);
   std::vector<Answer> answers(text.sentences());
   in_pieces(answers.size(), threads, [&](size_t first, size_t last) {
     MemmSearch search(model, width, k);
     for (size_t s = first; s < last; ++s) {
-      search.start(text, s);
-      answers[s].paths = search.best();
+      check_stop();
+      try {
+        search.start(text, s, limits.of(text, s));
+        answers[s].paths = search.best();
+      } catch (const std::invalid_argument& error) {
+        fail_in(s, error);
+      }
       answers[s].work.rounds = 1;
       answers[s].exact = search.exact();
     }
@@ -123,7 +181,7 @@ std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width
 
 std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, const PricedModel& right,
                              const Text& right_text, std::span<const int32_t> to_left, const AgreeOptions& options,
-                             size_t threads) {
+                             size_t threads, const TextLimits& left_limits, const TextLimits& right_limits) {
   options.check();
   need(threads >= 1, "threads must be at least 1");
   left.scorer().templates().check_text(left_text);
@@ -135,6 +193,8 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
     need(y >= 0 && static_cast<size_t>(y) < L && !met[static_cast<size_t>(y)], "labels must be renumbered");
     met[static_cast<size_t>(y)] = true;
   }
+  left_limits.check(left_text, L);
+  right_limits.check(right_text, L);
   need(left_text.sentences() == right_text.sentences(), "the texts differ");
   for (size_t s = 0; s < left_text.sentences(); ++s)
     need(left_text.length(s) == right_text.length(s), "the texts differ");
@@ -143,9 +203,13 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
     const std::unique_ptr<SentenceSearch> mine = left.search(), its = right.search();
     Renumbered other(*its, to_left);
     for (size_t s = first; s < last; ++s) {
+      check_stop();
       try {
-        mine->start(left_text, s);
-        its->start(right_text, s);
+        const size_t T = left_text.length(s);
+        if (const double bytes = left.bytes(T) + right.bytes(T); bytes > kMostBytes)
+          fail_for_room(bytes, T, " with two models that are made to agree");
+        mine->start(left_text, s, left_limits.of(left_text, s));
+        its->start(right_text, s, right_limits.of(right_text, s));
         Agreement& found = made[s].found = agree(*mine, other, options);
         made[s].labels = found.left;
         made[s].score = mine->score(found.left) + other.score(found.left);
@@ -179,6 +243,7 @@ std::vector<double> scores_of_labels(const PricedModel& model, const Text& text,
   in_pieces(text.sentences(), threads, [&](size_t first, size_t last) {
     const std::unique_ptr<SentenceSearch> search = model.search();
     for (size_t s = first; s < last; ++s) {
+      check_stop();
       const size_t T = text.length(s);
       if (paths[s] == 0) continue;
       try {

@@ -17,6 +17,7 @@ class LatticeModel : public PricedModel {
 
   const Scorer& scorer() const override { return scorer_; }
   std::unique_ptr<SentenceSearch> search() const override;
+  double bytes(size_t tokens) const override;
 
  private:
   const Scorer& scorer_;
@@ -25,7 +26,8 @@ class LatticeModel : public PricedModel {
 };
 
 // The k best labellings of each sentence by a beam.
-std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width, size_t k, size_t threads);
+std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width, size_t k, size_t threads,
+                               const TextLimits& limits = {});
 
 struct Joint {
   Agreement found;
@@ -34,10 +36,10 @@ struct Joint {
 };
 
 // One answer per sentence, the same for any number of threads. to_left: [label of the right model] its number in the
-// left one, by which labels go here.
+// left one, by which labels go here. Limits: of both sides, each in the numbers of its own labels.
 std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, const PricedModel& right,
                              const Text& right_text, std::span<const int32_t> to_left, const AgreeOptions& options,
-                             size_t threads);
+                             size_t threads, const TextLimits& left_limits = {}, const TextLimits& right_limits = {});
 
 // The scores of labellings without prices: paths[s] of sentence s, one behind the other.
 std::vector<double> scores_of_labels(const PricedModel& model, const Text& text, std::span<const int32_t> labels,

@@ -11,7 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "base/need.h"
 #include "features/text.h"
+#include "lattice/allowed.h"
+#include "lattice/pair_rules.h"
 
 namespace tagwright {
 
@@ -30,11 +33,32 @@ class PricedSearch {
   virtual bool exact() const = 0;
 };
 
+// What the labels of a sentence must keep to.
+struct SearchLimits {
+  const PairRules* rules = nullptr;  // for searches over histories; lattices have edges that keep to them
+  Allowed allowed = {};              // of its tokens, in the order of reading
+};
+
+// The limits of many sentences: none, or a list per token of the text.
+struct TextLimits {
+  const PairRules* rules = nullptr;
+  const AllowedLists* lists = nullptr;
+
+  SearchLimits of(const Text& text, size_t sentence) const {
+    return {rules, lists ? lists->view(text.first_token(sentence)) : Allowed{}};
+  }
+  // Throws std::invalid_argument where they do not fit.
+  void check(const Text& text, size_t L) const {
+    need(!rules || rules->L() == L, "the constraints are for another number of labels");
+    need(!lists || lists->columns() == text.tokens(), "allowed: one list per token");
+  }
+};
+
 // The same for a trained model, which can be asked about one sentence after the other.
 class SentenceSearch : public PricedSearch {
  public:
   // Goes on to another sentence, without prices.
-  virtual void start(const Text& text, size_t sentence) = 0;
+  virtual void start(const Text& text, size_t sentence, const SearchLimits& limits = {}) = 0;
   // The score of labels without prices.
   virtual double score(std::span<const int32_t> labels) = 0;
 };
@@ -47,6 +71,8 @@ class PricedModel {
   virtual ~PricedModel() = default;
   virtual const Scorer& scorer() const = 0;
   virtual std::unique_ptr<SentenceSearch> search() const = 0;
+  // What the search of so many tokens under prices may take.
+  virtual double bytes(size_t tokens) const = 0;
 };
 
 // How far prices move in each round.

@@ -13,13 +13,23 @@ namespace {
 // Sums in different orders may differ by this much: less, and one score is not known to be above another.
 constexpr double kRounding = 1e-9;
 
-// Scores of labels alone that a search keeps from sentence to sentence: 16 MB.
+// Scores of labels alone that a search keeps, also from sentence to sentence: 16 MB.
 constexpr size_t kHeldScores = size_t{4} << 20;
+
+// Of a sentence, what is held of the scores of tokens (features alone), and of rows of probabilities. Longer ones
+// have theirs computed again when a pass comes by once more.
+constexpr size_t kHeldNodes = size_t{16} << 20, kHeldRows = size_t{64} << 20;  // bytes
 
 // A beam begins so wide, and is widened so many times as long as its answer is not known to be exact.
 constexpr size_t kNarrow = 2, kWiden = 3;
 // So many histories are held all from the beginning, where there are no more.
 constexpr size_t kFew = 4;
+
+// What a beam over so many tokens takes.
+double beam_bytes(size_t tokens, size_t width) {
+  constexpr size_t kToken = 128;  // beside the beam
+  return static_cast<double>(tokens) * static_cast<double>(kToken + width * sizeof(Partial));
+}
 
 // Better first; of equals the one that Algorithm 1 comes to first.
 bool better(const Partial& a, const Partial& b) {
@@ -30,8 +40,7 @@ bool better(const Partial& a, const Partial& b) {
 }  // namespace
 
 void MemmRules::check(size_t L) const {
-  for (const auto* ends : {&start, &stop}) need(ends->empty() || ends->size() == L, "rules: one per label is needed");
-  need(follows.empty() || follows.size() == L * L, "rules: one per pair of labels is needed");
+  need(spans.empty() || spans.size() == L, "rules: one per label is needed");
   check_index(words, word_bytes);
   need(end.size() == words.size(), "tag dictionary: there must be one row per word");
   uint64_t before = 0;
@@ -57,41 +66,43 @@ Memm::Memm(std::shared_ptr<const Scorer> own, std::vector<std::string> labels, b
 
 std::unique_ptr<SentenceSearch> Memm::search() const { return std::make_unique<MemmSearch>(*this, width); }
 
+double Memm::bytes(size_t tokens) const {
+  return beam_bytes(tokens, width) + static_cast<double>(tokens) * static_cast<double>(L() * sizeof(double));
+}
+
 MemmSearch::MemmSearch(const Memm& model, size_t width, size_t k)
     : model_(model), history_(model.history()), width_(std::max(width, k)), k_(k) {
   need(k >= 1 && width >= 1, "k and the beam must be at least 1");
-  all_ = k;
-  for (size_t back = 0; back < std::max<size_t>(history_, !model.rules.follows.empty()); ++back)
-    all_ = times_up_to(all_, model.L(), SIZE_MAX / 2);
 }
 
-void MemmSearch::start(const Text& text, size_t sentence) {
+void MemmSearch::start(const Text& text, size_t sentence, const SearchLimits& limits) {
   const size_t L = model_.L();
+  limits_ = limits;
+  all_ = k_;
+  for (size_t back = 0; back < std::max<size_t>(history_, !model_.rules.spans.empty() || limits.rules); ++back)
+    all_ = times_up_to(all_, L, SIZE_MAX / 2);
   text_ = &text;
   sentence_ = sentence;
   T_ = text.length(sentence);
-  arena_.reset();
-  const Templates& templates = model_.scorer().templates();
-  nodes_ = arena_.array<float>(times(T_, L));
-  std::fill(nodes_, nodes_ + T_ * L, 0.0F);
+  if (const double bytes = beam_bytes(T_, width_); bytes > kMostBytes)
+    fail_for_room(bytes, T_, " with a beam of " + std::to_string(width_));
+  nodes_.clear();
+  rows_.trim(kHeldRows);
+  rows_held_ = 0;
   scores_.resize(L);
   reached_.resize(L);
   chosen_.resize(L);
-  if (alone_.size() * L > kHeldScores) alone_.clear();
   for (std::vector<Known>& rows : known_) rows.clear();
   if (known_.size() < T_) known_.resize(T_);
-  prices_.clear();
-  no_prices_.assign(L, 0.0);
+  prices_.assign(L, 0.0);
+  price_of_.assign(T_, 0);
   most_.assign(T_, 0.0);
-  if (columns_.size() < T_) columns_.resize(T_);
+  held_.assign(T_, 0);
   dropped_.assign(T_, kForbidden);
   may_.assign(T_, {});
   bound_.assign(T_, false);
-  templates.start(text, sentence, scratch_);
-  for (size_t t = 0; t < T_; ++t) {
-    templates.expand(text, sentence, t, scratch_);
-    model_.scorer().add_features(scratch_.node, scratch_, ids_, nodes_ + t * L);
-    if (model_.rules.words.size() == 0 || text.columns == 0) continue;
+  model_.scorer().templates().start(text, sentence, scratch_);
+  for (size_t t = 0; t < T_ && model_.rules.words.size() > 0 && text.columns > 0; ++t) {
     const std::string_view word = text.cell(text.first_cell(text.first_token(sentence) + t));
     const int32_t id = model_.rules.words.find(hash_of(word), word);
     if (id == kNoId) continue;
@@ -99,17 +110,40 @@ void MemmSearch::start(const Text& text, size_t sentence) {
     may_[t] = model_.rules.label.subspan(begin, model_.rules.end[static_cast<size_t>(id)] - begin);
     bound_[t] = true;
   }
+  widen(std::min(width_, all_ <= kFew ? all_ : kNarrow * k_));
+}
+
+void MemmSearch::widen(size_t width) {
+  now_ = width;
   changed_ = 0;
-  now_ = std::min(width_, all_ <= kFew ? all_ : kNarrow * k_);
+  const size_t all = times(T_, width);
+  if (all > partials_.capacity()) partials_ = std::vector<Partial>();  // Nothing that it holds is needed any more.
+  partials_.resize(all);
 }
 
 void MemmSearch::change(size_t t, int32_t label, double by) {
   const size_t L = model_.L(), own = place(t);
-  if (prices_.empty()) prices_.assign(times(T_, L), 0.0);
-  double* column = prices_.data() + own * L;
+  if (price_of_[own] == 0) {
+    price_of_[own] = prices_.size();
+    prices_.resize(prices_.size() + L, 0.0);
+  }
+  double* column = prices_.data() + price_of_[own];
   column[label] += by;
   most_[own] = kernels().max_d(column, L);
   changed_ = std::min(changed_, own);
+}
+
+const float* MemmSearch::node(size_t t) {
+  const size_t L = model_.L(), some = std::max<size_t>(1, kHeldNodes / (L * sizeof(float)));
+  if (nodes_.empty() || t < first_node_ || t >= first_node_ + nodes_.size() / L) {
+    first_node_ = t / some * some;
+    nodes_.assign(std::min(some, T_ - first_node_) * L, 0.0F);
+    for (size_t at = 0; at < nodes_.size(); at += L) {
+      model_.scorer().templates().expand(*text_, sentence_, first_node_ + at / L, scratch_);
+      model_.scorer().add_features(scratch_.node, scratch_, ids_, nodes_.data() + at);
+    }
+  }
+  return nodes_.data() + (t - first_node_) * L;
 }
 
 // Adds to scores_ what the labels before say, alone and together with words.
@@ -126,6 +160,7 @@ void MemmSearch::add_history(size_t t, LabelHistory history) {
     model_.scorer().add_features(scratch_.node, scratch_, ids_, out);
   };
   // What labels say alone is the same wherever they stand.
+  if (alone_.size() * L > kHeldScores) alone_.clear();
   std::vector<float>& alone = alone_[history];
   if (alone.empty()) {
     alone.assign(L, 0.0F);
@@ -140,8 +175,14 @@ const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
   history = seen(history);
   for (const Known& known : known_[t])
     if (known.history == history) return known.row;
-  double* row = arena_.array<double>(L);
-  std::copy_n(nodes_ + t * L, L, scores_.data());
+  if (rows_held_ * L * sizeof(double) > kHeldRows) {
+    known_ = std::vector<std::vector<Known>>(T_);
+    rows_.reset();
+    rows_held_ = 0;
+  }
+  double* row = rows_.array<double>(L);
+  ++rows_held_;
+  std::copy_n(node(t), L, scores_.data());
   if (history_) add_history(t, history);
   // Equation 3.
   const double highest = kernels().max_f(scores_.data(), L);
@@ -152,21 +193,34 @@ const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
   return row;
 }
 
+bool MemmSearch::within_limits(size_t t, LabelHistory history, size_t y) const {
+  if (const PairRules* const rules = limits_.rules) {
+    const auto before = static_cast<uint16_t>(history);
+    const bool left = model_.leftward;
+    const auto may_begin = [&] { return left ? rules->may_stop(y) : rules->may_start(y); };
+    const auto may_end = [&] { return left ? rules->may_start(y) : rules->may_stop(y); };
+    if (!(before == kNoLabel ? may_begin() : left ? rules->may_follow(y, before) : rules->may_follow(before, y)))
+      return false;
+    if (t + 1 == T_ && !may_end()) return false;
+  }
+  const std::span<const int32_t> list = limits_.allowed[place(t)];
+  return list.empty() || std::binary_search(list.begin(), list.end(), static_cast<int32_t>(y));
+}
+
 bool MemmSearch::compatible(size_t t, LabelHistory history, size_t y, bool words) const {
   const MemmRules& rules = model_.rules;
+  if (limited() && !within_limits(t, history, y)) return false;
   const auto before = static_cast<uint16_t>(history);
-  if (before == kNoLabel) {
-    if (!rules.start.empty() && !rules.start[y]) return false;
-  } else if (!rules.follows.empty() && !rules.follows[before * model_.L() + y]) {
-    return false;
+  if (!rules.spans.empty()) {
+    if (!(before == kNoLabel ? rules.spans[y].start : rules.follows(before, y))) return false;
+    if (t + 1 == T_ && !rules.spans[y].stop) return false;
   }
-  if (t + 1 == T_ && !rules.stop.empty() && !rules.stop[y]) return false;
   return !words || !bound_[t] || std::binary_search(may_[t].begin(), may_[t].end(), static_cast<uint16_t>(y));
 }
 
 LabelHistory MemmSearch::state(LabelHistory history) const {
   // Rules look at the label before even where no feature does.
-  return history_ || model_.rules.follows.empty() ? seen(history) : history & 0xffffU;
+  return history_ || (model_.rules.spans.empty() && !limits_.rules) ? seen(history) : history & 0xffffU;
 }
 
 // Holds the best of what was found: as many as a column may, and of a history at most k.
@@ -200,32 +254,34 @@ void MemmSearch::cut(std::vector<Partial>& found) {
 // Extends partial sequences by labels that are compatible. Returns whether there are any.
 bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rules, bool words) {
   const size_t L = model_.L();
-  const MemmRules& given = model_.rules;
-  const bool any = rules && (!given.follows.empty() || !given.start.empty() || !given.stop.empty() || bound_[t]);
-  std::vector<Partial>& found = columns_[t];
+  const bool any = limited() || (rules && (!model_.rules.spans.empty() || bound_[t]));
+  const auto fits = [&](LabelHistory history, size_t y) {
+    return rules ? compatible(t, history, y, words) : within_limits(t, history, y);
+  };
+  std::vector<Partial>& found = found_;
   found.clear();
   full_ = false;
   lost_ = kForbidden;
   const size_t many = 2 * now_;
-  const double* prices = prices_.empty() ? no_prices_.data() : prices_.data() + t * L;
+  const double* prices = prices_.data() + price_of_[t];
   for (size_t p = 0; p < before.size(); ++p) {
     // No probability is above 1. The sequences that follow are worse.
     if (full_ && before[p].score + most_[t] < least_) {
       lost_ = std::max(lost_, before[p].score + most_[t]);
       break;
     }
+    meter_.count(1000 + 8 * L);
     const double* row = log_probabilities(t, before[p].history);
     kernels().extend_dd(before[p].score, row, prices, L, reached_.data());
     size_t n = L;
     if (full_) {
       n = kernels().at_least_d(reached_.data(), L, least_, chosen_.data());
       for (size_t y = 0; y < L; ++y)
-        if (reached_[y] < least_ && reached_[y] > lost_ && (!any || compatible(t, before[p].history, y, words)))
-          lost_ = reached_[y];
+        if (reached_[y] < least_ && reached_[y] > lost_ && (!any || fits(before[p].history, y))) lost_ = reached_[y];
     }
     for (size_t q = 0; q < n; ++q) {
       const size_t y = full_ ? static_cast<size_t>(chosen_[q]) : q;
-      if (any && !compatible(t, before[p].history, y, words)) continue;
+      if (any && !fits(before[p].history, y)) continue;
       const auto label = static_cast<int32_t>(y);
       found.push_back({reached_[y], after(before[p].history, label), static_cast<int32_t>(p), label});
     }
@@ -233,23 +289,28 @@ bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rul
   }
   if (found.empty()) return false;
   cut(found);
+  std::copy(found.begin(), found.end(), partials_.data() + t * now_);
+  held_[t] = static_cast<uint32_t>(found.size());
   return true;
 }
 
-void MemmSearch::extend(size_t t) {
+bool MemmSearch::extend(size_t t) {
   const Partial root{0.0, none(), 0, -1};
-  const std::span<const Partial> before = t ? std::span<const Partial>(columns_[t - 1]) : std::span(&root, 1);
+  const std::span<const Partial> before = t ? column(t - 1) : std::span(&root, 1);
   // Where the rules leave nothing, first the known words' labels are put aside, then all.
-  if (!extend_from(t, before, true, true) && !extend_from(t, before, true, false)) extend_from(t, before, false, false);
+  const bool any =
+      extend_from(t, before, true, true) || extend_from(t, before, true, false) || extend_from(t, before, false, false);
   dropped_[t] = all_fit() ? kForbidden : lost_;
+  return any;
 }
 
-void MemmSearch::pass(size_t from) {
-  for (size_t t = from; t < T_; ++t) extend(t);
+bool MemmSearch::pass(size_t from) {
+  for (size_t t = from; t < T_; ++t)
+    if (!extend(t)) return false;
   changed_ = T_;
   exact_ = true;
-  if (T_ == 0) return;
-  const std::vector<Partial>& last = columns_[T_ - 1];
+  if (T_ == 0) return true;
+  const std::span<const Partial> last = column(T_ - 1);
   // Where there are fewer than k, anything that was dropped would be one more.
   const double reached = last.size() < k_ ? kForbidden : last[k_ - 1].score;
   double ahead = 0;
@@ -257,13 +318,14 @@ void MemmSearch::pass(size_t from) {
     if (dropped_[t] > kForbidden && dropped_[t] + ahead > reached - kRounding) exact_ = false;
     ahead += most_[t];
   }
+  return true;
 }
 
 // Labels in the order of reading.
 std::vector<int32_t> MemmSearch::path(size_t at) const {
   std::vector<int32_t> labels(T_);
   for (size_t t = T_; t-- > 0;) {
-    const Partial& partial = columns_[t][at];
+    const Partial& partial = column(t)[at];
     labels[place(t)] = partial.label;
     at = static_cast<size_t>(partial.parent);
   }
@@ -272,15 +334,19 @@ std::vector<int32_t> MemmSearch::path(size_t at) const {
 
 const std::vector<int32_t>& MemmSearch::find() {
   // Columns before the first that changed hold what they held: nothing in them depends on later prices.
-  pass(changed_);
+  while (!pass(changed_)) {
+    if (now_ >= width_)
+      throw std::invalid_argument("no path: the constraints leave none to a beam of " + std::to_string(width_) +
+                                  "; a wider one may find some");
+    widen(std::min(width_, now_ * kWiden));
+  }
   labels_ = T_ ? path(0) : std::vector<int32_t>();
   return labels_;
 }
 
 const std::vector<int32_t>& MemmSearch::confirm() {
   while (!exact_ && now_ < width_) {
-    now_ = all_ <= width_ ? width_ : std::min(width_, now_ * kWiden);
-    changed_ = 0;
+    widen(all_ <= width_ ? width_ : std::min(width_, now_ * kWiden));
     find();
   }
   return labels_;
@@ -304,33 +370,13 @@ std::vector<Path> MemmSearch::best() {
   confirm();
   std::vector<Path> paths;
   if (T_ == 0) return {{}};
-  for (size_t at = 0; at < std::min(k_, columns_[T_ - 1].size()); ++at) {
+  for (size_t at = 0; at < std::min(k_, column(T_ - 1).size()); ++at) {
     std::vector<int32_t> labels = path(at);
     const double sum = score(labels);
     paths.push_back({std::move(labels), sum});
   }
   std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
   return paths;
-}
-
-std::vector<double> memm_steps(const Memm& model, const Text& text, size_t sentence) {
-  need(sentence < text.sentences(), "no such sentence");
-  need(model.history() <= 1, "the model looks back at more than one label");
-  model.scorer().templates().check_text(text);
-  const size_t T = text.length(sentence), L = model.L();
-  std::vector<double> out(times(T, times(L + 1, L)), kForbidden);
-  MemmSearch search(model, 1);
-  search.start(text, sentence);
-  for (size_t t = 0; t < T; ++t) {
-    for (size_t i = 0; i <= L; ++i) {
-      if ((t == 0) != (i == L)) continue;
-      const LabelHistory history = i == L ? search.none() : search.after(search.none(), static_cast<int32_t>(i));
-      const double* row = search.log_probabilities(t, history);
-      for (size_t j = 0; j < L; ++j)
-        if (search.compatible(t, history, j, true)) out[(t * (L + 1) + i) * L + j] = row[j];
-    }
-  }
-  return out;
 }
 
 }  // namespace tagwright

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "base/stop.h"
 #include "lattice/lattice.h"
 #include "model/dual.h"
 #include "model/scorer.h"
@@ -26,8 +27,13 @@ inline constexpr uint16_t kNoLabel = 0xffff;
 
 // What labels a token may have: IsCompatible of Algorithm 1. In the order in which the model goes.
 struct MemmRules {
-  std::vector<uint8_t> start, stop;  // [y]: may be the first, the last label; empty where all may
-  std::vector<uint8_t> follows;      // [i * L + j]: j may come after i; empty where all may
+  // [y]: what a label may do by the rules of spans; empty where there are none.
+  struct Span {
+    uint32_t type;
+    bool start, stop;          // may be the first, the last label
+    bool followed, following;  // within a span: by a label of its type, behind one
+  };
+  std::vector<Span> spans;
   // The labels that known words may have; other words may have all.
   IndexView words;
   std::span<const uint64_t> end;    // [word]
@@ -35,6 +41,12 @@ struct MemmRules {
   size_t word_bytes = 0;            // of all words together
   std::shared_ptr<void> owner;      // of the arrays
 
+  // Whether j may come after i, in the order in which the model goes.
+  bool follows(size_t i, size_t j) const {
+    if (spans.empty()) return true;
+    const Span &before = spans[i], &own = spans[j];
+    return (before.stop && own.start) || (before.followed && own.following && before.type == own.type);
+  }
   // Throws std::invalid_argument unless all is of the right size.
   void check(size_t L) const;
 };
@@ -47,6 +59,7 @@ class Memm : public PricedModel {
 
   const Scorer& scorer() const override { return *scorer_; }
   std::unique_ptr<SentenceSearch> search() const override;
+  double bytes(size_t tokens) const override;
   size_t L() const { return names.size(); }
   // Labels that it looks back.
   size_t history() const { return scorer_->templates().history(); }
@@ -79,7 +92,7 @@ class MemmSearch : public SentenceSearch {
  public:
   MemmSearch(const Memm& model, size_t width, size_t k = 1);
 
-  void start(const Text& text, size_t sentence) override;
+  void start(const Text& text, size_t sentence, const SearchLimits& limits = {}) override;
   size_t length() const override { return T_; }
   void change(size_t t, int32_t label, double by) override;
   const std::vector<int32_t>& find() override;
@@ -92,6 +105,8 @@ class MemmSearch : public SentenceSearch {
 
   // log p(y | x, history) of token t, in the model's order: [y].
   const double* log_probabilities(size_t t, LabelHistory history);
+  // Whether the limits of the sentence leave label y to token t behind a history.
+  bool within_limits(size_t t, LabelHistory history, size_t y) const;
   // Whether label y may stand at token t behind a history. words: whether the known words' labels count.
   bool compatible(size_t t, LabelHistory history, size_t y, bool words) const;
   LabelHistory none() const { return ~LabelHistory{0}; }
@@ -112,10 +127,17 @@ class MemmSearch : public SentenceSearch {
   }
   // What tells two partial sequences apart: all that later columns look at.
   LabelHistory state(LabelHistory history) const;
+  // Scores of token t by the features that look at no label: [y].
+  const float* node(size_t t);
   void add_history(size_t t, LabelHistory history);
-  void pass(size_t from);
+  bool limited() const { return limits_.rules || limits_.allowed; }
+  // False where the limits leave nothing of a column.
+  bool pass(size_t from);
+  // Makes room for columns of so many partial sequences.
+  void widen(size_t width);
+  std::span<const Partial> column(size_t t) const { return {partials_.data() + t * now_, held_[t]}; }
   bool all_fit() const { return all_ <= now_; }
-  void extend(size_t t);
+  bool extend(size_t t);
   bool extend_from(size_t t, std::span<const Partial> before, bool rules, bool words);
   void cut(std::vector<Partial>& found);
   std::vector<int32_t> path(size_t at) const;
@@ -126,20 +148,27 @@ class MemmSearch : public SentenceSearch {
   size_t now_ = 1;  // how wide the beam is by now
   const Text* text_ = nullptr;
   size_t sentence_ = 0, T_ = 0;
+  SearchLimits limits_;
   FeatureScratch scratch_;
   std::vector<int32_t> ids_;
-  Arena arena_;
-  float* nodes_ = nullptr;                                      // [t * L + y]: scores of features that look at no label
-  std::vector<float> scores_;                                   // [y]
+  std::vector<float> nodes_;  // [(t - first_node_) * L + y], of some tokens at a time
+  size_t first_node_ = 0;
+  std::vector<float> scores_;  // [y]
+  Arena rows_;                 // what known_ leads to
+  size_t rows_held_ = 0;
   std::vector<std::vector<Known>> known_;                       // [t]
   std::unordered_map<LabelHistory, std::vector<float>> alone_;  // [history]: [y], scores of features of labels alone
-  std::vector<double> prices_, most_;  // [t * L + y], empty where there are none; [t]: the highest price of a column
-  std::vector<double> no_prices_;      // [y]
-  std::vector<std::span<const uint16_t>> may_;        // [t]: labels of a known word
-  std::vector<bool> bound_;                           // [t]: whether the word is a known one
-  std::vector<std::vector<Partial>> columns_;         // [t]
-  std::vector<double> dropped_;                       // [t]: no dropped partial sequence of the column scores more
-  std::vector<double> reached_;                       // [y]
+  std::vector<double> prices_;    // one row of labels for each token that has any; the first, [y], is of those without
+  std::vector<size_t> price_of_;  // [t]: where its row begins
+  std::vector<double> most_;      // [t]: the highest price
+  std::vector<std::span<const uint16_t>> may_;  // [t]: labels of a known word
+  std::vector<bool> bound_;                     // [t]: whether the word is a known one
+  std::vector<Partial> partials_;               // [t * now_ + place]
+  std::vector<uint32_t> held_;                  // [t]: how many of them the column holds
+  std::vector<Partial> found_;                  // for the column that is being made
+  std::vector<double> dropped_;                 // [t]: no dropped partial sequence of the column scores more
+  std::vector<double> reached_;                 // [y]
+  Meter meter_;
   std::vector<int32_t> chosen_;                       // [y]
   std::vector<std::pair<LabelHistory, size_t>> met_;  // a table of histories and how many a column holds
   std::vector<int32_t> labels_;

@@ -1,15 +1,32 @@
-// From text to node scores: features looked up, their sparse rows of weights summed.
+// From text to node scores: features looked up, their rows of weights summed.
+//
+// A token's score is summed over its features in this order, each time in the order of the templates: those that show
+// what form the token has (its capitals, digits, shape); the others that depend on the token alone, as its affixes; and
+// all others. What is known of tokens and forms that were met before is remembered (token_cache.h): rows, and sums over
+// the first features, with the same bits as if they were computed again. Ready-made features are summed in the order in
+// which they are given.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "features/templates.h"
+#include "model/row_forms.h"
+#include "model/token_cache.h"
 #include "model/weights.h"
 
 namespace tagwright {
+
+// What one feature adds to the score of a label.
+struct Contribution {
+  std::string feature;
+  float value, weight;
+  float score;   // weight * value, as it is added
+  int32_t part;  // the weight is one for the so-manieth part of the label; -1: for the label itself
+};
 
 class Scorer {
  public:
@@ -26,16 +43,59 @@ class Scorer {
 
   // Node scores of a sentence, [t * L + y], and the correction sets that are switched on at each of its steps.
   void score(const Text& text, size_t sentence, float* nodes, std::vector<std::vector<int32_t>>& on) const;
+  // The same for its tokens begin .. end - 1 and the steps between them. scratch: in which the sentence was started.
+  void score(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch, float* nodes,
+             std::vector<std::vector<int32_t>>& on) const;
+
+  // What the score of label y at a token is made of, in the order in which it is summed, in float32: the label's own
+  // contributions, then for each of its parts the sum of that part's. An HMM has one, of the row that it takes.
+  std::vector<Contribution> contributions(const Text& text, size_t sentence, size_t t, size_t y) const;
+  // The features of a token that the model does not have.
+  std::vector<std::string> unknown(const Text& text, size_t sentence, size_t t) const;
 
  private:
-  void look_up(const std::vector<Feature>& features, const FeatureScratch& scratch, const IndexView& index,
-               std::vector<int32_t>& ids) const;
+  // A template whose feature is added behind those of the token alone.
+  struct Later {
+    size_t one;          // the template
+    bool alone = false;  // depends on one token alone, `row` from here
+    int32_t row = 0;
+    size_t place = 0;             // alone: among the rows that are known of that token
+    std::vector<RowAt> beyond{};  // alone: what it has before or behind the sentence, [distance - 1]
+  };
+  struct Buffers;
+
+  void plan();
+  void expand_in_order(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
+  void find(const std::vector<Feature>& features, const FeatureScratch& scratch, const IndexView& index,
+            std::vector<int32_t>& ids) const;
+  void resolve(const std::vector<int32_t>& ids, std::vector<RowAt>& rows) const;
+  void add_all(std::span<const RowAt> rows, float* out) const;
+  // Node scores of one token with ready-made features or of an HMM; of some tokens of text.
+  void score_one(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch, float* out) const;
+  void score_some(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch,
+                  TokenCache& cache, float* out, size_t stride) const;
+  void make_keys(const Text& text, size_t begin, size_t end, Buffers& own) const;
+  void fill(const Text& text, size_t token, FeatureScratch& scratch, const TokenCache::Entry& entry,
+            Buffers& own) const;
+  void find_mixed(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch,
+                  Buffers& own) const;
+  void list_rows(size_t begin, size_t end, size_t from, size_t T, Buffers& own) const;
+  void start_sum(std::span<const RowAt> forms, TokenCache& cache, float* out) const;
+  void switch_on(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch,
+                 std::vector<int32_t>& step) const;
 
   Templates templates_;
   Weights weights_;
-  PackedRows<float> rows_;
-  // Large rows, held whole.
-  std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
+  RowForms rows_;
+  // Those that depend on one token alone: of its form, its others, its neighbours'.
+  TemplateSet alone_;
+  size_t forms_ = 0, own_ = 0;  // how many there are of the first, and of the first two
+  TemplateSet mixed_;           // all others for nodes; its views include those of for_edges_
+  TemplateSet for_edges_;
+  std::vector<Later> later_;
+  size_t back_ = 0, on_ = 0;  // how far the templates that depend on one token alone look
+  size_t sums_ = 0;           // numbers of a token's sum, where it is remembered
+  std::unique_ptr<TokenCaches> caches_ = std::make_unique<TokenCaches>();
 };
 
 }  // namespace tagwright

@@ -4,57 +4,102 @@
 
 #include "base/need.h"
 #include "base/threads.h"
+#include "lattice/no_path.h"
+#include "model/window_sums.h"
 #include "sums/marginals.h"
 
 namespace tagwright {
 namespace {
 
-void check(const Scorer& scorer, const Text& text, const Edges& edges, size_t threads) {
+void check(const Scorer& scorer, const Text& text, const Edges& edges, const AllowedLists* allowed, size_t threads) {
   need(threads >= 1, "threads must be at least 1");
   need(edges.L() == scorer.L(), "the edges are for another number of labels");
+  need(!allowed || allowed->columns() == text.tokens(), "allowed: one list per token");
   scorer.templates().check_text(text);
 }
 
-// Node scores of a sentence, in the arena, and the correction sets that are switched on.
-Supplied scored(const Scorer& scorer, const Text& text, size_t s, Arena& arena) {
+// Node scores of tokens begin .. end - 1 of a sentence, in the arena, and the correction sets that are switched on.
+Supplied scored(const Scorer& scorer, const Text& text, const AllowedLists* allowed, size_t s, size_t begin, size_t end,
+                Arena& arena) {
+  thread_local FeatureScratch scratch;
+  if (begin == 0) scorer.templates().start(text, s, scratch);
   Supplied made;
-  float* nodes = arena.array<float>(times(text.length(s), scorer.L()));
-  scorer.score(text, s, nodes, made.on);
+  float* nodes = arena.array<float>(times(end - begin, scorer.L()));
+  if (allowed) made.allowed = allowed->view(text.first_token(s) + begin);
+  scorer.score(text, s, begin, end, scratch, nodes, made.on);
   made.nodes = {nodes, nullptr};
   return made;
 }
 
-Sure sure_of(const Lattice& lattice, const Answer& answer) {
+// The probabilities of all labels of a column, [y]; room: for as many.
+const double* of_all_labels(const Sums::Column& column, size_t L, double* room) {
+  if (column.labels.size() == L) return column.node;
+  std::fill(room, room + L, 0.0);
+  for (size_t q = 0; q < column.labels.size(); ++q) room[column.labels[q]] = column.node[q];
+  return room;
+}
+
+// Those of the labels of some paths.
+void add_labels(size_t t, const double* probability, const Answer& answer, Sure& sure) {
+  for (size_t p = 0; p < answer.paths.size(); ++p) {
+    const std::vector<int32_t>& labels = answer.paths[p].labels;
+    sure.label[p * labels.size() + t] = probability[labels[t]];
+  }
+}
+
+Sure sure_of(const Lattice& lattice, const Answer& answer, const SpanQuery* spans) {
   thread_local Arena arena;  // the thread's own holds the node scores
-  arena.trim(kHeldBytes);
+  arena.reset();
+  const Trimmed trimmed(arena, kHeldBytes);
   const Sums sums = forward_backward(lattice, lattice.edges.factors(), {}, nullptr, arena);
   need(sums.log_z != kForbidden, "no path");
-  Sure made{sums.log_z, {}};
-  for (const Path& path : answer.paths)
-    for (size_t t = 0; t < lattice.T; ++t) made.label.push_back(sums.columns[t].node[path.labels[t]]);
-  arena.trim(kHeldBytes);
+  Sure made{sums.log_z, std::vector<double>(answer.paths.size() * lattice.T), {}};
+  double* const room = arena.array<double>(lattice.L);
+  for (size_t t = 0; t < lattice.T; ++t) add_labels(t, of_all_labels(sums.columns[t], lattice.L, room), answer, made);
+  if (spans) made.spans = spans->answer(lattice, sums, answer.paths[0].labels, arena);
+  return made;
+}
+
+Sure sure_in_windows(size_t T, const Edges& edges, size_t window, const Columns& columns, const Answer& answer) {
+  thread_local Arena arena;
+  arena.reset();
+  const Trimmed trimmed(arena, kHeldBytes);
+  Sure made{0, std::vector<double>(answer.paths.size() * T), {}};
+  const auto take = [&](size_t t, const double* probability) { add_labels(t, probability, answer, made); };
+  made.log_z = sums_in_windows(T, edges, window, columns, take, arena);
   return made;
 }
 
 }  // namespace
 
 std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan,
-                            size_t threads, std::vector<Sure>* sure) {
-  check(scorer, text, edges, threads);
+                            size_t threads, const AllowedLists* allowed, std::vector<Sure>* sure,
+                            const SpanQuery* spans) {
+  check(scorer, text, edges, allowed, threads);
   std::vector<Sentence> sentences(text.sentences());
   for (size_t s = 0; s < sentences.size(); ++s) sentences[s] = {text.length(s), {}, &edges, nullptr};
-  const Supply supply = [&](size_t s, Arena& arena) { return scored(scorer, text, s, arena); };
+  const Supply supply = [&](size_t s, size_t begin, size_t end, Arena& arena) {
+    return scored(scorer, text, allowed, s, begin, end, arena);
+  };
   Finish finish;
   if (sure) {
     sure->assign(sentences.size(), {});
-    finish = [&](size_t s, const Lattice& lattice, const Answer& answer) { (*sure)[s] = sure_of(lattice, answer); };
+    finish = [&](size_t s, const Lattice* lattice, const Answer& answer) {
+      const size_t T = text.length(s), asked = lattice ? 0 : plan.options.window;
+      const size_t window = asked ? asked : window_of(T, edges, kSumBytes);
+      if (!window) return void((*sure)[s] = sure_of(*lattice, answer, spans));
+      if (spans) fail_for_room(static_cast<double>(times(T, edges.L()) * kSumBytes), T, " with probabilities of spans");
+      const auto columns = [&](size_t begin, size_t end, Arena& arena) { return supply(s, begin, end, arena); };
+      (*sure)[s] = sure_in_windows(T, edges, window, columns, answer);
+    };
   }
   return decode_all(sentences, *plan.decoder, plan.options, threads, supply, finish);
 }
 
 std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text& text, const Edges& edges,
-                                                const Keep& keep, size_t threads) {
-  check(scorer, text, edges, threads);
+                                                const Keep& keep, size_t threads, const AllowedLists* allowed,
+                                                size_t window) {
+  check(scorer, text, edges, allowed, threads);
   const size_t L = scorer.L();
   std::vector<std::vector<float>> made(text.sentences());
   in_parallel(text.sentences(), threads, [&](size_t s) {
@@ -62,17 +107,30 @@ std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text
     made[s].assign(times(T, L), 0.0F);
     if (T == 0) return;
     Arena& arena = thread_arena();
-    arena.trim(kHeldBytes);
-    const Supplied scores = scored(scorer, text, s, arena);
-    const Lattice lattice(edges, T, scores.nodes, scores.on.empty() ? nullptr : &scores.on);
+    arena.reset();
+    const Trimmed trimmed(arena, kHeldBytes);
+    if (const size_t columns = window ? window : keep.all() ? window_of(T, edges, kSumBytes) : 0) {
+      const auto supply = [&](size_t begin, size_t end, Arena& room) {
+        return scored(scorer, text, allowed, s, begin, end, room);
+      };
+      const auto take = [&](size_t t, const double* probability) {
+        std::copy_n(probability, L, made[s].data() + t * L);
+      };
+      sums_in_windows(T, edges, columns, supply, take, arena);
+      return;
+    }
+    if (const double bytes = static_cast<double>(T * L) * (sizeof(float) + kSumBytes); bytes > kMostBytes)
+      fail_for_room(bytes, T, " in sentence " + std::to_string(s) + " with a rule for what to keep");
+    const Supplied scores = scored(scorer, text, allowed, s, 0, T, arena);
+    const Lattice lattice(edges, T, scores.nodes, scores.on.empty() ? nullptr : &scores.on, 0, scores.allowed);
     const Sums sums = forward_backward(lattice, edges.factors(), keep, nullptr, arena);
     if (sums.log_z == kForbidden)
-      throw std::invalid_argument("sentence " + std::to_string(s) + ": no path" +
-                                  (keep.all() ? "" : " among the labels that keep chose; keep more"));
+      throw std::invalid_argument("sentence " + std::to_string(s) + ": " +
+                                  (keep.all() ? why_no_path(lattice).value_or(kUnderflow)
+                                              : "no path among the labels that keep chose; keep more"));
     for (size_t t = 0; t < T; ++t)
       for (size_t q = 0; q < sums.columns[t].labels.size(); ++q)
         made[s][t * L + static_cast<size_t>(sums.columns[t].labels[q])] = static_cast<float>(sums.columns[t].node[q]);
-    arena.trim(kHeldBytes);
   });
   return made;
 }

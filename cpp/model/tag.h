@@ -5,7 +5,7 @@
 
 #include "decode/batch.h"
 #include "model/scorer.h"
-#include "sums/keep.h"
+#include "sums/spans.h"
 
 namespace tagwright {
 
@@ -13,14 +13,18 @@ namespace tagwright {
 struct Sure {
   double log_z = 0;
   std::vector<double> label;  // the probabilities of the labels of its paths, one path behind the other
+  std::vector<Span> spans;    // where they are asked for
 };
 
-// One answer per sentence, in order. sure: filled, where it is given, with what exact sums say of each.
+// One answer per sentence, in order. allowed: the lists of all tokens, or none. sure: filled, where it is given, with
+// what exact sums say of each. spans: which of those, or none.
 std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan,
-                            size_t threads, std::vector<Sure>* sure = nullptr);
+                            size_t threads, const AllowedLists* allowed = nullptr, std::vector<Sure>* sure = nullptr,
+                            const SpanQuery* spans = nullptr);
 
-// [sentence]: the probabilities of all labels, [t * L + y].
+// [sentence]: the probabilities of all labels, [t * L + y]. window: columns of a window; 0: by what memory allows.
 std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text& text, const Edges& edges,
-                                                const Keep& keep, size_t threads);
+                                                const Keep& keep, size_t threads, const AllowedLists* allowed = nullptr,
+                                                size_t window = 0);
 
 }  // namespace tagwright

@@ -10,8 +10,10 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <future>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -19,8 +21,10 @@
 #include <type_traits>
 
 #include "base/need.h"
+#include "base/stop.h"
 #include "decode/batch.h"
 #include "features/templates.h"
+#include "sums/spans.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -88,11 +92,22 @@ std::vector<V> copied(std::span<const V> values) {
   return {values.begin(), values.end()};
 }
 
-// Lets other Python threads run: during a call that needs no Python, or during work() within one.
+// Whether this is the thread in which Python's signal handlers run.
+bool in_main_thread();
+// Runs the handlers of the signals that have come; throws what a handler raises.
+void hear_signals();
+
+// Lets other Python threads run during a short call that needs no Python.
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+// The same during work() within a call, however long it takes: what a signal handler raises stops the work. A handler
+// may call us in the middle of other work, whose thread's memory must be left alone: then the work has its own thread.
 template <class Work>
 auto without_gil(Work&& work) {
+  const bool hears = in_main_thread();
   nb::gil_scoped_release release;
+  if (Stopper::current()) return std::async(std::launch::async, work).get();
+  std::optional<Stopper> stopper;
+  if (hears) stopper.emplace(hear_signals);
   return work();
 }
 
@@ -134,6 +149,13 @@ inline nb::tuple pack(const std::vector<Answer>& answers) {
   return nb::make_tuple(array_of(std::move(labels)), scores, work);
 }
 
+// Type, first token, the token behind the last, and probability of each.
+inline nb::list pack(const std::vector<Span>& spans) {
+  nb::list made;
+  for (const Span& span : spans) made.append(nb::make_tuple(span.type, span.begin, span.end, span.probability));
+  return made;
+}
+
 // The correction sets switched on at each step of a sentence, where it has them; and those of many sentences.
 using StepSets = std::optional<std::vector<std::vector<int32_t>>>;
 using SwitchedOn = std::optional<std::vector<StepSets>>;
@@ -165,9 +187,11 @@ class NamedArrays {
 
 // One sentence per array of node scores, over its own edges or those of all.
 std::vector<Sentence> sentences_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
-                                   const SwitchedOn& switched_on);
+                                   const SwitchedOn& switched_on, const AllowedLists* allowed);
 
+void bind_constraints(nb::module_& m);
 void bind_edges(nb::module_& m);
+void bind_batch(nb::module_& m);
 void bind_decode(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_sums(nb::module_& m);

@@ -74,6 +74,13 @@ void bind_edges(nb::module_& m) {
       .def_static("from_triples", &from_triples, "L"_a, "default"_a, "previous"_a, "current"_a, "scores"_a,
                   "choose_form"_a, "sides"_a)
       .def(
+          "constrained",
+          [](const Edges& e, std::shared_ptr<PairRules> rules) {
+            nb::gil_scoped_release release;
+            return std::make_unique<Edges>(e.constrained(std::move(rules)));
+          },
+          "rules"_a)
+      .def(
           "prepare",
           [](const Edges& e) {
             e.chain();
@@ -81,6 +88,14 @@ void bind_edges(nb::module_& m) {
           },
           WithoutGil())
       .def_prop_ro("L", &Edges::L)
+      .def(
+          "ends",
+          [](const Edges& e) {
+            std::vector<double> start(e.L()), stop(e.L());
+            for (size_t y = 0; y < e.L(); ++y) start[y] = e.start(y), stop[y] = e.stop(y);
+            return nb::make_tuple(array_of(std::move(start)), array_of(std::move(stop)));
+          },
+          "Returns the scores of being the first label and of being the last, 0 where there are none.")
       .def_prop_ro("is_sparse", &Edges::is_sparse)
       .def_prop_ro("is_stepwise", &Edges::is_stepwise)
       .def_prop_ro("default", &Edges::fallback)

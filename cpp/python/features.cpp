@@ -1,65 +1,58 @@
 // Text, templates and feature names.
 #include <cmath>
+#include <optional>
 #include <string>
 
-#include "python/bindings.h"
+#include "python/objects.h"
 
 namespace tagwright {
 namespace {
 
 // --- text ---
 
-std::string where(size_t sentence, size_t token) {
-  return "sentence " + std::to_string(sentence) + ", token " + std::to_string(token);
-}
+constexpr size_t kMostItems = size_t{1} << 26;     // sentences, or tokens of one, where they come from an iterator
+constexpr size_t kMostFeatures = size_t{1} << 20;  // of one token
 
-std::string_view utf8(nb::handle text, size_t sentence, size_t token, const char* what) {
+constexpr Wanted kSentences{"a list of sentences", "; write [text.split()] for a sentence of words", kMostItems};
+constexpr Wanted kTokens{"a list of tokens", "; write text.split() for the words of a text", kMostItems};
+constexpr Wanted kColumns{"a string or a list of columns", "", kMostFeatures};
+constexpr Wanted kFeatures{"a dict or a list of features", "; the features of this model are ready-made",
+                           kMostFeatures};
+
+// What a token is called in messages.
+struct Place {
+  size_t sentence, token;
+  std::string operator()() const { return "sentence " + std::to_string(sentence) + ", token " + std::to_string(token); }
+};
+
+// The text of a string, for as long as the string is held.
+std::string_view utf8(nb::handle text, const Place& place, const char* what) {
   if (!PyUnicode_Check(text.ptr()))
-    throw std::invalid_argument(where(sentence, token) + ": " + what + " must be a string, not " +
-                                nb::cast<std::string>(nb::str(text.type().attr("__name__"))));
+    throw std::invalid_argument(place() + ": " + what + " must be a string, not " + class_name(text));
   Py_ssize_t n = 0;
   const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &n);
   if (!bytes) {
     PyErr_Clear();
-    throw std::invalid_argument(where(sentence, token) +
-                                ": not valid Unicode (a lone surrogate); decode the text anew");
+    throw std::invalid_argument(place() + ": not valid Unicode (a lone surrogate); decode the text anew");
   }
   return {bytes, static_cast<size_t>(n)};
 }
 
-// Lists and tuples, item by item; what(): their name, should they be none.
-template <class What, class Each>
-void each_item(nb::handle items, What&& what, Each&& each) {
-  PyObject* fast = nullptr;
-  if (!PyUnicode_Check(items.ptr())) fast = PySequence_Fast(items.ptr(), "");
-  if (!fast) {
-    // What a generator raises is its own affair; only "not iterable" is ours to tell.
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
-    PyErr_Clear();
-    throw std::invalid_argument(what() + " must be a list, not " +
-                                nb::cast<std::string>(nb::str(items.type().attr("__name__"))));
-  }
-  const nb::object held = nb::steal(fast);
-  for (Py_ssize_t n = 0; n < PySequence_Fast_GET_SIZE(fast); ++n)
-    each(nb::handle(PySequence_Fast_GET_ITEM(fast, n)), static_cast<size_t>(n));
+bool is_mapping(nb::handle value) {
+  if (PyDict_Check(value.ptr())) return true;
+  if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) return false;
+  return PyMapping_Check(value.ptr()) && nb::hasattr(value, "keys");
 }
 
-// The token or value as a dict, or nothing where it is no mapping.
-nb::object as_dict(nb::handle value) {
-  if (PyDict_Check(value.ptr())) return nb::borrow(value);
-  if (!PyMapping_Check(value.ptr()) || !nb::hasattr(value, "keys")) return {};
-  return nb::module_::import_("builtins").attr("dict")(value);
-}
-
-// X is a list of sentences, a sentence a list of tokens; one(token, s, t) takes in one token.
+// X is a list of sentences, a sentence a list of tokens; one(text, token, place) takes in one token.
 template <class One>
 Text read_sentences(nb::handle X, One&& one) {
   Text text;
   const auto all = [] { return std::string("X"); };
-  each_item(X, all, [&](nb::handle sentence, size_t s) {
+  each_item(X, kSentences, all, [&](nb::handle sentence, size_t s) {
     const auto which = [&] { return "sentence " + std::to_string(s); };
-    each_item(sentence, which, [&](nb::handle token, size_t t) {
-      one(text, token, s, t);
+    each_item(sentence, kTokens, which, [&](nb::handle token, size_t t) {
+      one(text, token, Place{s, t});
       text.end_token();
     });
     text.end_sentence();
@@ -67,80 +60,160 @@ Text read_sentences(nb::handle X, One&& one) {
   return text;
 }
 
-// Tokens are strings or rows of columns, of which the first `columns` count.
-Text text_from_rows(nb::handle X, size_t columns) {
-  Text made = read_sentences(X, [&](Text& text, nb::handle token, size_t s, size_t t) {
+// Adds the first `columns` cells of a token that is a list or tuple of strings, whose columns are counted; none where
+// it is anything else. No Python code runs here, so that nothing needs to be held.
+std::optional<size_t> add_plain_row(Text& text, PyObject* token, size_t columns) {
+  if (!PyList_CheckExact(token) && !PyTuple_CheckExact(token)) return std::nullopt;
+  const auto n = static_cast<size_t>(PySequence_Fast_GET_SIZE(token));
+  PyObject** const items = PySequence_Fast_ITEMS(token);
+  const size_t cells = text.cell_end.size(), bytes = text.bytes.size();
+  for (size_t c = 0; c < std::min(n, columns); ++c) {
+    Py_ssize_t size = 0;
+    const char* const word = PyUnicode_CheckExact(items[c]) ? PyUnicode_AsUTF8AndSize(items[c], &size) : nullptr;
+    if (!word) {
+      PyErr_Clear();
+      text.cell_end.resize(cells);
+      text.bytes.resize(bytes);
+      return std::nullopt;
+    }
+    text.add_cell({word, static_cast<size_t>(size)});
+  }
+  return n;
+}
+
+// Tokens are strings or rows of columns, of which the first `columns` count. reader: says what reads a column that a
+// token with so many columns does not have.
+Text text_from_rows(nb::handle X, size_t columns, const std::optional<nb::callable>& reader) {
+  Text made = read_sentences(X, [&](Text& text, nb::handle token, const Place& place) {
     size_t n = 1;
     if (PyUnicode_Check(token.ptr())) {
-      const std::string_view word = utf8(token, s, t, "a token");
+      const std::string_view word = utf8(token, place, "a token");
       if (columns) text.add_cell(word);
+    } else if (const std::optional<size_t> plain = add_plain_row(text, token.ptr(), columns)) {
+      n = *plain;
     } else {
-      if (!PyList_Check(token.ptr()) && as_dict(token).is_valid())
-        throw std::invalid_argument(where(s, t) + " is a dict of ready-made features, but text is needed here");
+      if (is_mapping(token))
+        throw std::invalid_argument(place() + " is a dict of ready-made features, but text is needed here");
       n = 0;
-      const auto which = [&] { return where(s, t); };
-      each_item(token, which, [&](nb::handle cell, size_t c) {
-        if (c < columns) text.add_cell(utf8(cell, s, t, "a column"));
+      each_item(token, kColumns, place, [&](nb::handle cell, size_t c) {
+        if (c < columns) text.add_cell(utf8(cell, place, "a column"));
         ++n;
       });
     }
     if (n < columns)
-      throw std::invalid_argument(where(s, t) + " has " + std::to_string(n) + (n == 1 ? " column" : " columns") +
-                                  ", but the templates read " + std::to_string(columns));
+      throw std::invalid_argument(place() + " has " + std::to_string(n) + (n == 1 ? " column" : " columns") + ", but " +
+                                  (reader ? nb::cast<std::string>((*reader)(n))
+                                          : "column " + std::to_string(columns - 1) + " is read, counted from 0"));
   });
   made.columns = columns;
   return made;
 }
 
-void add_ready(Text& text, const std::string& name, nb::handle value, size_t s, size_t t, size_t depth = 0) {
-  constexpr size_t kDeepest = 16;
-  if (depth > kDeepest) throw std::invalid_argument(where(s, t) + ": features inside features, too deep to be meant");
-  double number = 1.0;
-  if (PyUnicode_Check(value.ptr())) {
-    text.bytes.append(name).append(":");
-    text.add_cell(utf8(value, s, t, "a feature's value"));
-  } else if (const nb::object dict = as_dict(value); dict.is_valid()) {
-    for (auto [key, inner] : nb::borrow<nb::dict>(dict))
-      add_ready(text, name + ":" + std::string(utf8(key, s, t, "a feature's name")), inner, s, t, depth + 1);
-    return;
-  } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()) || PyAnySet_Check(value.ptr())) {
-    const nb::object items = PyAnySet_Check(value.ptr()) ? nb::steal(PySequence_List(value.ptr())) : nb::borrow(value);
-    // Items that cannot be sorted are no text, which is told below.
-    if (PyAnySet_Check(value.ptr()) && PyList_Sort(items.ptr()) != 0) PyErr_Clear();
-    const auto which = [&] { return where(s, t); };
-    each_item(items, which, [&](nb::handle item, size_t) {
-      text.bytes.append(name).append(":");
-      text.add_cell(utf8(item, s, t, "a feature's item"));
-      text.value.push_back(1.0F);
-    });
-    return;
-  } else {
-    number = PyFloat_AsDouble(value.ptr());
-    if (PyErr_Occurred()) {
-      PyErr_Clear();
-      throw std::invalid_argument(where(s, t) + ": the value of feature " + name + " is neither text nor a number");
-    }
-    if (!(std::fabs(number) < 1e30))
-      throw std::invalid_argument(where(s, t) + ": the value of feature " + name + " is beyond 1e30");
-    text.add_cell(name);
-  }
-  text.value.push_back(static_cast<float>(number));
-}
-
-// Tokens are dicts or lists of features, in python-crfsuite's reading: {"word": "be"} is the feature word:be,
+// Adds the ready-made features of one token, in python-crfsuite's reading: {"word": "be"} is the feature word:be,
 // {"length": 2.0} the feature length with value 2, True is 1, inner dicts and lists join names with a colon.
-Text text_from_ready(nb::handle X) {
-  Text made = read_sentences(X, [&](Text& text, nb::handle token, size_t s, size_t t) {
-    text.value.resize(text.cell_end.size(), 1.0F);
-    if (const nb::object dict = PyList_Check(token.ptr()) ? nb::object() : as_dict(token); dict.is_valid()) {
-      for (auto [key, value] : nb::borrow<nb::dict>(dict))
-        add_ready(text, std::string(utf8(key, s, t, "a feature's name")), value, s, t);
+class ReadyToken {
+ public:
+  ReadyToken(Text& text, const Place& place) : text_(text), place_(place) {}
+
+  void add(nb::handle token) {
+    if (is_mapping(token)) {
+      add_entries(token, "", 0);
       return;
     }
-    const auto which = [&] { return where(s, t) + ", with ready-made features,"; };
-    each_item(token, which, [&](nb::handle name, size_t) { text.add_cell(utf8(name, s, t, "a feature")); });
-    text.value.resize(text.cell_end.size(), 1.0F);
-  });
+    each_item(token, kFeatures, place_, [&](nb::handle item, size_t) { add_text(nullptr, item, "a feature"); });
+  }
+
+ private:
+  // An entry's name and value; prefix: the names of the dicts around it, with colons.
+  void add_entries(nb::handle mapping, const std::string& prefix, size_t depth) {
+    const auto entry = [&](nb::handle key, nb::handle value) {
+      add_value(std::string(prefix).append(utf8(key, place_, "a feature's name")), value, depth);
+    };
+    if (PyDict_Check(mapping.ptr())) {
+      each_entry(mapping, place_, entry);
+      return;
+    }
+    nb::dict made;
+    each_item(nb::object(mapping.attr("keys")()), kFeatures, place_, [&](nb::handle key, size_t) {
+      utf8(key, place_, "a feature's name");
+      made[key] = mapping[key];
+    });
+    each_entry(made, place_, entry);
+  }
+
+  void add_value(const std::string& name, nb::handle value, size_t depth) {
+    constexpr size_t kDeepest = 16;
+    if (depth > kDeepest) throw std::invalid_argument(place_() + ": features inside features, too deep to be meant");
+    count();
+    if (PyUnicode_Check(value.ptr())) {
+      add_text(&name, value, "a feature's value");
+    } else if (is_mapping(value)) {
+      add_entries(value, name + ":", depth + 1);
+    } else if (PyAnySet_Check(value.ptr())) {
+      nb::list items;
+      each_item(value, kFeatures, place_, [&](nb::handle item, size_t) { items.append(item); });
+      // Items that cannot be sorted are no text, which is told below.
+      if (PyList_Sort(items.ptr()) != 0) forgive(PyExc_TypeError);
+      add_items(name, items);
+    } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
+      add_items(name, value);
+    } else {
+      add_number(name, value);
+    }
+  }
+
+  void add_items(const std::string& name, nb::handle items) {
+    each_item(items, kFeatures, place_, [&](nb::handle item, size_t) { add_text(&name, item, "a feature's item"); });
+  }
+
+  void add_text(const std::string* name, nb::handle value, const char* what) {
+    count();
+    const std::string_view text = utf8(value, place_, what);
+    if (name) text_.bytes.append(*name).append(":");
+    text_.add_cell(text);
+    text_.value.push_back(1.0F);
+  }
+
+  void add_number(const std::string& name, nb::handle value) {
+    const auto bad = [&](const char* what) {
+      return std::invalid_argument(place_() + ": the value of feature " + name + what);
+    };
+    double number = PyFloat_AsDouble(value.ptr());
+    if (PyErr_Occurred()) {
+      number = HUGE_VAL;
+      if (!PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        forgive(PyExc_TypeError, PyExc_ValueError);
+        throw bad(" is neither text nor a number");
+      }
+      PyErr_Clear();
+    }
+    if (!(std::fabs(number) < 1e30)) throw bad(" is beyond 1e30");
+    text_.add_cell(name);
+    text_.value.push_back(static_cast<float>(number));
+  }
+
+  // Clears an error of one of these classes; any other, such as that of Ctrl-C, is not ours.
+  template <class... Classes>
+  static void forgive(Classes... classes) {
+    if (!(PyErr_ExceptionMatches(classes) || ...)) throw nb::python_error();
+    PyErr_Clear();
+  }
+
+  // Dicts inside dicts can be few and yet mean more than would ever be read to the end.
+  void count() {
+    hear_signals(seen_);
+    if (++seen_ > kMostFeatures)
+      throw std::invalid_argument(place_() + " has more than " + std::to_string(kMostFeatures) + " features");
+  }
+
+  Text& text_;
+  const Place place_;
+  size_t seen_ = 0;
+};
+
+Text text_from_ready(nb::handle X) {
+  Text made =
+      read_sentences(X, [&](Text& text, nb::handle token, const Place& place) { ReadyToken(text, place).add(token); });
   made.ready = true;
   return made;
 }
@@ -168,10 +241,7 @@ std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<size_t, s
     }
     made->templates.push_back(std::move(one));
   }
-  for (const std::vector<std::string>& entries : lists) {
-    made->lists.emplace_back();
-    for (const std::string& entry : entries) made->lists.back().add(entry);
-  }
+  for (const std::vector<std::string>& entries : lists) made->lists.emplace_back(entries);
   made->check();
   return made;
 }
@@ -180,8 +250,8 @@ std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<size_t, s
 
 void bind_features(nb::module_& m) {
   nb::class_<Text>(m, "Text")
-      .def_static("from_rows", &text_from_rows, "X"_a, "columns"_a)
-      .def_static("from_ready", &text_from_ready, "X"_a)
+      .def_static("from_rows", &text_from_rows, "X"_a.none(), "columns"_a, "reader"_a.none() = nb::none())
+      .def_static("from_ready", &text_from_ready, "X"_a.none())
       .def_prop_ro("sentences", &Text::sentences)
       .def_prop_ro("tokens", &Text::tokens)
       .def("reversed", &Text::reversed, "The same sentences, each with its last token first.")

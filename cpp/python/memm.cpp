@@ -2,21 +2,26 @@
 #include <string>
 
 #include "model/bidirectional.h"
-#include "python/bindings.h"
+#include "python/objects.h"
 
 namespace tagwright {
 namespace {
 
-using Bytes = std::span<const uint8_t>;
+// What labels may do in spans: a number for the type of each, then what it may be: start, stop, followed, following.
+using SpanArrays = std::tuple<Vector<int64_t>, Vector<bool>, Vector<bool>, Vector<bool>, Vector<bool>>;
 
-// start, stop, follows: which labels may be first, last, one behind the other; arrays: of a tag dictionary, perhaps.
+// arrays: of a tag dictionary, perhaps.
 std::unique_ptr<Memm> make_memm(std::shared_ptr<Scorer> scorer, const std::vector<std::string>& names, nb::dict arrays,
-                                bool leftward, size_t width, Bytes start, Bytes stop, Bytes follows) {
+                                bool leftward, size_t width, const std::optional<SpanArrays>& spans) {
   NamedArrays named(std::move(arrays));
   MemmRules rules;
-  rules.start = copied(start);
-  rules.stop = copied(stop);
-  rules.follows = copied(follows);
+  if (spans) {
+    const auto& [type, start, stop, followed, following] = *spans;
+    for (const auto& one : {start, stop, followed, following})
+      need(one.shape(0) == type.shape(0), "rules: one per label is needed");
+    for (size_t y = 0; y < type.shape(0); ++y)
+      rules.spans.push_back({static_cast<uint32_t>(type(y)), start(y), stop(y), followed(y), following(y)});
+  }
   if (named.has("dictionary.slots")) {
     NameArrays<Borrowed> words;
     named.read("dictionary.slots", words.slots);
@@ -36,13 +41,20 @@ AgreeOptions options_of(size_t rounds, double step, const std::string& schedule)
   return {rounds, step, schedule == "constant" ? Schedule::constant : Schedule::falling};
 }
 
+// Rules for pairs and lists of allowed labels, each perhaps none.
+using Limits = std::tuple<const PairRules*, const AllowedLists*>;
+
+TextLimits text_limits(const Limits& given) { return {std::get<0>(given), std::get<1>(given)}; }
+
 // Labels of all sentences; and of each sentence joint score, rounds, agreed, certain; and the tokens in dispute.
 nb::tuple agree_batch(const PricedModel& left, const Text& left_text, const PricedModel& right, const Text& right_text,
                       std::span<const int32_t> to_left, size_t rounds, double step, const std::string& schedule,
-                      size_t threads) {
+                      size_t threads, const Limits& left_limits, const Limits& right_limits) {
   const AgreeOptions options = options_of(rounds, step, schedule);
-  const std::vector<Joint> made =
-      without_gil([&] { return agree_all(left, left_text, right, right_text, to_left, options, threads); });
+  const std::vector<Joint> made = without_gil([&] {
+    return agree_all(left, left_text, right, right_text, to_left, options, threads, text_limits(left_limits),
+                     text_limits(right_limits));
+  });
   std::vector<int32_t> labels;
   nb::list facts;
   for (const Joint& one : made) {
@@ -66,15 +78,19 @@ class CalledSearch : public PricedSearch {
       return std::invalid_argument(std::string(name_) + " must give one label per token: " + what);
     };
     labels_.clear();
-    if (!nb::isinstance<nb::iterable>(answer)) throw bad("what it gave is no list");
-    for (const nb::handle item : answer) {
-      int64_t label = -1;
-      if (!nb::try_cast(nb::hasattr(item, "item") ? nb::object(item.attr("item")()) : nb::borrow(item), label) ||
-          label < 0 || static_cast<size_t>(label) >= L_)
-        throw bad("labels go from 0 to " + std::to_string(L_ - 1));
-      labels_.push_back(static_cast<int32_t>(label));
-    }
-    if (labels_.size() != T_)
+    const Wanted labels{"a list of labels", "", SIZE_MAX};
+    each_item(
+        answer, labels, [&] { return "the answer of " + std::string(name_); },
+        [&](nb::handle item, size_t n) {
+          int64_t label = -1;
+          if (!nb::try_cast(nb::hasattr(item, "item") ? nb::object(item.attr("item")()) : nb::borrow(item), label) ||
+              label < 0 || static_cast<size_t>(label) >= L_)
+            throw bad("labels go from 0 to " + std::to_string(L_ - 1));
+          // An answer may have no end.
+          if (n >= T_) throw bad("there are more labels than tokens, " + std::to_string(T_));
+          labels_.push_back(static_cast<int32_t>(label));
+        });
+    if (labels_.size() < T_)
       throw bad(std::to_string(T_) + " tokens, but " + std::to_string(labels_.size()) + " labels");
     return labels_;
   }
@@ -101,21 +117,27 @@ nb::tuple agree_called(nb::callable left, nb::callable right, size_t T, size_t L
 
 void bind_memm(nb::module_& m) {
   nb::class_<PricedModel>(m, "PricedModel")
-      .def("scores", &scores_of_labels, "text"_a, "labels"_a, "paths"_a, "threads"_a, WithoutGil(),
-           "Returns the scores of labellings, paths[s] of sentence s.");
+      .def(
+          "scores",
+          [](const PricedModel& model, const Text& text, std::span<const int32_t> labels,
+             const std::vector<size_t>& paths, size_t threads) {
+            return without_gil([&] { return scores_of_labels(model, text, labels, paths, threads); });
+          },
+          "text"_a, "labels"_a, "paths"_a, "threads"_a, "Returns the scores of labellings, paths[s] of sentence s.");
   nb::class_<Memm, PricedModel>(m, "Memm")
       .def_static("make", &make_memm, "scorer"_a, "names"_a, "arrays"_a, nb::kw_only(), "leftward"_a, "width"_a,
-                  "start"_a, "stop"_a, "follows"_a)
+                  "spans"_a.none())
       .def(
           "decode",
-          [](const Memm& model, const Text& text, size_t width, size_t k, size_t threads) {
-            return pack(without_gil([&] { return decode_all(model, text, width, k, threads); }));
+          [](const Memm& model, const Text& text, size_t width, size_t k, size_t threads, const PairRules* rules,
+             const AllowedLists* allowed) {
+            return pack(without_gil([&] { return decode_all(model, text, width, k, threads, {rules, allowed}); }));
           },
-          "text"_a, "width"_a, "k"_a, "threads"_a)
+          "text"_a, "width"_a, "k"_a, "threads"_a, "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def(
           "steps",
           [](const Memm& model, const Text& text, size_t sentence) {
-            std::vector<double> steps = memm_steps(model, text, sentence);
+            std::vector<double> steps = without_gil([&] { return memm_steps(model, text, sentence); });
             return to_numpy(std::move(steps), {text.length(sentence), model.L() + 1, model.L()});
           },
           "text"_a, "sentence"_a)
@@ -128,7 +150,7 @@ void bind_memm(nb::module_& m) {
           },
           "scorer"_a, "edges"_a, "plan"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
   m.def("agree_batch", &agree_batch, "left"_a, "left_text"_a, "right"_a, "right_text"_a, "to_left"_a, nb::kw_only(),
-        "rounds"_a, "step"_a, "schedule"_a, "threads"_a);
+        "rounds"_a, "step"_a, "schedule"_a, "threads"_a, "left_limits"_a, "right_limits"_a);
   m.def("agree", &agree_called, "left"_a, "right"_a, "T"_a, "L"_a, nb::kw_only(), "rounds"_a, "step"_a, "schedule"_a);
 }
 

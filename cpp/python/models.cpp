@@ -1,6 +1,7 @@
 // Weights, and the scorer that finds and adds them.
 #include "base/digest.h"
-#include "model/tag.h"
+#include "base/stages.h"
+#include "model/tag_lines.h"
 #include "python/bindings.h"
 
 namespace tagwright {
@@ -42,25 +43,87 @@ nb::dict model_arrays(const Weights& weights, double least, const std::string& w
   return out;
 }
 
-// As decoding packs them; where they are wanted, also log Z of each sentence and the probabilities of all labels.
+// As decoding packs them; where they are wanted, also log Z of each sentence and the probabilities of all labels, and
+// then its spans.
 nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& chosen, size_t k,
-                 size_t threads, bool sure) {
+                 size_t threads, const AllowedLists* allowed, bool sure, const SpanRules* span_rules, size_t spans) {
   const Plan plan = chosen.with(k);
   std::vector<Sure> found;
-  const std::vector<Answer> answers =
-      without_gil([&] { return tag_all(scorer, text, edges, plan, threads, sure ? &found : nullptr); });
+  std::optional<SpanQuery> query;
+  if (span_rules) query.emplace(*span_rules, spans);
+  const std::vector<Answer> answers = without_gil([&] {
+    return tag_all(scorer, text, edges, plan, threads, allowed, sure ? &found : nullptr, query ? &*query : nullptr);
+  });
   if (!sure) return pack(answers);
   std::vector<double> log_z, label;
   for (const Sure& one : found) {
     log_z.push_back(one.log_z);
     label.insert(label.end(), one.label.begin(), one.label.end());
   }
-  return nb::tuple(pack(answers) + nb::make_tuple(array_of(std::move(log_z)), array_of(std::move(label))));
+  nb::tuple made(pack(answers) + nb::make_tuple(array_of(std::move(log_z)), array_of(std::move(label))));
+  if (!query) return made;
+  nb::list all;
+  for (const Sure& one : found) all.append(pack(one.spans));
+  return nb::tuple(made + nb::make_tuple(all));
 }
 
-nb::list marginals(const Scorer& scorer, const Text& text, const Edges& edges, const Keep& keep, size_t threads) {
+// The names of the best labels of each sentence.
+nb::list tag(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& chosen, size_t threads,
+             const nb::list& names) {
+  const Plan plan = chosen.with(1);
+  need(names.size() == scorer.L(), "there must be one name per label");
+  const std::vector<Answer> answers = without_gil([&] { return tag_all(scorer, text, edges, plan, threads); });
+  need(names.size() == scorer.L(), "there must be one name per label");
+  const nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(answers.size())));
+  if (!made.is_valid()) throw nb::python_error();
+  for (size_t s = 0; s < answers.size(); ++s) {
+    const std::vector<int32_t>& labels = answers[s].paths[0].labels;
+    PyObject* const own = PyList_New(static_cast<Py_ssize_t>(labels.size()));
+    if (!own) throw nb::python_error();
+    PyList_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(s), own);
+    for (size_t t = 0; t < labels.size(); ++t)
+      PyList_SET_ITEM(own, static_cast<Py_ssize_t>(t), Py_NewRef(PyList_GET_ITEM(names.ptr(), labels[t])));
+  }
+  return nb::borrow<nb::list>(made);
+}
+
+// A block of lines with the names of the best labels, or None where it is not plain.
+std::optional<nb::bytes> tag_block(const Scorer& scorer, const nb::bytes& block, const Edges& edges, const Plan& chosen,
+                                   size_t threads, const nb::list& names,
+                                   const std::tuple<bool, bool, size_t, size_t, size_t>& form, char separator) {
+  std::vector<std::string_view> texts;
+  for (const nb::handle name : names) {
+    Py_ssize_t size = 0;
+    const char* const text = PyUnicode_Check(name.ptr()) ? PyUnicode_AsUTF8AndSize(name.ptr(), &size) : nullptr;
+    if (!text) {
+      PyErr_Clear();
+      return std::nullopt;
+    }
+    texts.emplace_back(text, static_cast<size_t>(size));
+  }
+  const auto& [conllu, tab, width, columns, pick] = form;
+  const LineForm lines{conllu, tab, width, columns, pick, separator};
+  const Plan plan = chosen.with(1);
+  const std::string_view bytes(block.c_str(), block.size());
+  const auto made = without_gil([&] { return tag_lines(scorer, bytes, lines, edges, plan, threads, texts); });
+  if (!made) return std::nullopt;
+  return nb::bytes(made->data(), made->size());
+}
+
+// Seconds of each stage of tagging, on this thread.
+nb::dict stages(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan) {
+  StageClock clock;
+  without_gil([&] { tag_all(scorer, text, edges, plan, 1); });
+  clock.begin(Stage::other);
+  nb::dict made;
+  for (size_t stage = 0; stage < kStageNames.size(); ++stage) made[kStageNames[stage]] = clock.seconds(stage);
+  return made;
+}
+
+nb::list marginals(const Scorer& scorer, const Text& text, const Edges& edges, const Keep& keep, size_t threads,
+                   size_t window, const AllowedLists* allowed) {
   std::vector<std::vector<float>> made =
-      without_gil([&] { return label_marginals(scorer, text, edges, keep, threads); });
+      without_gil([&] { return label_marginals(scorer, text, edges, keep, threads, allowed, window); });
   nb::list out;
   for (size_t s = 0; s < made.size(); ++s) out.append(to_numpy(std::move(made[s]), {text.length(s), scorer.L()}));
   return out;
@@ -72,8 +135,29 @@ nb::tuple nodes(const Scorer& scorer, const Text& text, size_t sentence) {
   const size_t T = text.length(sentence);
   std::vector<float> scores(times(T, scorer.L()));
   std::vector<std::vector<int32_t>> on;
-  scorer.score(text, sentence, scores.data(), on);
+  without_gil([&] { scorer.score(text, sentence, scores.data(), on); });
   return nb::make_tuple(to_numpy(std::move(scores), {T, scorer.L()}), on);
+}
+
+// Feature strings as Python has them: what is cut from the middle of a character is shown, not refused.
+nb::str shown(const std::string& text) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+nb::tuple explain(const Scorer& scorer, const Text& text, size_t sentence, size_t token,
+                  const std::vector<size_t>& labels) {
+  need(sentence < text.sentences() && token < text.length(sentence), "no such token");
+  scorer.templates().check_text(text);
+  nb::list each, unknown;
+  for (const size_t y : labels) {
+    need(y < scorer.L(), "no such label");
+    nb::list own;
+    for (const Contribution& one : scorer.contributions(text, sentence, token, y))
+      own.append(nb::make_tuple(shown(one.feature), one.value, one.weight, one.score, one.part));
+    each.append(own);
+  }
+  for (const std::string& feature : scorer.unknown(text, sentence, token)) unknown.append(shown(feature));
+  return nb::make_tuple(each, unknown);
 }
 
 }  // namespace
@@ -86,10 +170,21 @@ void bind_models(nb::module_& m) {
            "have some or begin with `word`.");
   nb::class_<Scorer>(m, "Scorer")
       .def(nb::init<Templates, Weights>(), "templates"_a, "weights"_a, WithoutGil())
-      .def("decode", &decode, "text"_a, "edges"_a, "plan"_a, "k"_a, "threads"_a, "sure"_a = false)
-      .def("marginals", &marginals, "text"_a, "edges"_a, "keep"_a, "threads"_a)
+      .def("decode", &decode, "text"_a, "edges"_a, "plan"_a, "k"_a, "threads"_a, "allowed"_a.none() = nb::none(),
+           "sure"_a = false, "span_rules"_a.none() = nb::none(), "spans"_a = 0)
+      .def("tag", &tag, "text"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a,
+           "Returns the names of the best labels of each sentence.")
+      .def("tag_lines", &tag_block, "block"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a, "form"_a, "separator"_a,
+           "Returns a block of lines with the names of the best labels, or None where it is not plain.")
+      .def("stages", &stages, "text"_a, "edges"_a, "plan"_a,
+           "Returns the seconds of each stage of tagging, one thread.")
+      .def("marginals", &marginals, "text"_a, "edges"_a, "keep"_a, "threads"_a, "window"_a = 0,
+           "allowed"_a.none() = nb::none())
       .def("nodes", &nodes, "text"_a, "sentence"_a,
-           "Returns node scores (T, L) and the correction sets switched on at each step.");
+           "Returns node scores (T, L) and the correction sets switched on at each step.")
+      .def("explain", &explain, "text"_a, "sentence"_a, "token"_a, "labels"_a,
+           "Returns for each label the contributions to its score as feature, value, weight, score and part; and the "
+           "features that the model does not have.");
   m.def(
       "digest",
       [](const std::vector<AnyArray>& pieces) {

@@ -1,15 +1,24 @@
 // Sums over lattices.
+#include "lattice/no_path.h"
 #include "python/bindings.h"
 #include "sums/marginals.h"
 
 namespace tagwright {
 namespace {
 
+auto zeros_to_numpy(Zeros& zeros, std::initializer_list<size_t> shape) {
+  double* const held = zeros.release();
+  return nb::ndarray<nb::numpy, double>(held, shape, nb::capsule(held, [](void* p) noexcept { std::free(p); }));
+}
+
 nb::list marginals_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
-                      const SwitchedOn& switched_on, const Keep& keep, bool with_edges, size_t threads) {
+                      const SwitchedOn& switched_on, const AllowedLists* allowed, const Keep& keep, bool with_edges,
+                      size_t threads) {
   need(threads >= 1, "threads must be at least 1");
-  const std::vector<Sentence> all = sentences_of(nodes, edges, switched_on);
-  const auto lattice = [&](size_t s) { return Lattice(*all[s].edges, all[s].T, all[s].nodes, all[s].on); };
+  const std::vector<Sentence> all = sentences_of(nodes, edges, switched_on, allowed);
+  const auto lattice = [&](size_t s) {
+    return Lattice(*all[s].edges, all[s].T, all[s].nodes, all[s].on, 0, all[s].allowed);
+  };
   std::vector<Marginals> made =
       without_gil([&] { return marginals_all(all.size(), lattice, keep, with_edges, threads); });
   nb::list out;
@@ -17,17 +26,65 @@ nb::list marginals_of(const std::vector<AnyArray>& nodes, const std::vector<cons
     const size_t T = all[s].T, L = all[s].edges->L();
     nb::object per_edge = nb::none();
     if (with_edges) per_edge = nb::cast(to_numpy(std::move(made[s].edges), {T ? T - 1 : 0, L, L}));
-    out.append(nb::make_tuple(to_numpy(std::move(made[s].nodes), {T, L}), per_edge, made[s].log_z,
+    out.append(nb::make_tuple(zeros_to_numpy(made[s].nodes, {T, L}), per_edge, made[s].log_z, made[s].entropy,
                               array_of(std::move(made[s].kept))));
   }
   return out;
 }
 
+// The one sentence of a call, and its sums by exact forward-backward.
+template <class Use>
+auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
+               const SwitchedOn& switched_on, const AllowedLists* allowed, Use&& use) {
+  const std::vector<Sentence> all = sentences_of(nodes, edges, switched_on, allowed);
+  need(all.size() == 1, "one sentence");
+  return without_gil([&] {
+    Arena& arena = thread_arena();
+    arena.reset();
+    const Trimmed trimmed(arena, kHeldBytes);
+    const Lattice lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed);
+    Sums sums;
+    if (lattice.T) {
+      sums = forward_backward(lattice, lattice.edges.factors(), {}, nullptr, arena);
+      if (sums.log_z == kForbidden) throw std::invalid_argument(why_no_path(lattice).value_or(kUnderflow));
+    }
+    return use(lattice, sums, arena);
+  });
+}
+
+auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& switched_on,
+            const AllowedLists* allowed, size_t n, uint64_t seed) {
+  std::vector<int32_t> made = with_sums(
+      nodes, edges, switched_on, allowed,
+      [&](const auto& lattice, const auto& sums, Arena& arena) { return samples(lattice, sums, n, seed, arena); });
+  return to_numpy(std::move(made), {n, nodes[0].shape(0)});
+}
+
+nb::list spans(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
+               const SwitchedOn& switched_on, const AllowedLists* allowed, const SpanRules& rules,
+               std::span<const int32_t> labels, size_t k) {
+  const SpanQuery query{rules, k};
+  return pack(with_sums(nodes, edges, switched_on, allowed, [&](const auto& lattice, const auto& sums, Arena& arena) {
+    need(k || labels.size() == lattice.T, "a path has one label per token");
+    for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
+    return query.answer(lattice, sums, labels, arena);
+  }));
+}
+
 }  // namespace
 
 void bind_sums(nb::module_& m) {
-  m.def("marginals", &marginals_of, "nodes"_a, "edges"_a, "switched_on"_a.none(), "keep"_a, "with_edges"_a, "threads"_a,
-        "Returns for each sentence: node probabilities, edge probabilities or None, log Z, labels kept.");
+  m.def("marginals", &marginals_of, "nodes"_a, "edges"_a, "switched_on"_a.none(), "allowed"_a.none(), "keep"_a,
+        "with_edges"_a, "threads"_a,
+        "Returns for each sentence: node probabilities, edge probabilities or None, log Z, entropy, labels kept.");
+  m.def("sample", &sample, "nodes"_a, "edges"_a, "switched_on"_a.none(), "allowed"_a.none(), "n"_a, "seed"_a,
+        "Returns labellings of one sentence drawn from its distribution, (n, T).");
+  nb::class_<SpanRules>(m, "SpanRules")
+      .def(nb::init<std::span<const int32_t>, std::span<const uint8_t>, std::span<const uint8_t>>(), "type"_a,
+           "goes_on"_a, "continues"_a);
+  m.def("spans", &spans, "nodes"_a, "edges"_a, "switched_on"_a.none(), "allowed"_a.none(), "rules"_a, "labels"_a, "k"_a,
+        "Returns the spans of one sentence's labelling, or the k most probable of any, each as type, first token, the "
+        "token behind the last, probability.");
 }
 
 }  // namespace tagwright

@@ -1,6 +1,7 @@
 // Trainers.
 #include "python/bindings.h"
 #include "train/crf/crf.h"
+#include "train/online/online_crf.h"
 #include "train/perceptron.h"
 
 namespace tagwright {
@@ -10,33 +11,61 @@ using Integers = std::span<const int32_t>;
 using Keys = std::span<const uint16_t>;
 using Reals = std::span<const double>;
 
+AllowedLists lists_of(const AllowedLists* given) { return given ? *given : AllowedLists(); }
+
+// What is known beyond one label per token: where the allowed labels of each end, those labels, and sentences' weights.
+using MarkArrays = std::optional<std::tuple<Vector<uint64_t>, Vector<int32_t>, Vector<double>>>;
+
+Marks marks_of(const MarkArrays& given) {
+  if (!given) return {};
+  const auto& [end, allowed, weight] = *given;
+  return {span_of(end), span_of(allowed), span_of(weight)};
+}
+
 std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, Integers labels, size_t L,
                                             const Weights* known, size_t min_count, size_t threads, Keys parts,
-                                            bool edges, bool all_pairs, double margin,
-                                            std::optional<bool> dense_edges) {
+                                            bool edges, bool all_pairs, double margin, std::optional<bool> dense_edges,
+                                            std::shared_ptr<PairRules> rules, const AllowedLists* allowed,
+                                            const MarkArrays& marks) {
   return without_gil([&] {
-    const CorpusOptions read{L, min_count, known, {}, threads};
-    return std::make_unique<Perceptron>(read_corpus(text, templates, labels, read), copied(parts),
-                                        PerceptronOptions{edges, all_pairs, margin, dense_edges});
+    const CorpusOptions read{L, min_count, known, {}, threads, marks_of(marks)};
+    return std::make_unique<Perceptron>(
+        read_corpus(text, templates, labels, read), copied(parts),
+        PerceptronOptions{edges, all_pairs, margin, dense_edges, rules, lists_of(allowed)});
   });
 }
 
 std::unique_ptr<Crf> make_crf(const Text& text, const Templates& templates, Integers labels, size_t L,
                               const Weights* known, size_t min_count, size_t threads,
                               const std::vector<std::string>& label_names, bool edges, bool all_pairs, bool dense_edges,
-                              bool lanes) {
+                              bool lanes, std::shared_ptr<PairRules> rules, const AllowedLists* allowed,
+                              const MarkArrays& marks) {
   return without_gil([&] {
-    const CorpusOptions read{L, min_count, known, label_names, threads};
+    const CorpusOptions read{L, min_count, known, label_names, threads, marks_of(marks)};
     Corpus corpus = read_corpus(text, templates, labels, read);
-    WeightKeys<Owned> keys = keys_of(corpus, edges, all_pairs);
-    return std::make_unique<Crf>(std::move(corpus), std::move(keys), CrfOptions{dense_edges, lanes, false});
+    WeightKeys<Owned> keys = keys_of(corpus, edges, all_pairs, rules.get());
+    return std::make_unique<Crf>(std::move(corpus), std::move(keys),
+                                 CrfOptions{dense_edges, lanes, false, rules, lists_of(allowed)});
   });
 }
 
-std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<std::string_view>& names,
+std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<std::string>& given,
                                  std::span<const uint64_t> row_end, Keys row_label, Keys previous, Keys current) {
   WeightKeys<Owned> keys{copied(row_end), copied(row_label), copied(previous), copied(current), {}, {}, {}};
+  // Views of our own: without the lock, Python's strings may go at any time.
+  const std::vector<std::string_view> names(given.begin(), given.end());
   return without_gil([&] { return std::make_unique<Crf>(Crf::closed(text, L, names, std::move(keys))); });
+}
+
+std::unique_ptr<OnlineCrf> make_online(const Text& text, const Templates& templates, Integers labels, size_t L,
+                                       const Weights* known, size_t min_count, size_t threads, Keys parts, bool edges,
+                                       bool touched, size_t batch, double rate, double l2, const Keep& keep,
+                                       size_t at_most) {
+  return without_gil([&] {
+    const CorpusOptions read{L, min_count, known, {}, threads};
+    return std::make_unique<OnlineCrf>(read_corpus(text, templates, labels, read), copied(parts),
+                                       OnlineOptions{edges, touched, batch, rate, l2, keep, at_most});
+  });
 }
 
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
@@ -56,16 +85,18 @@ void each_of_state(Arrays& state, Take&& take) {
     });
 }
 
-nb::dict state_of(const Perceptron& trainer) {
+template <class Trainer>
+nb::dict state_of(const Trainer& trainer) {
   nb::dict out;
-  State<Owned> state = trainer.state();
+  auto state = trainer.state();
   each_of_state(state, [&](const std::string& name, auto& array) { out[name.c_str()] = array_of(std::move(array)); });
   return out;
 }
 
-void restore(Perceptron& trainer, double seen, nb::dict arrays) {
+template <class Trainer, class State>
+void restore(Trainer& trainer, double seen, nb::dict arrays) {
   NamedArrays named(std::move(arrays));
-  State<Borrowed> state;
+  State state;
   each_of_state(state, [&](const std::string& name, auto& array) { named.read(name, array); });
   trainer.restore(seen, state);
 }
@@ -76,22 +107,50 @@ void bind_training(nb::module_& m) {
   nb::class_<Perceptron>(m, "PerceptronTrainer")
       .def_static("make", &make_perceptron, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
                   "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
-                  "all_pairs"_a = false, "margin"_a = 0.0, "dense_edges"_a.none() = nb::none())
+                  "all_pairs"_a = false, "margin"_a = 0.0, "dense_edges"_a.none() = nb::none(),
+                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
       .def("run", &run, "sentences"_a, "plan"_a,
            "Goes over sentences once. Returns tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &Perceptron::average, WithoutGil())
       .def("start_from", &Perceptron::start_from, "weights"_a, "label"_a, WithoutGil(),
            "Takes over a model's weights; label: [its label] the number here.")
-      .def("state", &state_of, "Returns the arrays from which training can go on.")
-      .def("restore", &restore, "seen"_a, "arrays"_a)
+      .def("state", &state_of<Perceptron>, "Returns the arrays from which training can go on.")
+      .def("restore", &restore<Perceptron, State<Borrowed>>, "seen"_a, "arrays"_a)
       .def_prop_ro("seen", &Perceptron::seen)
       .def_prop_ro("corpus", [](const Perceptron& p) { return hex(p.corpus().digest); });
+
+  nb::class_<OnlineCrf>(m, "OnlineTrainer")
+      .def_static("make", &make_online, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
+                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
+                  "touched"_a = true, "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "keep"_a, "at_most"_a = 0)
+      .def(
+          "run",
+          [](OnlineCrf& crf, Integers sentences, size_t threads) {
+            const OnlineCrf::Seen seen = without_gil([&] { return crf.run(sentences, threads); });
+            return nb::make_tuple(seen.loss, seen.tokens, seen.kept, seen.missing, seen.exact);
+          },
+          "sentences"_a, "threads"_a,
+          "Goes over sentences once. Returns the loss, tokens, labels kept, what log Z may lack, sentences summed "
+          "exactly.")
+      .def("end_epoch", &OnlineCrf::end_epoch, WithoutGil(), "To be called after each pass over the corpus.")
+      .def("log_z", &OnlineCrf::log_z, "sentences"_a, WithoutGil(),
+           "Returns log Z of each sentence as it is summed in training, and what it may lack.")
+      .def("average", &OnlineCrf::average, WithoutGil())
+      .def("last", &OnlineCrf::last, WithoutGil())
+      .def("start_from", &OnlineCrf::start_from, "weights"_a, "label"_a, WithoutGil(),
+           "Takes over a model's weights; label: [its label] the number here.")
+      .def("state", &state_of<OnlineCrf>, "Returns the arrays from which training can go on.")
+      .def("restore", &restore<OnlineCrf, SteppedState<Borrowed>>, "seen"_a, "arrays"_a)
+      .def_prop_ro("seen", &OnlineCrf::seen)
+      .def_prop_ro("size", &OnlineCrf::size)
+      .def_prop_ro("corpus", [](const OnlineCrf& crf) { return hex(crf.corpus().digest); });
 
   nb::class_<Crf>(m, "CrfTrainer")
       .def_static("make", &make_crf, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
                   "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1,
                   "label_names"_a = std::vector<std::string>(), "edges"_a = true, "all_pairs"_a = false,
-                  "dense_edges"_a = false, "lanes"_a = true)
+                  "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
+                  "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
       .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "row_end"_a, "row_label"_a, "previous"_a,
                   "current"_a)
       .def(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/stop.h"
 #include "kernels/kernels.h"
 #include "sums/forward_backward.h"
 
@@ -19,6 +20,7 @@ void forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena&
   double* const ahead = arena.array<double>(size);
   double* const one = arena.array<double>(L);
   double total[kLanes];
+  Meter meter;
 
   const auto send = [&](size_t side, const double* from, const double* sum, double* to) {
     const Factors::Side& rows = factors.side[side];
@@ -44,6 +46,7 @@ void forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena&
   for (size_t t = 0; t < T; ++t) {
     double *column = alpha + t * size, *factor = psi + t * size;
     double lowered[kLanes] = {};
+    meter.count(lanes * L * L);
     std::fill(factor, factor + size, 0.0);
     for (size_t lane = 0; lane < lanes && t < sums.lengths[lane]; ++lane) {
       sums.score(lane, t, one);
@@ -67,6 +70,7 @@ void forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena&
   }
 
   for (size_t t = T; t-- > 0;) {
+    meter.count(lanes * L * L);
     if (t + 1 < T) {
       // beta, scaled as alpha was, so that the sum of their products is 1 in every column.
       std::copy(beta, beta + size, ahead);

@@ -1,19 +1,44 @@
 // Probabilities of nodes and edges as arrays, of one sentence or many.
 #pragma once
 
+#include <cstdlib>
 #include <functional>
+#include <memory>
+#include <new>
 #include <vector>
 
-#include "sums/forward_backward.h"
+#include "sums/posterior.h"
 
 namespace tagwright {
 
 // What a thread's arena may hold between sentences.
 inline constexpr size_t kHeldBytes = size_t{64} << 20;
 
+// What to say where there are paths, but their probabilities were lost.
+inline constexpr const char* kUnderflow = "no path: the scores of all labellings are too far apart";
+
+// Numbers that are 0 until they are set; what is never touched takes no memory.
+class Zeros {
+ public:
+  explicit Zeros(size_t n) : held_(static_cast<double*>(std::calloc(n ? n : 1, sizeof(double)))) {
+    if (!held_) throw std::bad_alloc();
+  }
+  Zeros() : Zeros(0) {}
+  double& operator[](size_t i) { return held_.get()[i]; }
+  // The numbers, which whoever asks frees with std::free.
+  double* release() { return held_.release(); }
+
+ private:
+  struct Free {
+    void operator()(double* p) const { std::free(p); }
+  };
+  std::unique_ptr<double, Free> held_;
+};
+
 struct Marginals {
   double log_z = 0;
-  std::vector<double> nodes;  // [t * L + y]
+  double entropy = 0;
+  Zeros nodes;                // [t * L + y]
   std::vector<double> edges;  // [(t * L + i) * L + j], where they are wanted
   std::vector<int32_t> kept;  // [t]: labels that were kept
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/need.h"
+#include "base/stop.h"
 
 namespace tagwright {
 namespace {
@@ -34,6 +35,7 @@ EdgeForm form_for(const Corpus& corpus, std::optional<bool> dense_edges) {
   if (dense_edges) return *dense_edges ? EdgeForm::kDense : choose_edge_form(corpus.L, 0, EdgeUse::kTraining);
   std::vector<uint64_t> met;
   corpus.each_step([&](size_t, int32_t i, int32_t j) { met.push_back(Corrections::pair(i, j)); });
+  for (const auto& [i, j] : corpus.open_pairs()) met.push_back(Corrections::pair(i, j));
   std::sort(met.begin(), met.end());
   const size_t pairs = static_cast<size_t>(std::unique(met.begin(), met.end()) - met.begin());
   // Wrong guesses give weights to about half as many pairs again.
@@ -55,7 +57,10 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
   weights_.nodes.reset(corpus_.features());
   weights_.edges.reset(corpus_.L);
   weights_.sets.reset(corpus_.sets());
-  current_ = std::make_unique<ChangingEdges>(corpus_.L, form_for(corpus_, options_.dense_edges), corpus_.sets());
+  need(!options_.allowed.columns() || options_.allowed.columns() == corpus_.labels.size(),
+       "allowed: one list per token");
+  current_ = std::make_unique<ChangingEdges>(corpus_.L, form_for(corpus_, options_.dense_edges), corpus_.sets(),
+                                             options_.rules);
   if (!options_.all_pairs) observe();
 }
 
@@ -63,7 +68,7 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
 // feature beside each other, so that its row is made once; then for the pairs of labels.
 void Perceptron::observe() {
   const size_t L = corpus_.L;
-  const LabelsMet met = labels_met(corpus_.node, corpus_.labels, corpus_.features());
+  const LabelsMet met = corpus_.met();
   for (size_t f = 0, at = 0; f < met.end.size(); ++f) {
     for (; at < met.end[f]; ++at) {
       const uint16_t y = met.label[at];
@@ -77,6 +82,8 @@ void Perceptron::observe() {
     for (const int32_t set : corpus_.sets_of(token))
       weights_.sets.find_or_add(static_cast<size_t>(set), Corrections::pair(i, j));
   });
+  for (const auto& [i, j] : corpus_.open_pairs())
+    if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
 }
 
 void Perceptron::score(size_t first, size_t T, double* nodes) {
@@ -87,7 +94,7 @@ void Perceptron::score(size_t first, size_t T, double* nodes) {
     const double* ties = ties_.data() + t % kTieRows * L;
     std::copy(ties, ties + L, out);
     if (parts_.each) std::fill(out + L, out + keys, 0.0);
-    out[corpus_.labels[first + t]] -= options_.margin;
+    for (const int32_t y : corpus_.allowed_of(first + t)) out[y] -= options_.margin;
     const size_t begin = corpus_.node.begin(first + t);
     const auto value = [&](size_t n) { return corpus_.node.value_of(begin + n); };
     add_rows(weights_.nodes, corpus_.features_of(first + t), value, whole, keys, out);
@@ -103,21 +110,33 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
   std::vector<std::vector<int32_t>> on;
   for (const int32_t s : sentences) {
     const size_t first = corpus_.first_token(static_cast<size_t>(s)), T = corpus_.length(static_cast<size_t>(s));
+    check_stop();
     seen.tokens += T;
     if (T > 0) {
       arena_.reset();
       double* nodes = arena_.array<double>(times(T, corpus_.L));
       score(first, T, nodes);
       if (corpus_.sets()) corpus_.sets_on(static_cast<size_t>(s), on);
-      const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr);
-      const Answer answer = plan.decoder->decode(lattice, plan.options, arena_);
+      const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(first) : Allowed{};
+      const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed);
+      const Answer answer = plan.decoder->lists ? plan.decoder->decode(lattice, plan.options, arena_)
+                                                : unlisted(plan.decoder->decode, lattice, plan.options, arena_);
+      need(!answer.paths.empty(), "sentence " + std::to_string(s) + ": the constraints leave no labelling");
       const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
       size_t errors = 0;
-      for (size_t t = 0; t < T; ++t) errors += predicted[t] != corpus_.labels[first + t];
+      for (size_t t = 0; t < T; ++t) errors += !corpus_.may_have(first + t, predicted[t]);
       seen.errors += errors;
       seen.wrong_sentences += errors > 0;
       seen.work += answer.work;
-      if (errors) update(first, T, predicted.data());
+      const auto by = static_cast<float>(corpus_.weight_of(static_cast<size_t>(s)));
+      if (errors && !corpus_.is_partial(static_cast<size_t>(s))) {
+        update(first, T, corpus_.labels.data() + first, predicted.data(), by);
+      } else if (errors) {
+        corpus_.forbid_others(static_cast<size_t>(s), nodes);
+        const Lattice allowed(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr);
+        const Answer right = plan.decoder->decode(allowed, plan.options, arena_);
+        update(first, T, right.paths.at(0).labels.data(), predicted.data(), by);
+      }
     }
     ++weights_.seen;
   }
@@ -125,28 +144,27 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
   return seen;
 }
 
-void Perceptron::update(size_t first, size_t T, const int32_t* predicted) {
-  const std::vector<int32_t>& labels = corpus_.labels;
+void Perceptron::update(size_t first, size_t T, const int32_t* labels, const int32_t* predicted, float by) {
   for (size_t t = 0; t < T; ++t) {
     const size_t token = first + t;
-    const int32_t right = labels[token], wrong = predicted[t];
-    if (right != wrong) change_nodes(token, right, wrong);
-    if (t == 0 || (right == wrong && labels[token - 1] == predicted[t - 1])) continue;
-    change_edge(token, labels[token - 1], right, 1.0F);
-    change_edge(token, predicted[t - 1], wrong, -1.0F);
+    const int32_t right = labels[t], wrong = predicted[t];
+    if (right != wrong) change_nodes(token, right, wrong, by);
+    if (t == 0 || (right == wrong && labels[t - 1] == predicted[t - 1])) continue;
+    change_edge(token, labels[t - 1], right, by);
+    change_edge(token, predicted[t - 1], wrong, -by);
   }
 }
 
-void Perceptron::change_nodes(size_t token, int32_t right, int32_t wrong) {
-  change_node(token, static_cast<size_t>(right), 1.0F);
-  change_node(token, static_cast<size_t>(wrong), -1.0F);
+void Perceptron::change_nodes(size_t token, int32_t right, int32_t wrong, float by) {
+  change_node(token, static_cast<size_t>(right), by);
+  change_node(token, static_cast<size_t>(wrong), -by);
   for (size_t k = 0; k < parts_.each; ++k) {
     const size_t L = corpus_.L;
     const uint16_t add = parts_.of[k * L + static_cast<size_t>(right)];
     const uint16_t take = parts_.of[k * L + static_cast<size_t>(wrong)];
     if (add == take) continue;
-    change_node(token, L + add, 1.0F);
-    change_node(token, L + take, -1.0F);
+    change_node(token, L + add, by);
+    change_node(token, L + take, -by);
   }
 }
 

@@ -17,7 +17,9 @@ struct PerceptronOptions {
   bool edges = true;       // weights for pairs of labels
   bool all_pairs = false;  // an update may give weights to (feature, label) pairs that the corpus does not have
   double margin = 0;       // the right label of a token must win by this much: it is scored so much lower
-  std::optional<bool> dense_edges = {};  // by default chosen by how many pairs of labels the corpus has
+  std::optional<bool> dense_edges = {};              // by default chosen by how many pairs of labels the corpus has
+  std::shared_ptr<const PairRules> rules = nullptr;  // which every labelling keeps to, the right ones too
+  AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
 };
 
 class Perceptron {
@@ -30,7 +32,8 @@ class Perceptron {
     Work work;
   };
   // Goes over these sentences once: decodes each, and where that is wrong adds its right features and takes away the
-  // others.
+  // others, as many times as the sentence weighs. Where several labels are allowed, the best allowed labelling is
+  // right.
   Seen run(std::span<const int32_t> sentences, const Plan& plan);
 
   const Corpus& corpus() const { return corpus_; }
@@ -46,8 +49,9 @@ class Perceptron {
  private:
   void observe();
   void score(size_t first, size_t T, double* nodes);
-  void update(size_t first, size_t T, const int32_t* predicted);
-  void change_nodes(size_t token, int32_t right, int32_t wrong);
+  // right, predicted: [t]; by: how much weights change.
+  void update(size_t first, size_t T, const int32_t* right, const int32_t* predicted, float by);
+  void change_nodes(size_t token, int32_t right, int32_t wrong, float by);
   void change_node(size_t token, size_t key, float by);
   const float* whole_row(size_t feature);
   void note_change(size_t feature, size_t key, float weight);

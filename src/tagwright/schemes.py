@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PREFIXES", "SCHEMES", "Scheme", "SpanLabels", "find_spans", "scheme_of", "span_labels", "split_label"]
+__all__ = [
+    "CONTINUES", "GOES_ON", "PARTS", "PREFIXES", "SCHEMES", "Scheme", "SpanLabels", "find_spans", "scheme_of",
+    "scheme_rule", "span_labels", "span_parts", "split_label",
+]  # fmt: skip
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 PREFIXES = "OBIESLUM"
 """All prefixes; O is that of tokens outside of spans, and is written without a type."""
+
+
+GOES_ON, CONTINUES = "BIM", "IMEL"
+"""In every scheme a span goes on from a label with one of the former to a label of its type with one of the latter."""
+
+PARTS: dict[str, Callable[[str], str]] = {
+    "whole label": lambda label: label,
+    'after "|"': lambda label: label.rpartition("|")[2] if "|" in label else "",
+    'after ":"': lambda label: label.partition(":")[2],
+}
+"""Where the span part of a label may be, in the order tried. A label without the separator has no span part."""
 
 
 class Scheme(NamedTuple):
@@ -57,6 +71,18 @@ def split_label(label: str) -> tuple[str, str] | None:
     return (prefix, type_name) if len(prefix) == 1 and prefix in PREFIXES else None
 
 
+def span_parts(labels: Sequence[str], typed: bool = False) -> tuple[str, list[tuple[str, str]]] | None:
+    """Return which part of `PARTS` makes all labels span labels, and the prefix and type of each; None if none does.
+
+    typed: whether labels need a type, as in B-NP; else B alone will do, as of words in Chinese.
+    """
+    for where, part in PARTS.items():
+        parts = [own for own in map(split_label, map(part, labels)) if own and (own[1] or not typed or own[0] == "O")]
+        if len(parts) == len(labels) and {prefix for prefix, _ in parts} & {*"BISU"}:
+            return where, parts
+    return None
+
+
 class SpanLabels(NamedTuple):
     """What each label of a label set may do, by the rules of its scheme; arrays are indexed [label]."""
 
@@ -85,14 +111,9 @@ class SpanLabels(NamedTuple):
         found |= self.stop[previous] & self.start[current]
         return found
 
-    def rules(self, backwards: bool = False) -> tuple[Bools, Bools, Bools]:
-        """Return which labels may be first, which last, and which may follow which, indexed [previous, current].
-
-        backwards: whether sentences are read from their end.
-        """
-        every = np.arange(len(self.types))
-        follows = self.may_follow(every[:, None], every)
-        return (self.stop, self.start, follows.T.copy()) if backwards else (self.start, self.stop, follows)
+    def reversed(self) -> SpanLabels:
+        """Return the same rules for sentences that are read from their end."""
+        return SpanLabels(self.types, self.stop, self.start, self.following, self.followed)
 
 
 def span_labels(labels: Sequence[str]) -> SpanLabels | None:
@@ -110,6 +131,49 @@ def span_labels(labels: Sequence[str]) -> SpanLabels | None:
     if not prefixes & ({*scheme.following} - {*scheme.followed}):
         scheme = scheme._replace(stop=PREFIXES)
     return SpanLabels.of(parts, scheme)
+
+
+ALIASES = {"BIOES": "IOBES", "IOB2": "BIO"}
+"""Other names of schemes."""
+
+
+def scheme_rule(
+    name: str, labels: Sequence[str], shown: Sequence[str]
+) -> tuple[str, tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]], Bools | None, Bools | None]:
+    """Return the rule for pairs of a scheme's labels, and which may be first and last.
+
+    The rule is two arrays, [label]: the state that must hold before a label, -1 for any, and the state after it. Label
+    j may follow label i where the state before j is any, or that after i. Within a span of a type the state is that
+    type; in schemes that mark the ends of spans, 0 is the state outside of them.
+
+    Args:
+        name: of the scheme.
+        labels: labels of the scheme, or the parts of labels to which it applies.
+        shown: the labels themselves, for messages.
+
+    Returns:
+        The scheme's name, its rule, and for each label whether it may be the first and the last of a sentence; None
+        where all may.
+
+    """
+    known = ALIASES.get(name, name) if isinstance(name, str) else None
+    if known not in SCHEMES:
+        raise ValueError(f"there is no label scheme {name!r}; there are {', '.join([*SCHEMES, *ALIASES])}")
+    scheme = SCHEMES[known]
+    parts = []
+    for label, whole in zip(labels, shown, strict=True):
+        part = split_label(label)
+        if part is None or part[0] not in scheme.prefixes:
+            prefixes = ", ".join(f"{prefix}-" if prefix != "O" else prefix for prefix in sorted(scheme.prefixes))
+            raise ValueError(f"the label {whole!r} is not of scheme {name}, whose labels begin with {prefixes}")
+        parts.append(part)
+    rules = SpanLabels.of(parts, scheme)
+    # A label follows those of its type or begins anew. Where not all may be last, those within a span must go on.
+    types = (rules.types + 1).astype(np.int32)
+    entry = np.where(rules.following, types, -1 if rules.stop.all() else 0).astype(np.int32)
+    exits = np.where(rules.followed, types, 0).astype(np.int32)
+    first, last = (None if may.all() else may for may in (rules.start, rules.stop))
+    return known, (entry, exits), first, last
 
 
 # Whether prefix p before prefix t closes a span, and whether t after p opens one, where both have the same type.

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from support.commands import columns, complaint, printed, run
+from support.commands import columns, complaint, printed, run, stopped
 from support.corpora import same_arrays, ten_sentences
 
 import tagwright as tw
 from tagwright.cli.demo import SENTENCES
 from tagwright.cli.main import main
 
-COMMANDS = ["train", "tag", "eval", "info", "decoders", "demo"]
+COMMANDS = ["train", "tag", "eval", "explain", "report", "plot", "info", "serve", "decoders", "demo"]
 QUESTION = "Would service be voluntary or compulsory ?"
 ONE_SENTENCE = "the\tDT\ndog\tNN\ncan\tMD\nsee\tVB\n\n"
 PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -104,14 +104,22 @@ def test_demo_begins_with_sentences_and_their_best_labellings():
     said = printed("demo", "--labels", "50", "--tokens", "5", "-k", "3")
     *blocks, rest = said.split("\n\n", len(SENTENCES))
     assert rest.startswith("A lattice of 5 tokens and 50 labels")
-    found = tw.load().tag_kbest([sentence.split() for sentence in SENTENCES], 3)
+    found = tw.load().tag_kbest([sentence.split() for sentence in SENTENCES], 3, proba=True)
     for block, sentence, taggings in zip(blocks, SENTENCES, found, strict=True):
         header, *lines = block.splitlines()
-        assert header.split() == [*sentence.split(), "score"]
+        assert header.split() == [*sentence.split(), "probability"]
         assert [line.split() for line in lines] == [
-            [str(rank), *tagging.labels, f"{tagging.score:.2f}"] for rank, tagging in enumerate(taggings, 1)
+            [str(rank), *tagging.labels, f"{tagging.probability:.3f}"] for rank, tagging in enumerate(taggings, 1)
         ]
         assert len({len(line) for line in block.splitlines()}) == 1
+
+
+def test_demo_ends_with_a_command_that_makes_a_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = printed("demo", "--labels", "50", "--tokens", "5")
+    command = said.partition("\nNext:\n")[2].splitlines()[-1].split()
+    assert printed(*command[1:]).startswith("report.html: ")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_demo_of_a_long_sentence():
@@ -211,7 +219,7 @@ def test_train_memms(corpus, tmp_path):
     options = {"history": 1, "beam": 5, "l2": 0.01, "max_iterations": 20, "dictionary": 3}
     for direction in ("right", "left"):
         path = tmp_path / direction
-        said = printed("train", corpus, path, "--learner", "memm", "--direction", direction, "--dev", corpus, *MEMM)
+        said = stopped("train", corpus, path, "--learner", "memm", "--direction", direction, "--dev", corpus, *MEMM)
         same = tw.MEMM(direction=direction, **options).fit(X, y, dev=(X, y)).model_
         assert same_arrays(tw.load(path).arrays, same.arrays)
         assert "100.00%" in said.splitlines()[-1]
@@ -228,11 +236,11 @@ def test_train_a_bidirectional_model(corpus, tmp_path):
     X, _ = ten_sentences()
     path = tmp_path / "both"
     options = [*MEMM, "--rounds", "9", "--step", "0.4", "--schedule", "constant", "--no-spans"]
-    said = printed("train", corpus, path, "--learner", "bidirectional", "--dev", corpus, *options)
+    said = stopped("train", corpus, path, "--learner", "bidirectional", "--dev", corpus, *options)
     assert "100.00%" in said.splitlines()[-1]
     made = tw.load(path)
     assert made.facts["bidirectional"] == {"rounds": 9, "step": 0.4, "schedule": "constant"}
-    assert (made.left.beam, made.right.history, made.right.leftward) == (5, 1, True)
+    assert (made.left.beam, made.right.order, made.right.leftward) == (5, 1, True)
     assert json.loads(printed("eval", "-m", path, "--json", corpus))["token_accuracy"] == 1
     tagged = printed("tag", "-m", path, "--format", "text", given="the dog can run\n")
     assert tagged == "the\tDT\ndog\tNN\ncan\tMD\nrun\tVB\n\n"
@@ -317,8 +325,7 @@ def test_eval_of_spans(tmp_path):
     said = printed("eval", "-m", tmp_path / "m", path)
     assert 'span (BIO, after "|")' in said
     assert json.loads(printed("eval", "-m", tmp_path / "m", path, "--json"))["spans"]["micro"]["f1"] == 1
-    other = json.loads(printed("eval", "-m", tmp_path / "m", path, "--json", "--label", "3"))
-    assert other["token_accuracy"] == 0
+    assert "knows none of its labels (B-NP, " in complaint("eval", "-m", tmp_path / "m", path, "--label", "3")
 
 
 SUMMARY = f"""\
@@ -339,12 +346,12 @@ templates: U:%x[0,0]  B
 
 label  weight  feature
 -----  ------  -------
-DT      -1.00    U:dog
-        -1.00    U:can
-        -1.00    U:see
-MD       1.00    U:can
-NN       1.00    U:dog
-VB       1.00    U:see
+DT      -1.00  U:dog
+        -1.00  U:can
+        -1.00  U:see
+MD       1.00  U:can
+NN       1.00  U:dog
+VB       1.00  U:see
 
 edge      score
 --------  -----
@@ -362,7 +369,8 @@ def test_info(tmp_path, monkeypatch):
     printed("train", "one.txt", "m", "--features", "words.tpl", "--epochs", "2")
     said = printed("info", "m")
     assert said.startswith(SUMMARY)
-    summary, rest = said.split("\n\n", 1)
+    summary, history, rest = said.split("\n\n", 2)
+    assert history.splitlines()[0].split() == ["epoch", "error", "seconds", "in", "all"]
     assert rest == STRONGEST
     told = [line.split() for line in summary.splitlines()]
     assert {("epochs", "2"), ("seed", "0"), ("label", "last"), ("decoder", "auto")} <= {tuple(row) for row in told}
@@ -371,7 +379,7 @@ def test_info(tmp_path, monkeypatch):
 
 def test_info_shows_as_much_as_asked(model):
     said = printed("info", model, "--labels", "2", "--most", "1")
-    _, _, strongest, edges = said.split("\n\n")
+    _, _, _, strongest, edges = said.split("\n\n")
     assert [line.split()[0] for line in strongest.splitlines()[2:]] == tw.load(model).labels[:2]
     assert len(edges.splitlines()) == 2 + 2
 
@@ -544,7 +552,7 @@ def test_an_error_leaves_the_old_model(corpus, model, tmp_path):
 
 
 def test_train_on_a_pipe_that_has_a_name(model, tmp_path):
-    command = [sys.executable, "-m", "tagwright", "train", "/dev/stdin", tmp_path / "m"]
+    command = [sys.executable, "-m", "tagwright", "train", "--quiet", "/dev/stdin", tmp_path / "m"]
     ran = subprocess.run(command, input=columns(*ten_sentences()).encode(), capture_output=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert same_arrays(tw.load(tmp_path / "m").arrays, tw.load(model).arrays)
@@ -655,7 +663,7 @@ def test_file_that_cannot_be_read(tmp_path, command, content, said):
     [
         (b"the\n\nd\xf6g\n", ":3: not UTF-8 at byte 2"),
         (b"the\tx\ndog\n", ":2: 1 column, but the first token has 2"),
-        (b"the\nold dog\n", ":2: 2 columns, but the first token has 1; fix this line, or"),
+        (b"the\ncat\n\nold dog\n\n", ":4: 2 columns, but the first token has 1; fix this line, or"),
         (b"", ": empty"),
     ],
 )

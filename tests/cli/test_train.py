@@ -1,10 +1,17 @@
 """`tagwright train`: which options are for which learner, its help in sections, and the accuracy on dev data."""
 
+import contextlib
+import logging
+import os
+import re
+import subprocess
+import sys
+import termios
 from itertools import chain
 
 import click
 import pytest
-from support.commands import columns, printed
+from support.commands import columns, complaint, printed, run, stopped
 from support.corpora import ten_sentences
 
 import tagwright as tw
@@ -14,7 +21,7 @@ from tagwright.cli.train import train
 from tagwright.learners import LEARNERS
 from tagwright.learners.learner import Learner
 
-READING = {"label", "format", "comments", "dev", "learner"}
+READING = {"label", "partial", "format", "comments", "tokenize", "dev", "learner", "quiet", "verbose"}
 OPTIONS = [option for option in train.params if isinstance(option, click.Option) and option.name not in READING]
 
 
@@ -59,24 +66,24 @@ def accuracy(predicted, gold):
     return f"{sum(p == g for p, g in pairs) / len(pairs):.2%}"
 
 
-TRAININGS = [
-    ["perceptron", "--epochs", "3"],
-    ["perceptron", "--epochs", "9", "--patience", "2"],
-    ["crf", "--max-iterations", "13"],
-    ["crf", "--max-iterations", "25", "--patience", "1"],
-    ["crf", "--solver", "adagrad", "--epochs", "2"],
-    ["memm", "--max-iterations", "12"],
-]
+TRAININGS = {
+    "perceptron --epochs 3": printed,
+    "perceptron --epochs 9 --patience 2": printed,
+    "crf --max-iterations 13": stopped,
+    "crf --max-iterations 25 --patience 1": printed,
+    "crf --solver adagrad --epochs 2": printed,
+    "memm --max-iterations 12": stopped,
+}
 
 
-@pytest.mark.parametrize("training", TRAININGS, ids=" ".join)
-def test_dev_accuracy_is_that_of_the_model_and_measured_once(files, tmp_path, monkeypatch, training):
+@pytest.mark.parametrize(("training", "ends"), TRAININGS.items())
+def test_dev_accuracy_is_that_of_the_model_and_measured_once(files, tmp_path, monkeypatch, training, ends):
     def again(*_):
         raise AssertionError("the dev data is tagged once more")
 
     corpus, dev, (X, y) = files
     monkeypatch.setattr(Learner, "score", again)
-    said = printed("train", corpus, tmp_path / "m", "--dev", dev, "--learner", *training)
+    said = ends("train", corpus, tmp_path / "m", "--dev", dev, "--learner", *training.split())
     assert shown(said) == accuracy(tw.load(tmp_path / "m").tag_batch(X), y) != "100.00%"
 
 
@@ -100,3 +107,80 @@ def test_dev_accuracy_of_a_finished_checkpoint_is_that_on_the_file_given_now(fil
     X, y = ten_sentences()
     second = shown(printed(*common, "--dev", corpus))
     assert second == accuracy(tw.load(tmp_path / "m").tag_batch(X), y) != first
+
+
+# What it says while it works
+
+
+def started(*arguments):
+    """The options of a process of its own."""
+    return [sys.executable, "-m", "tagwright", *map(str, arguments)]
+
+
+def test_a_line_per_epoch_on_standard_error(files, tmp_path):
+    corpus, dev, _ = files
+    done = subprocess.run(
+        started("train", corpus, tmp_path / "m", "--epochs", "3", "--dev", dev),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    history = tw.load(tmp_path / "m").history
+    said = done.stderr.splitlines()
+    assert [line.split()[:4] for line in said] == [
+        ["epoch", f"{n}/3", "error", f"{fact['error']:.2%}"] for n, fact in enumerate(history, 1)
+    ]
+    assert [line.split()[-2:] for line in said] == [["dev", f"{fact['dev']:.2%}"] for fact in history]
+    assert done.stdout.startswith(str(tmp_path / "m"))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_quiet_says_nothing(files, tmp_path, learner):
+    corpus, dev, _ = files
+    result = run("train", corpus, tmp_path / "m", "--learner", learner, "--dev", dev, "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert tw.load(tmp_path / "m").facts["learner"] == learner
+
+
+def test_quiet_still_warns_and_complains(files, tmp_path):
+    corpus, _, _ = files
+    result = run("train", corpus, tmp_path / "m", "-q", "--learner", "crf", "--max-iterations", "2")
+    assert (result.exit_code, result.stdout) == (0, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Warning: CRF: stopped after 2 iterations, before it converged; raise max_iterations")
+    assert "choose one of --quiet and --verbose" in complaint("train", corpus, tmp_path / "m", "-q", "-v")
+
+
+def test_verbose_says_more(files, tmp_path):
+    corpus, dev, _ = files
+    result = run("train", corpus, tmp_path / "m", "-v", "--learner", "crf", "--solver", "lbfgs", "--dev", dev)
+    assert result.exit_code == 0, result.output
+    found = [re.fullmatch(r"\[ *[0-9.]+ s +[0-9,]+ MB\]  (.*)", line) for line in result.stderr.splitlines()]
+    assert all(found), result.stderr
+    reading, read, reading_dev, _, indexing, indexed, *lines, last = (line[1] for line in found)
+    assert (reading, reading_dev) == (f"reading {corpus}", f"reading {dev}")
+    tokens = sum(map(len, ten_sentences()[0]))
+    assert read.startswith(f"read 10 sentences, {tokens} tokens in ")
+    assert indexing.startswith(f"indexing the features of 10 sentences, {tokens} tokens, ")
+    assert re.fullmatch(r"indexed in [0-9.]+ s: [0-9,]+ weights", indexed)
+    model = tw.load(tmp_path / "m")
+    assert [line.split()[1] for line in lines] == [str(n + 1) for n in range(len(model.history))]
+    assert last.startswith(f"converged after {len(model.history)} iterations")
+    assert logging.getLogger("tagwright").level == logging.NOTSET
+
+
+@pytest.mark.parametrize(("more", "bars", "lines"), [([], True, False), (["-q"], False, False), (["-v"], True, True)])
+def test_a_terminal_shows_bars(files, tmp_path, patience, more, bars, lines):
+    corpus, _, _ = files
+    screen, terminal = os.openpty()
+    termios.tcsetwinsize(terminal, (24, 100))
+    command = started("train", corpus, tmp_path / "m", "--epochs", "2", *more)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal) as process:
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # what Linux says at the end
+            while piece := os.read(screen, 4096):
+                shown += piece
+    os.close(screen)
+    assert process.returncode == 0
+    assert (b"epoch 2/2: 100%" in shown) == bars
+    assert (b"tokens/s" in shown) == lines
+    assert shown or more

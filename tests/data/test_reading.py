@@ -8,6 +8,7 @@ import os
 import sys
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -256,6 +257,65 @@ def test_text():
         assert (only.rows, only.lines, only.first) == ([["It"], ["sat"]], ["It sat"], 2)
 
 
+def test_offsets_of_text():
+    line = "  It's\u00a0rice. (I think so.)  Mr. X ate it! "
+    found = sentences(f"\ufeffAll of it.\n{line}\n", format="text", tokenize="english")
+    assert [[word for (word,) in one.rows] for one in found[1:]] == [
+        ["It", "'s", "rice", "."],
+        ["(", "I", "think", "so", ".", ")"],
+        ["Mr.", "X", "ate", "it", "!"],
+    ]
+    for one in found[1:]:
+        assert (one.lines, one.first, len(one.at)) == ([line], 2, len(one.rows))
+        assert [[line[begin:end]] for begin, end in one.offsets] == one.rows
+    assert found[0].offsets == [(0, 3), (4, 6), (7, 9), (9, 10)]
+    (whole,) = sentences(line, format="text", tokenize="english", split=False)
+    assert whole.offsets == [span for one in found[1:] for span in one.offsets]
+    for tokenize in ("none", "whitespace"):
+        (one,) = sentences(line, format="text", tokenize=tokenize)
+        assert [[line[begin:end]] for begin, end in one.offsets] == one.rows
+    assert sentences(COLUMNS)[0].offsets is None
+    assert sentences(CONLLU, format="conllu")[0].offsets is None
+    with pytest.raises(ValueError, match="tokenizer 'greek': use one of"):
+        sentences("a", format="text", tokenize="greek")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "expected", "note"),
+    [
+        ("hi\nhow are you\n", "text", ["hi", "how are you"], "text"),
+        ("hi\nhello\nhow are you\nok\n", "text", ["hi", "hello", "how are you", "ok"], "text"),
+        ("hi\n\nhow are you\n", "text", ["hi", "how are you"], "text"),
+        ("\nhi\n\nhello\n\nhow are you\n", "text", ["hi", "hello", "how are you"], "text"),
+        ("Hi!\n", "text", ["Hi !"], ""),
+        ("Hi!\nBye.\n", "text", ["Hi !", "Bye ."], "text"),
+        ("Hi!\n\nthe\ncat\n", "text", ["Hi !", "the", "cat"], ""),
+        ("hi\n", "columns", ["hi"], ""),
+        ("the\ncat\n", "columns", ["the cat"], ""),
+        ("the\ncat\n\nhi\n\nold\ndog\n", "columns", ["the cat", "hi", "old dog"], ""),
+        ("hi\n\nthe\ncat\n", "columns", ["hi", "the cat"], ""),
+        ("the\nlong-term\nplan\n", "columns", ["the long-term plan"], "columns"),
+        ("the cat\nold dog\n\na cat\n", "text", ["the cat", "old dog", "a cat"], "text"),
+        ("the cat\nthe old dog\n\na cat\n", "text", ["the cat", "the old dog", "a cat"], ""),
+        ("the cat\n", "text", ["the cat"], ""),
+    ],
+)
+@pytest.mark.parametrize("step", [1, 5, files.CHUNK])
+def test_a_first_line_of_one_word(content, kind, expected, note, step):
+    """Whatever arrives at a time, the sentences are the same. What may be wrong is said, if it is there to be seen."""
+    found = sentences(Drip(content.encode(), step), columns=1, tokenize="english")
+    assert [" ".join(word for (word,) in one.rows) for one in found] == expected
+    form = found[-1].form
+    assert form.name == kind
+    if step == files.CHUNK or "the cat\nold" not in content:
+        other = {"text": "columns", "columns": "text"}[kind]
+        assert form.note.endswith(f"otherwise choose --format {other}" if note else "")
+        assert bool(form.note) == bool(note)
+    for chosen in ("text", "columns") if "how" not in content and "the cat" not in content else ("text",):
+        again = sentences(content, columns=1, tokenize="english", format=chosen)
+        assert {(one.form.name, one.form.note) for one in again} == {(chosen, "")}
+
+
 def test_labels_must_fit_the_sentence():
     (sentence,) = sentences("a\nb\n")
     with pytest.raises(ValueError, match="1 labels for 2 tokens"):
@@ -481,6 +541,13 @@ def test_wrong_use(tmp_path):
         sentences(COLUMNS, format="csv")
     with pytest.raises(TypeError, match="<stream>: opened as text; open it as bytes"):
         sentences(io.StringIO(COLUMNS))
+    for source in (None, 5, ["a"]):
+        with pytest.raises(TypeError, match="<stream>: a path or a binary file is needed, not "):
+            data.read(source)
+    with pytest.raises(TypeError, match=r"its read\(\) returns int, not bytes"):
+        data.read(SimpleNamespace(read=lambda size: 7))
+    with pytest.raises(DataError, match=r"^'\\ud800': no file can have this name"):
+        data.read("\ud800")
 
 
 # Streams
@@ -509,6 +576,20 @@ def test_standard_input_gets_a_sentence_when_it_is_complete(monkeypatch, patienc
         out.write(b"\xff\n")
         with pytest.raises(DataError, match=r"^<stdin>:4: not UTF-8 at byte 1 "):
             next(found)
+
+
+def test_a_word_that_is_typed_is_text(monkeypatch, patience):
+    """Who types a line at a terminal is answered at once."""
+    terminal, keyboard = os.openpty()
+    with os.fdopen(keyboard) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        found = data.batches("-", columns=1)
+        for line in ("hello\n", "how are you\n"):
+            os.write(terminal, line.encode())
+            (sentence,) = next(found)
+            assert (sentence.lines, sentence.form.name) == ([line[:-1]], "text")
+        found.close()
+    os.close(terminal)
 
 
 def test_standard_input_may_be_empty(monkeypatch):

@@ -49,7 +49,8 @@ def test_decoder_table():
 
 def test_classes_agree_with_the_table():
     """A class has the name and the options of a row, in its order, with its defaults."""
-    classes = [own for own in vars(tw).values() if isinstance(own, type) and issubclass(own, tw.Decoder)]
+    public = [getattr(tw, name) for name in tw.__all__]
+    classes = [own for own in public if isinstance(own, type) and issubclass(own, tw.Decoder)]
     rows = {row.name: row for row in tw.decoders()}
     named = {own.name: own for own in classes if own is not tw.Decoder}
     assert len(named) >= 10
@@ -138,6 +139,17 @@ def test_what_counts_as_scores(form):
     }[form]
     assert best(make(NODES), make(EDGES)).labels.tolist() == [0, 1, 0]
     assert best(NODES, tw.Edges(make(EDGES))).labels.tolist() == [0, 1, 0]
+
+
+def test_scores_of_a_class_of_ones_own():
+    class Closed(np.ndarray):
+        def __dlpack__(self, **options):
+            return None
+
+    nodes, edges = NODES.view(Closed), EDGES.view(Closed)
+    assert best(nodes, edges).labels.tolist() == [0, 1, 0]
+    assert tw.decode_batch([nodes], edges)[0].paths[0].labels.tolist() == [0, 1, 0]
+    assert best(NODES, np.stack([EDGES, EDGES]).view(Closed)).labels.tolist() == [0, 1, 0]
 
 
 def test_torch_tensors():

@@ -353,6 +353,8 @@ def test_labels_against_sklearn(L):
         ([[], []], [[], []], None, "no tokens"),
         (["a", "b"], ["a", "b"], None, "a list of labels for each sentence"),
         ([["a"]], ["a"], None, "a list of labels for each sentence"),
+        ([["a", 1.5]], [["a", "b"]], None, r"labels must be strings, not float \(1.5\)"),
+        ([["a"]], [[None]], None, r"labels must be strings, not NoneType \(None\)"),
     ],
 )
 def test_errors(gold, guess, known, message):

@@ -1,6 +1,7 @@
 """Features: templates against a plain-Python reading of them, ready-made ones against python-crfsuite."""
 
 import contextlib
+import random
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.corpora import names_of, weights_of
+from support.limited import run_limited
 
 import tagwright as tw
 from tagwright import _core
@@ -198,6 +200,35 @@ def test_lists_mark_the_longest_entry_from_the_left(words, entries):
     lists = {"l": [" ".join(entry) for entry in entries]}
     X = [[[word] for word in words]]
     assert expand("U%in[0,0,l]\n", X, lists) == expanded("U%in[0,0,l]\n", X[0], lists)
+
+
+def test_entries_that_overlap():
+    """Few words, so that entries are parts of each other; tokens of several words, or with blanks where none are."""
+    rng = random.Random(7)
+    for _ in range(400):
+        words = "ab" if rng.random() < 0.5 else "abc"
+        entries = [" ".join(rng.choices(words, k=rng.randint(1, 6))) for _ in range(rng.randint(1, 8))]
+        tokens = rng.choices([*words * 8, "a b", "b a a", "", " a", "a ", "a  b", "A\tb", "x"], k=rng.randint(1, 20))
+        X = [[[token] for token in tokens]]
+        found = [nodes[0].removeprefix("U") for nodes, _ in expand("U%in[0,0,l]\n", X, {"l": entries})]
+        assert found == marks_of(entries, tokens), (entries, tokens)
+
+
+ONE_LONG_ENTRY = """
+    from tagwright import Features, _core
+    entries = ["a " * 100_000, "a a b"]
+    features = Features("U%in[0,0,l]\\n", {"l": entries})
+    for last, marks in (("a", "O"), ("b", "BII")):
+        text = _core.Text.from_rows([["a"] * 40_000 + [last]], 1)
+        found = "".join(nodes[0][1] for nodes, _ in features.core.expand(text, 0))
+        assert found == "O" * (40_001 - len(marks)) + marks, found[-9:]
+"""
+
+
+def test_long_entries_cost_no_more_than_short_ones():
+    """Trying every entry at every token would take hours, not the minute that there is."""
+    done = run_limited(ONE_LONG_ENTRY, seconds=60)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.skipif(unicodedata.unidata_version != TABLES, reason="this Python knows other characters")
@@ -395,6 +426,9 @@ def test_files_that_are_no_templates(tmp_path):
         Features("poss")
     with pytest.raises(TemplateError, match="no word list named 'a'; give it with lists="):
         Features("U:%in[0,0,a]\n")
+    for lists in (["dog"], "words.txt", 5):
+        with pytest.raises(ValueError, match="lists must be a dict, from a name to entries or a path, not "):
+            tw.Features("U:%in[0,0,a]\n", lists)
     with pytest.raises(ValueError, match="word list 'a' must be a list of strings"):
         Features("U:%in[0,0,a]\n", {"a": [1]})
 
@@ -494,8 +528,10 @@ def test_dicts_are_ready_made_whatever_features_says():
         ({"\ud800": "f"}, "not valid Unicode"),
         (["\ud800"], "not valid Unicode"),
         ([1], "a feature must be a string, not int"),
-        ("word", "must be a list, not str"),
-        (5, "must be a list, not int"),
+        (None, "token 1 must be a dict or a list of features, not None"),
+        ({"f": 10**400}, "the value of feature f is beyond 1e30"),
+        ("word", "token 1 must be a dict or a list of features, not str; the features of this model are ready-made"),
+        (5, "token 1 must be a dict or a list of features, not int"),
     ],
 )
 def test_bad_ready_made_tokens(token, says):
@@ -517,12 +553,13 @@ def test_a_dict_that_holds_itself_is_an_error_and_no_crash():
 @pytest.mark.parametrize(
     ("token", "says"),
     [
-        (["a"], r"has 1 column, but the templates read 2"),
-        ("a", r"has 1 column, but the templates read 2"),
-        ([], r"has 0 columns, but the templates read 2"),
-        (["a", None], "a column must be a string, not NoneType"),
+        (["a"], r"has 1 column, but templates:1:11 \(%x\[0,1\]\) reads column 1, counted from 0"),
+        ("a", r"has 1 column, but templates:1:11 \(%x\[0,1\]\) reads column 1, counted from 0"),
+        ([], r"has 0 columns, but templates:1:3 \(%x\[0,0\]\) reads column 0, counted from 0"),
+        (["a", None], "a column must be a string, not None"),
         (["a", "\ud800"], "not valid Unicode"),
-        (5, "must be a list, not int"),
+        (5, "token 1 must be a string or a list of columns, not int"),
+        (None, "token 1 must be a string or a list of columns, not None"),
         ({"a": "b"}, "is a dict of ready-made features"),
     ],
 )
@@ -538,10 +575,16 @@ def test_bad_rows(token, says):
 
 
 def test_bad_sentences():
-    with pytest.raises(ValueError, match="sentence 1 must be a list, not str"):
+    with pytest.raises(ValueError, match="sentence 1 must be a list of tokens, not str; write text"):
         _core.Text.from_rows([["a"], "b"], 1)
-    with pytest.raises(ValueError, match="X must be a list, not int"):
+    with pytest.raises(ValueError, match="X must be a list of sentences, not int"):
         _core.Text.from_rows(5, 1)
+
+
+@pytest.mark.parametrize("make", [lambda X: _core.Text.from_rows(X, 1), _core.Text.from_ready])
+def test_none_is_no_list_of_sentences(make):
+    with pytest.raises(ValueError, match="X must be a list"):
+        make(None)
 
 
 def test_templates_that_look_at_labels():

@@ -548,9 +548,9 @@ def test_ctrl_c_keeps_the_model_so_far(monkeypatch):
         ({"keep": "auto"}, "keep must be None, KeepDivergence"),
         ({"X": []}, "there is no token to learn from"),
         ({"X": [[], []]}, "there is no token to learn from"),
-        ({"X": "text"}, "X must be a list, not str"),
-        ({"X": ["text"]}, "sentence 0 must be a list, not str"),
-        ({"X": [["a", 3]]}, "sentence 0, token 1 must be a list, not int"),
+        ({"X": "text"}, "X must be a list of sentences, not str; write"),
+        ({"X": ["text"]}, "sentence 0 must be a list of tokens, not str; write text"),
+        ({"X": [["a", 3]]}, "sentence 0, token 1 must be a string or a list of columns, not int"),
         ({"X": [[{"word": "a"}]]}, "a dict of ready-made features, but text is needed"),
     ],
 )

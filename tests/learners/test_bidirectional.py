@@ -11,6 +11,7 @@ from support.memms import TEMPLATES, all_labellings, at_random, made, small_corp
 
 import tagwright as tw
 from tagwright.models.bidirectional import BidirectionalModel
+from tagwright.models.tagging import Tagging
 
 X10, Y10 = ten_sentences()
 FIRST = TEMPLATES.replace("UY2:%y[-2]/%y[-1]\n", "")
@@ -121,11 +122,12 @@ def test_nothing_to_agree_on():
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
+        ([0, 1, 2], "left must give one label per token: there are more labels than tokens, 2"),
         ([0], "left must give one label per token: 2 tokens, but 1 labels"),
         ([0, 3], "left must give one label per token: labels go from 0 to 2"),
         ([0, -1], "labels go from 0 to 2"),
         ([0, "a"], "labels go from 0 to 2"),
-        (None, "what it gave is no list"),
+        (None, "the answer of left must be a list of labels, not None"),
     ],
 )
 def test_answers_that_are_none(answer, says):
@@ -303,7 +305,7 @@ def test_kbest_is_the_best_of_the_union():
         assert [one.score for one in found] == pytest.approx([score for score, _ in everything], abs=CLOSE)
         few = model.tag_kbest([words, [], words], 4)
         assert few[0] == few[2]
-        assert few[1] == [([], 0.0, None, None)]
+        assert few[1] == [Tagging([], 0.0)]
         lists = [[tuple(one.labels) for one in part.tag_kbest([words], 4)[0]] for part in (left, right)]
         union = {*lists[0], *lists[1], tuple(model.tag(words))}
         truth = [score for score, path in everything if tuple(path) in union][:4]

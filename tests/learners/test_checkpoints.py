@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from support.comparing import comparing
-from support.corpora import many_labels, same_arrays, ten_sentences, train_and_dev
+from support.corpora import many_labels, same_arrays, ten_sentences, train_and_dev, untimed
 
 import tagwright as tw
+from tagwright.learners.lbfgs import Objective
 from tagwright.models import file as container
 
 X10, Y10 = ten_sentences()
@@ -29,13 +30,14 @@ import sys
 sys.path.insert(0, {tests!r})
 import tagwright as tw
 from support.corpora import many_labels
-tw.Perceptron(epochs=10**6, checkpoint={path!r}, **{options!r}).fit(*many_labels())
+tw.{learner}(checkpoint={path!r}, **{options!r}).fit(*many_labels())
 """
 
 
-def killed_after_some_epochs(path, options):
-    """Start a training that never ends and kill it when its checkpoint has been written."""
-    code = TRAIN.format(tests=os.path.dirname(os.path.dirname(__file__)), options=options, path=str(path))
+def killed_on_the_way(path, learner, options):
+    """Start a training that never ends and kill it when its checkpoint has been written; return how far it was."""
+    tests = os.path.dirname(os.path.dirname(__file__))
+    code = TRAIN.format(tests=tests, learner=learner, options=options, path=str(path))
     child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
     try:
         for _ in range(2000):
@@ -61,15 +63,31 @@ def killed_after_some_epochs(path, options):
 def test_a_killed_training_goes_on_as_if_nothing_had_been(tmp_path, options):
     path = tmp_path / "checkpoint"
     options = {"features": DEPENDENT, **options}
-    done = killed_after_some_epochs(path, options)
+    done = killed_on_the_way(path, "Perceptron", {"epochs": 10**6, **options})
     assert done >= 1
     X, y = many_labels()
     resumed = tw.Perceptron(epochs=done + 2, checkpoint=path, **options).fit(X, y)
     whole = tw.Perceptron(epochs=done + 2, **options).fit(X, y)
     assert same_arrays(resumed.model_.arrays, whole.model_.arrays)
     assert resumed.model_.labels == whole.model_.labels
-    assert resumed.model_.facts == whole.model_.facts
+    assert untimed(resumed.model_) == untimed(whole.model_)
     assert [fact["error"] for fact in resumed.history_] == [fact["error"] for fact in whole.history_]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("learner", "options"),
+    [("CRF", {}), ("CRF", {"l1": 0.01}), ("CRF", {"keep": "auto"}), ("MEMM", {})],
+    ids=str,
+)
+def test_a_killed_descent_goes_on_as_if_nothing_had_been(tmp_path, learner, options):
+    path = tmp_path / "checkpoint"
+    options = {"features": RICH, "l2": 1e-9, "tolerance": 0, **options}
+    done = killed_on_the_way(path, learner, options)
+    assert done >= 10
+    X, y = many_labels()
+    resumed = getattr(tw, learner)(max_iterations=done + 7, checkpoint=path, **options).fit(X, y)
+    assert_same(resumed, getattr(tw, learner)(max_iterations=done + 7, **options).fit(X, y))
 
 
 def test_a_checkpoint_is_a_model(tmp_path):
@@ -101,29 +119,130 @@ def test_a_warm_start_that_is_resumed_ends_the_same(tmp_path, pairs):
         assert same_arrays(whole.model_.arrays, resumed.model_.arrays)
 
 
-@pytest.mark.parametrize("options", [{}, {"l1": 0.2}, {"features": DEPENDENT}, {"keep": "auto"}], ids=str)
-def test_lbfgs_goes_on_from_a_checkpoint(tmp_path, options):
+def sure():
+    """So many edges, and so sure a corpus, that keep="auto" keeps fewer labels after a while."""
+    rng = np.random.default_rng(1)
+    y = [[f"L{n}" for n in rng.integers(0, 60, 5)] for _ in range(60)] + [[f"L{n}" for n in range(60)]]
+    return [[label.replace("L", "w") for label in path] for path in y], y
+
+
+FITTED = {
+    "l2": (tw.CRF(RICH, l2=0.1, tolerance=1e-7), FEW),
+    "l1": (tw.CRF(RICH, l1=0.2, l2=0, tolerance=1e-6), FEW),
+    "l1 and l2": (tw.CRF(RICH, l1=0.1, l2=0.01), FEW),
+    "dependent edges": (tw.CRF(DEPENDENT, l2=0.1), FEW),
+    "keep": (tw.CRF(RICH, l2=0.1, keep=tw.KeepDivergence(0.1)), FEW),
+    "auto": (tw.CRF(WORD, l2=1e-4, keep="auto", all_pairs=True), sure()),
+    "to the end": (tw.CRF(WORD, l2=1, tolerance=0), (X10, Y10)),
+    "memm": (tw.MEMM(RICH, l2=0.1, tolerance=1e-6), FEW),
+    "leftward memm": (tw.MEMM(WORD, direction="left", dictionary=2, l2=0.01), FEW),
+}
+"""Trainings by L-BFGS and their corpora."""
+
+
+def measurements(learner):
+    """The history, but for the time it took."""
+    return [{name: value for name, value in fact.items() if name != "seconds"} for fact in learner.history_]
+
+
+def assert_same(one, other):
+    assert same_arrays(one.model_.arrays, other.model_.arrays)
+    assert untimed(one.model_) == untimed(other.model_)
+    assert measurements(one) == measurements(other)
+    assert one.objective_ == other.objective_
+
+
+@pytest.mark.filterwarnings("ignore:a line search failed", "ignore:.*before it converged")
+@pytest.mark.parametrize("name", FITTED)
+def test_lbfgs_goes_on_as_if_nothing_had_been(tmp_path, name):
+    learner, (X, y) = FITTED[name]
+    whole = clone(learner).fit(X, y)
+    iterations = len(whole.history_)
+    assert iterations > 10
+    if name == "auto":
+        assert len({fact["kept"] for fact in whole.history_}) > 1  # more rules than one were used
+    assert_same(clone(learner).set_params(checkpoint=tmp_path / "never stopped").fit(X, y), whole)
+    for limit in sorted({1, 2, 9, 10, 11, iterations // 2, iterations - iterations % 10, iterations - 1, iterations}):
+        path = tmp_path / f"{limit}"
+        begun = clone(learner).set_params(checkpoint=path, max_iterations=limit).fit(X, y)
+        assert tw.load(path).tag_kbest(X, 2) == begun.model_.tag_kbest(X, 2)
+        resumed = clone(learner).set_params(checkpoint=path).fit(X, y)
+        assert_same(resumed, whole)
+        # What is done is not done again.
+        before = path.read_bytes()
+        again = clone(learner).set_params(checkpoint=path).fit(X, y)
+        assert_same(again, whole)
+        assert again.model_.facts == resumed.model_.facts
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "learner", [tw.CRF(RICH, l2=1e-4, tolerance=0), tw.MEMM(RICH, l2=1e-4, tolerance=0)], ids=["crf", "memm"]
+)
+def test_lbfgs_goes_on_with_its_patience(tmp_path, learner):
+    train, dev = train_and_dev(120)
+    learner.set_params(patience=2)
+    whole = clone(learner).fit(*train, dev=dev)
+    best = whole.model_.facts["iterations_done"]
+    assert 10 <= best < len(whole.history_)  # it is not the last that was kept
+    for limit in sorted({3, 10, 14, best, best + 1, len(whole.history_)}):
+        own = clone(learner).set_params(checkpoint=tmp_path / f"{limit}")
+        clone(own).set_params(max_iterations=limit).fit(*train, dev=dev)
+        assert_same(clone(own).fit(*train, dev=dev), whole)
+        assert_same(clone(own).fit(*train, dev=dev), whole)
+
+
+@pytest.mark.filterwarnings("ignore:interrupted after")
+@pytest.mark.parametrize(
+    "learner",
+    [
+        tw.CRF(RICH, l2=0.1),
+        tw.CRF(RICH, l1=0.2, l2=0),
+        tw.CRF(RICH, l2=0.1, keep=tw.KeepDivergence(0.1)),
+        tw.CRF(RICH, l2=0.1, start_on=0.3),
+        tw.MEMM(RICH, l2=0.1),
+    ],
+    ids=str,
+)
+def test_ctrl_c_and_going_on(tmp_path, learner, monkeypatch):
     X, y = FEW
-    path = tmp_path / "checkpoint"
-    options = {"features": RICH, "l2": 0.1, "tolerance": 1e-7, **options}
-    begun = tw.CRF(max_iterations=20, checkpoint=path, **options).fit(X, y)
-    assert tw.load(path).tag_kbest(X, 2) == begun.model_.tag_kbest(X, 2)
-    resumed = tw.CRF(checkpoint=path, **options).fit(X, y)
-    whole = tw.CRF(**options).fit(X, y)
-    assert resumed.history_[:20] == begun.history_
-    if options.get("keep") is None:
-        assert resumed.history_[20]["objective"] <= begun.objective_ * (1 + 1e-12)
-    assert resumed.objective_ == pytest.approx(whole.objective_, rel=1e-5)
-    assert resumed.model_.facts["iterations_done"] == len(resumed.history_) > 20
-    # What is done is not done again.
-    same = tw.CRF(max_iterations=len(begun.history_), features=RICH, l2=0.1, checkpoint=tmp_path / "other")
-    same.fit(X, y)
-    again = clone(same).fit(X, y)
-    assert again.history_ == same.history_
-    assert same_arrays(again.model_.arrays, same.model_.arrays)
+    look, looks, when = Objective.__call__, 0, 0
+
+    def pressed(self, weights):
+        nonlocal looks
+        looks += 1
+        if looks == when:
+            signal.raise_signal(signal.SIGINT)
+        return look(self, weights)
+
+    monkeypatch.setattr(Objective, "__call__", pressed)
+    whole = clone(learner).fit(X, y)
+    for when in range(1, looks, max(1, looks // 8)):
+        looks = 0
+        own = clone(learner).set_params(checkpoint=tmp_path / f"{when}")
+        stopped = clone(own)
+        with contextlib.suppress(KeyboardInterrupt):  # before the first iteration
+            stopped.fit(X, y)
+            assert stopped.model_.facts["iterations_done"] == len(stopped.history_)
+        assert measurements(stopped) == measurements(whole)[: len(stopped.history_)]
+        assert len(stopped.history_) < when
+        looks = when
+        assert_same(clone(own).fit(X, y), whole)
 
 
-@pytest.mark.parametrize("options", [{}, {"keep": tw.KeepDivergence(0.1)}, {"features": DEPENDENT}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"keep": tw.KeepDivergence(0.1)},
+        {"features": DEPENDENT},
+        {"keep": "all"},
+        {"keep": "all", "features": DEPENDENT},
+        {"parts": "", "features": DEPENDENT},
+        {"pairs": "observed", "batch": 3, "rate": 2.0},
+    ],
+    ids=str,
+)
 def test_adagrad_goes_on_as_if_nothing_had_been(tmp_path, options):
     X, y = FEW
     path = tmp_path / "checkpoint"
@@ -133,7 +252,7 @@ def test_adagrad_goes_on_as_if_nothing_had_been(tmp_path, options):
         resumed = tw.CRF(epochs=epochs, checkpoint=path, **options).fit(X, y)
         assert tw.load(path).tag_kbest(X, 2) == resumed.model_.tag_kbest(X, 2)
     assert same_arrays(resumed.model_.arrays, whole.model_.arrays)
-    assert resumed.model_.facts == whole.model_.facts
+    assert untimed(resumed.model_) == untimed(whole.model_)
     assert [fact["objective"] for fact in resumed.history_] == [fact["objective"] for fact in whole.history_]
 
 
@@ -152,7 +271,7 @@ def test_patience_counts_over_a_checkpoint(tmp_path, learner, sentences, steps):
         own = clone(learner).set_params(epochs=epochs, checkpoint=tmp_path / "checkpoint").fit(*train, dev=dev)
     assert [fact["dev"] for fact in own.history_] == [fact["dev"] for fact in whole.history_]
     assert same_arrays(own.model_.arrays, whole.model_.arrays)
-    assert own.model_.facts == whole.model_.facts
+    assert untimed(own.model_) == untimed(whole.model_)
 
 
 def test_what_a_training_may_change_and_go_on(tmp_path):
@@ -260,7 +379,7 @@ def test_a_model_is_no_checkpoint(tmp_path, cls):
 )
 def test_state_of_a_checkpoint_that_someone_changed(tmp_path, change):
     path = tmp_path / "c"
-    learner = tw.CRF(WORD, solver="adagrad", epochs=2, checkpoint=path)
+    learner = tw.CRF(WORD, solver="adagrad", keep="all", epochs=2, checkpoint=path)
     learner.fit(X10, Y10)
     arrays, meta = container.read(path)
     arrays = {name: np.array(array) for name, array in arrays.items()}
@@ -268,3 +387,40 @@ def test_state_of_a_checkpoint_that_someone_changed(tmp_path, change):
     container.write(path, arrays, meta)
     with pytest.raises(ValueError, match="to go on from; remove it"):
         clone(learner).set_params(epochs=3).fit(X10, Y10)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays, descent: arrays.pop("state.step.3"),
+        lambda arrays, descent: arrays.update({"state.change.0": arrays["state.change.0"] * np.inf}),
+        lambda arrays, descent: arrays.update({"state.step.0": arrays["state.step.0"][:-1]}),
+        lambda arrays, descent: descent.update(steps=11),
+        lambda arrays, descent: descent.update(steps="many"),
+        lambda arrays, descent: descent.update(begun=1000),
+        lambda arrays, descent: descent.update(begun=-1),
+    ],
+)
+def test_state_of_lbfgs_that_someone_changed(tmp_path, change):
+    path = tmp_path / "c"
+    learner = tw.CRF(RICH, l2=0.01, max_iterations=10, checkpoint=path)
+    learner.fit(X10, Y10)
+    arrays, meta = container.read(path)
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    change(arrays, meta["going_on"]["descent"])
+    container.write(path, arrays, meta)
+    with pytest.raises(ValueError, match=r"(to go on from|that does not fit); remove it"):
+        clone(learner).set_params(max_iterations=20).fit(X10, Y10)
+
+
+def test_a_checkpoint_without_steps_is_gone_on_from(tmp_path):
+    # As versions before 0.6 wrote them.
+    path = tmp_path / "c"
+    learner = tw.CRF(RICH, l2=0.01, checkpoint=path)
+    clone(learner).set_params(max_iterations=10).fit(X10, Y10)
+    arrays, meta = container.read(path)
+    del meta["going_on"]["descent"]
+    container.write(path, {name: array for name, array in arrays.items() if "state.step" not in name}, meta)
+    resumed, whole = clone(learner).fit(X10, Y10), clone(learner).set_params(checkpoint=None).fit(X10, Y10)
+    assert measurements(resumed)[:10] == measurements(whole)[:10]
+    assert resumed.objective_ == pytest.approx(whole.objective_, rel=1e-4)

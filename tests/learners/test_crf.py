@@ -406,6 +406,7 @@ def test_training_does_not_depend_on_threads():
         few | {"keep": tw.KeepDivergence(0.01)},
         few | {"l1": 0.5},
         {"solver": "adagrad", "epochs": 2},
+        {"solver": "adagrad", "epochs": 2, "keep": "all"},
     ):
         models = [tw.CRF(features=RICH, threads=threads, **options).fit(*MANY).model_ for threads in (1, 2, 3, 5)]
         for other in models[1:]:
@@ -749,7 +750,7 @@ def test_warm_start_with_new_labels_and_features(features):
 
 def test_warm_start_from_weights_for_parts_is_refused():
     parts = tw.Perceptron(features=WORD, epochs=1, parts="").fit(X10, Y10).model_
-    with pytest.raises(ValueError, match="the model has weights for parts of labels, which a CRF does not have"):
+    with pytest.raises(ValueError, match="the model was trained with parts=''; give the same"):
         tw.CRF(features=WORD, warm_start=parts).fit(X10, Y10)
 
 
@@ -774,7 +775,7 @@ def test_warm_start_from_a_perceptron():
 @pytest.mark.parametrize("batch", [1, 8])
 def test_adagrad_comes_near_the_optimum(corpus, features, batch):
     X, y = (X10, Y10) if corpus == "ten" else FEW
-    learner = tw.CRF(features=features, solver="adagrad", epochs=60, l2=0.3, batch=batch).fit(X, y)
+    learner = tw.CRF(features=features, solver="adagrad", keep="all", epochs=60, l2=0.3, batch=batch).fit(X, y)
     best = tw.CRF(features=features, l2=0.3, **FINE).fit(X, y).objective_
     found = objective_of(X, y, features, all_weights_of(learner.model_), 0.3)
     assert best * (1 - 1e-6) <= found <= best * 1.03
@@ -791,23 +792,25 @@ def test_adagrad_by_hand():
         gradient = core.expect(weights)[2] - observed + 2 * 0.3 * weights
         squares += gradient**2
         weights -= 0.5 * np.divide(gradient, np.sqrt(squares), out=np.zeros(core.size), where=squares > 0)
-    learner = tw.CRF(features=RICH, solver="adagrad", epochs=4, l2=0.3, rate=0.5).fit(X, y)
+    learner = tw.CRF(features=RICH, solver="adagrad", keep="all", epochs=4, l2=0.3, rate=0.5).fit(X, y)
     ours = all_weights_of(learner.model_)
     assert {name: ours.get(name, 0.0) for name in core.place} == pytest.approx(core.named(weights), rel=1e-5, abs=1e-6)
 
 
-def test_adagrad_is_the_same_for_the_same_seed():
+@pytest.mark.parametrize("keep", [None, "all"])
+def test_adagrad_is_the_same_for_the_same_seed(keep):
     X, y = many_labels()
-    models = [tw.CRF(features=RICH, solver="adagrad", epochs=2, seed=seed).fit(X, y).model_ for seed in (0, 0, 1)]
+    options = {"features": RICH, "solver": "adagrad", "keep": keep, "epochs": 2}
+    models = [tw.CRF(seed=seed, **options).fit(X, y).model_ for seed in (0, 0, 1)]
     assert same_arrays(models[0].arrays, models[1].arrays)
     assert not same_arrays(models[0].arrays, models[2].arrays)
 
 
 def test_adagrad_sums_over_what_is_kept():
     options = {"features": WORD, "solver": "adagrad", "epochs": 10, "rate": 1.0, "l2": 0.01}
-    whole = tw.CRF(**options).fit(*SURE)
+    whole = tw.CRF(keep="all", **options).fit(*SURE)
     learner = tw.CRF(keep=tw.KeepDivergence(0.02), **options).fit(*SURE)
-    assert learner.history_[-1]["kept"] < 8
+    assert learner.history_[-1]["kept"] < 12
     assert all(fact["kept"] == 12 for fact in whole.history_)
     assert learner.score(*SURE) >= whole.score(*SURE) - 0.01
     assert not same_arrays(learner.model_.arrays, whole.model_.arrays)
@@ -854,6 +857,7 @@ def test_fitting_twice_is_fitting_once():
             ({name: value}, rf"^{name} must be a number of at least 0, not {re.escape(repr(value))}")
             for name in ("l1", "l2", "tolerance", "rate")
             for value in (-1, -0.5, math.nan, math.inf, "x", None, True)
+            if (name, value) != ("l2", None)  # which is the solver's own
         ),
         *(
             ({name: value}, rf"^{name} must be a whole number")
@@ -865,14 +869,20 @@ def test_fitting_twice_is_fitting_once():
             ({"start_on": value}, "^start_on must be a share above 0 and at most 1, not")
             for value in (0, 2, -0.1, 1.0001, math.nan, "x")
         ),
-        ({"solver": "sgd"}, "solver must be 'lbfgs' or 'adagrad', not 'sgd'"),
-        ({"solver": None}, "solver must be 'lbfgs' or 'adagrad', not None"),
+        ({"solver": "sgd"}, "solver must be 'auto' or 'lbfgs' or 'adagrad', not 'sgd'"),
+        ({"solver": None}, "solver must be 'auto' or 'lbfgs' or 'adagrad', not None"),
         *(
-            ({"keep": value}, r"keep must be None, 'auto', KeepDivergence\(...\), KeepSize\(...\) or KeepRatio\(...\)")
+            (
+                {"keep": value},
+                r"keep must be None, 'all', 'auto', KeepDivergence\(...\), KeepSize\(...\) or KeepRatio\(...\)",
+            )
             for value in ("sparse", "divergence:0.1", 5, tw.KeepSize, True)
         ),
         ({"solver": "adagrad", "l1": 0.1}, "l1 is for solver='lbfgs'"),
-        ({"solver": "adagrad", "keep": "auto"}, "keep='auto' is for solver='lbfgs'"),
+        ({"solver": "adagrad", "all_pairs": True}, "all_pairs is for solver='lbfgs'"),
+        ({"pairs": "some"}, "pairs must be"),
+        ({"parts": 1}, "parts must be None or a string of separators, not 1"),
+        ({"parts": "|", "l2": 0.1}, "parts is for solver='adagrad'"),
         ({"solver": "adagrad", "start_on": 0.5}, "is for solver='lbfgs'"),
         ({"solver": "adagrad", "max_iterations": 3}, "is for solver='lbfgs'"),
         ({"patience": 1}, "patience needs dev data"),

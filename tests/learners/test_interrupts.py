@@ -2,12 +2,16 @@
 
 import os
 import signal
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 from support.corpora import same_arrays, ten_sentences
 
 import tagwright as tw
+from tagwright import _core
 from tagwright.learners.interrupts import stops
 
 X10, Y10 = ten_sentences()
@@ -125,3 +129,108 @@ def test_ctrl_c_behind_the_last_check_is_heard():
     with pytest.raises(KeyboardInterrupt):
         press_ctrl_c_at_the_end()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_stop_within_another_is_heard_by_both():
+    heard = []
+
+    def outer():
+        with stops():
+            try:
+                with stops() as check:
+                    signal.raise_signal(signal.SIGINT)
+                    check()
+            except KeyboardInterrupt:
+                heard.append("inner")
+            heard.append("behind it")
+
+    with pytest.raises(KeyboardInterrupt):
+        outer()
+    assert heard == ["inner", "behind it"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_ends_both_directions():
+    dev = Interrupting(X10)
+    left = tw.MEMM(RICH, patience=5, l2=1e-3, tolerance=0)
+    dev.left = looks_taken(left, max_iterations=10) + 1  # in the second measurement of the first model
+    both = tw.Bidirectional(left, tw.Perceptron(WORD, patience=1))
+    with pytest.warns(UserWarning, match="interrupted after"), pytest.raises(KeyboardInterrupt):
+        both.fit(X10, Y10, dev=(dev, Y10))
+    assert not hasattr(both, "model_")
+    assert dev.left > -looks_taken(tw.Perceptron(WORD, patience=1), epochs=1)  # the second was never begun
+
+
+def test_ctrl_c_in_the_second_direction_keeps_both():
+    dev = Interrupting(X10)
+    left, right = tw.Perceptron(WORD, epochs=2, patience=9), tw.Perceptron(WORD, epochs=50, patience=50)
+    dev.left = looks_taken(left) + looks_taken(right, epochs=3) + 1  # in the fourth epoch of the second model
+    with pytest.warns(UserWarning, match=r"interrupted in epoch 4; the model is that of epoch \d"):
+        both = tw.Bidirectional(left, right).fit(X10, Y10, dev=(dev, Y10))
+    assert both.model_.right.facts["epochs_done"] <= 3
+    assert len(both.predict(X10)) == len(X10)
+
+
+@pytest.fixture
+def ticks():
+    """For each of a train of signals, whether it was heard in the middle of native work."""
+    heard = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: heard.append(_core.hearing()))
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    yield heard
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["perceptron", "crf", "adagrad", "baum-welch", "memm"])
+def test_training_hears_signals_in_the_middle_of_native_work(ticks, name):
+    rng = np.random.default_rng(1)
+    # So long that some calls of the core take a second or so.
+    long = [[f"w{n}" for n in rng.integers(0, 50, 8000)] for _ in range(2)]
+    y = [[f"L{n}" for n in rng.integers(0, 250, 8000)] for _ in range(2)]
+    fit = {
+        "perceptron": lambda: tw.Perceptron(WORD, epochs=1, decoder="viterbi").fit(long, y),
+        "crf": lambda: tw.CRF(WORD, max_iterations=1).fit(long, y),
+        "adagrad": lambda: tw.CRF(WORD, solver="adagrad", epochs=1).fit(long, y),
+        "baum-welch": lambda: tw.HMM().fit_unlabelled(long, labels=250, iterations=1),
+        "memm": lambda: tw.MEMM(WORD, max_iterations=1).fit(long, y).predict(long),
+    }
+    fit[name]()
+    assert any(ticks)
+
+
+class PressedError(Exception):
+    """What a program of its own raises for Ctrl-C."""
+
+
+def test_a_program_that_hears_ctrl_c_in_its_own_way():
+    def own(number, frame):
+        raise PressedError
+
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        dev = Interrupting(X10)
+        dev.left = looks_taken(tw.Perceptron(WORD), epochs=3) + 1
+        with pytest.raises(PressedError):
+            tw.Perceptron(WORD, epochs=10).fit(X10, Y10, dev=(dev, Y10))
+        assert signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_that_was_swallowed_before_a_training_ends_it():
+    code = """
+import contextlib, signal
+from tagwright.learners.interrupts import Ending, stops
+Ending()
+with contextlib.suppress(BaseException):
+    signal.raise_signal(signal.SIGTERM)
+try:
+    with stops():
+        print("trained")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

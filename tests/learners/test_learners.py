@@ -13,7 +13,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from support.brute_force import Case, all_paths
 from support.comparing import comparing
-from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, train_and_dev, weights_of
+from support.corpora import (
+    drawn,
+    many_labels,
+    names_of,
+    same_arrays,
+    ten_sentences,
+    train_and_dev,
+    untimed,
+    weights_of,
+)
 
 import tagwright as tw
 
@@ -38,7 +47,12 @@ LEARNERS = {
     "crf, auto": comparing(tw.CRF, l2=0.01, max_iterations=30, keep="auto", dense_edges=True),
     "crf, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", l2=0.01, max_iterations=30),
     "crf, l1": tw.CRF(l1=0.01, l2=0.01, max_iterations=30),
-    "crf, adagrad": tw.CRF(l2=0.01, solver="adagrad", epochs=20),
+    "crf, adagrad": tw.CRF(l2=0.01, solver="adagrad", keep="all", epochs=20),
+    "crf, the default": tw.CRF(),
+    "crf, few labels": tw.CRF(solver="adagrad", keep=tw.KeepDivergence(0.01, at_least=2), l2=0.01, pairs="observed"),
+    "crf, parts": tw.CRF(parts="", epochs=15),
+    "crf, one label": tw.CRF(solver="adagrad", keep=tw.KeepSize(1), batch=1),
+    "crf, ratio, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", solver="adagrad", keep=tw.KeepRatio(0.1), batch=3),
     "memm": tw.MEMM(history=1, l2=0.01, max_iterations=30),
     "memm, left": tw.MEMM(history=1, direction="left", dictionary=2, l2=0.01, max_iterations=30),
     "bidirectional": tw.Bidirectional(
@@ -175,7 +189,7 @@ def test_templates_that_were_read():
     for one in (learner, copied, text):
         one.fit(X10, Y10)
         assert same_arrays(one.model_.arrays, learner.model_.arrays)
-        assert one.model_.facts == learner.model_.facts
+        assert untimed(one.model_) == untimed(learner.model_)
     X, y = X10 * 3, Y10 * 3
     alone = cross_val_score(learner, X, y, cv=2).tolist()
     assert cross_val_score(learner, X, y, cv=2, n_jobs=2).tolist() == alone
@@ -207,6 +221,16 @@ def test_not_fitted(learner):
 def test_data_that_does_not_fit(learner, X, y, says):
     with pytest.raises(ValueError, match=says):
         learner.fit(X, y)
+
+
+def test_labels_that_change_while_they_are_read(learner):
+    class Fickle(str):
+        def __hash__(self):
+            return next(hashes)
+
+    hashes = itertools.count(1)
+    with pytest.raises(ValueError, match="y changed while it was read"):
+        learner.fit([["a", "b"]], [[Fickle("A"), Fickle("B")]])
 
 
 @pytest.mark.parametrize("token", [5, None, ["a"], [], {"w": "a"}, "\ud800", ["a", None], ["a", "\ud800"]])
@@ -415,7 +439,7 @@ def test_exact_decoders_lead_to_the_same_weights(options):
     assert len(first.labels) > 50
     for row in tw.decoders():
         for dense in (True, False):
-            if row.exact:
+            if row.exact and row.maximises == "score":
                 learner = comparing(tw.Perceptron, decoder=row.name, dense_edges=dense, **options)
                 assert same_arrays(learner.fit(X, y).model_.arrays, first.arrays), (row.name, dense)
 

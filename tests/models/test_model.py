@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import textwrap
 from collections import UserDict
 from types import MappingProxyType
 
@@ -18,7 +19,7 @@ from support.corpora import drawn, names_of, same_arrays, ten_sentences
 import tagwright as tw
 from tagwright import _core
 from tagwright.cli.info import describe
-from tagwright.learners.perceptron import label_parts
+from tagwright.learners.parts import label_parts
 from tagwright.models import file as container
 
 X10, Y10 = ten_sentences()
@@ -76,9 +77,16 @@ def test_a_model_may_be_saved_over_its_own_file(small, tmp_path):
     assert same_arrays(tw.load(path).arrays, before)
 
 
-def test_arrays_are_mapped_and_shared(small):
+@pytest.fixture
+def mapped(monkeypatch):
+    """Takes every file for a large one."""
+    monkeypatch.setattr(container, "_COPIED", 0)
+
+
+def test_large_files_are_mapped_and_shared(small, mapped):
     path = small[1]
     one, other = tw.load(path), tw.load(path)
+    assert one.tag_kbest([SENTENCE], 9) == small[0].tag_kbest([SENTENCE], 9)
     for name in one.arrays:
         for array in (one.arrays[name], other.arrays[name]):
             assert not array.flags.writeable
@@ -90,6 +98,35 @@ def test_arrays_are_mapped_and_shared(small):
             maps = [line for line in file if line.rstrip().endswith(str(path))]
         assert len(maps) >= 2
         assert all(line.split()[1] in ("r--p", "r--s") for line in maps)
+
+
+CUT = """
+    import os, shutil, sys
+    import tagwright as tw
+    from tagwright.models.model import BUILT_IN
+
+    shutil.copy(BUILT_IN, sys.argv[1])
+    model = tw.load(sys.argv[1])
+    os.truncate(sys.argv[1], 4096)
+    assert model.tag("the dog barks loudly .".split()) == tw.load().tag("the dog barks loudly .".split())
+    with open(sys.argv[1], "r+b") as file:
+        file.write(b"\\xff" * len(BUILT_IN.read_bytes()))
+    assert model.tag("the dog barks loudly .".split()) == tw.load().tag("the dog barks loudly .".split())
+"""
+
+
+def test_a_file_that_is_cut_while_its_model_is_in_use(tmp_path):
+    """A map of what is no longer there would end the process with SIGBUS."""
+    command = [sys.executable, "-c", textwrap.dedent(CUT), str(tmp_path / "model")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_arrays_of_a_trained_model_are_read_only(small):
+    """The core checks them once, and then trusts them."""
+    for array in small[0].arrays.values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[:1] = 0
 
 
 def test_a_model_outlives_its_arrays_and_its_file(small, tmp_path):
@@ -644,8 +681,9 @@ def test_describe(learner):
     model = learner.fit(X10, Y10).model_
     arrays = model.arrays
     text = describe(model, labels=3, most=2)
-    summary, features, edges = tables_of(text)
-    for lines in (summary, features, edges):
+    summary, *history, features, edges = tables_of(text)
+    assert len(history) == (1 if model.history else 0)
+    for lines in (summary, *history, features, edges):
         # Every column begins and ends where its rule does.
         gaps = [at for at, sign in enumerate(lines[1]) if sign == " "]
         assert gaps
@@ -707,14 +745,6 @@ def test_a_checkpoint_whose_weights_are_no_numbers_is_refused(tmp_path, bad):
     container.write(path, {**arrays, "state.nodes.weight": weights}, meta)
     with pytest.raises(ValueError, match="a weight that is not finite"):
         tw.Perceptron(features="U:%x[0,0]\n", epochs=2, checkpoint=path).fit(X, y)
-
-
-def test_what_is_written_to_a_pipe_goes_through_it(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with container.replacing(pipe) as beside:
-        assert beside == pipe.resolve()
-    assert pipe.is_fifo()
 
 
 def test_a_link_is_followed(small, tmp_path):

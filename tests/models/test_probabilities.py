@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.commands import columns, complaint, printed
+from support.commands import columns, complaint, printed, stopped
 from support.corpora import CONLLU, drawn, many_labels, ten_sentences
 
 import tagwright as tw
@@ -39,8 +39,9 @@ def test_probabilities_are_those_of_the_lattice(learner):
         assert [label for label, _ in found] == model.tag(sentence)
         for t, (label, p) in enumerate(found):
             assert p == pytest.approx(truth.nodes[t, model.labels.index(label)], abs=1e-9)
-        for labels, score, probability, marginals in learner.predict_kbest([sentence], 4)[0]:
+        for labels, score, probability, marginals, log_probability in learner.predict_kbest([sentence], 4)[0]:
             assert probability == pytest.approx(np.exp(score - truth.log_z), abs=1e-9)
+            assert log_probability == pytest.approx(score - truth.log_z, abs=1e-9)
             assert marginals == pytest.approx(
                 [truth.nodes[t, model.labels.index(label)] for t, label in enumerate(labels)], abs=1e-9
             )
@@ -73,7 +74,7 @@ def test_sentences_of_no_token():
         (0, len(model.labels)),
     ]
     (found,) = model.tag_kbest([[]], 3, proba=True)
-    assert found == [([], 0.0, 1.0, [])]
+    assert found == [([], 0.0, 1.0, [], 0.0)]
 
 
 def test_threads_do_not_change_probabilities():
@@ -106,7 +107,6 @@ def test_a_perceptron_has_none():
         lambda: model.tag_kbest(X10, 2, proba=True),
         lambda: model.marginals(X10),
         lambda: learner.predict_marginals(X10),
-        lambda: tw.load().marginals([["It"]]),
     ):
         with pytest.raises(ValueError, match="the scores of a perceptron are not probabilities"):
             ask()
@@ -173,7 +173,7 @@ def test_probabilities_of_labellings(crf):
 
 def test_probabilities_in_conllu(tmp_path):
     (tmp_path / "t.conllu").write_text(CONLLU)
-    printed(
+    stopped(
         "train", tmp_path / "t.conllu", tmp_path / "m", "--label", "upos", "--learner", "crf", "--max-iterations", "5"
     )
     out = printed("tag", "-m", tmp_path / "m", "--proba", tmp_path / "t.conllu")
@@ -185,8 +185,10 @@ def test_probabilities_in_conllu(tmp_path):
     assert again == out
 
 
-def test_the_command_line_says_what_has_none():
-    assert "the scores of a perceptron are not probabilities" in complaint("tag", "--proba", given="It is .\n")
+def test_the_command_line_says_what_has_none(tmp_path):
+    tw.Perceptron(epochs=2).fit(X10, Y10).model_.save(tmp_path / "m")
+    said = complaint("tag", "-m", tmp_path / "m", "--proba", given="It is .\n")
+    assert "the scores of a perceptron are not probabilities" in said
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_the_command_line_says_what_has_none():
         (["--learner", "crf", "--margin", "1"], "--margin is not for --learner crf"),
         (["--learner", "crf", "--keep", "size:0"], "KeepSize"),
         (["--learner", "crf", "--keep", "most"], "'most' is no rule"),
-        (["--learner", "crf", "--solver", "adagrad", "--keep", "auto"], "keep='auto' is for solver='lbfgs'"),
+        (["--learner", "crf", "--solver", "adagrad", "--start-on", "0.5"], "--start-on is not for --solver adagrad"),
         (["--learner", "crf", "--l1", "-1"], "--l1"),
     ],
 )
@@ -207,7 +209,7 @@ def test_training_options_that_do_not_fit(crf, tmp_path, options, says):
 
 def test_training_with_rules(crf, tmp_path):
     for keep in ("auto", "divergence:0.01:2", "size:5", "ratio:0.001"):
-        printed("train", crf[0], tmp_path / "m", "--learner", "crf", "--keep", keep, "--max-iterations", "5")
+        stopped("train", crf[0], tmp_path / "m", "--learner", "crf", "--keep", keep, "--max-iterations", "5")
         assert tw.load(tmp_path / "m").facts["options"]["keep"] == keep
 
 

@@ -102,6 +102,12 @@ def weights_of(model):
     return nodes, edges, sets
 
 
+def untimed(model):
+    """What a model says about its training, but for how long it took."""
+    kept = [{name: value for name, value in fact.items() if name != "seconds"} for fact in model.history]
+    return {**model.facts, "history": kept}
+
+
 def same_arrays(one, other):
     """Whether two models hold the same bits."""
     return one.keys() == other.keys() and all(

@@ -18,6 +18,7 @@ CoarseChain::CoarseChain(const Lattice& lattice, size_t level, Arena& arena)
   block_node_ = arena.array<double>(lattice.T * B);
   double* ends = nullptr;
   for (size_t t = 0; t < lattice.T; ++t) {
+    meter_.count(16 * L);
     if (has_ends(t)) {
       if (!ends) ends = arena.array<double>(L);
       for (size_t y = 0; y < L; ++y) ends[y] = lattice.end_node(t, y);
@@ -49,6 +50,7 @@ bool CoarseChain::pass(int direction, double floor, Work& work) {
       step(s, least, work);
     }
     if (c.size == 0) return false;
+    meter_.count(16 * c.size);
     work.nodes += c.size;
   }
   return true;
@@ -315,6 +317,7 @@ void CoarseChain::step(size_t s, double floor, Work& work) {
   const auto take = [&](size_t u) {
     if (most[u] > least) {
       least = raise(t, reached[u], p.id[u], c, bound);
+      meter_.count(2 * c.size);
       work.edges += c.size;
     }
     most[u] = kForbidden;

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/stop.h"
 #include "decode/graph.h"
 #include "lattice/chain.h"
 
@@ -144,6 +145,7 @@ class CoarseChain {
   std::vector<double> reached_, most_, needed_;
   std::vector<double> scratch_;
   std::vector<int32_t> found_;
+  Meter meter_;
 };
 
 // A bound on what is still to come behind each label: backward scores of the coarse chain with 2^level labels and one

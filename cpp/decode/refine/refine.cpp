@@ -88,6 +88,7 @@ Answer refine(const Lattice& lattice, Search search, double floor, const Options
   CoarseChain coarse(lattice, 0, arena);
   const bool all = options.expand == "all";
   for (size_t round = 0;; ++round) {
+    check_stop();
     ++answer.work.rounds;
     const std::vector<GraphPath> found = search(coarse, round, options, floor, answer.work);
     if (found.empty()) return answer;

@@ -10,6 +10,7 @@
 namespace tagwright {
 namespace {
 
+constexpr double kAbsurd = 0x1p18;                                      // see lowest_that_matters()
 constexpr double kLargestMagnitude = 1e30;                              // beyond it, sums of float32 might overflow
 constexpr float kForbiddenF = -std::numeric_limits<float>::infinity();  // kForbidden in float32
 
@@ -40,18 +41,20 @@ TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
       arena_(arena),
       columns_(arena.array<TreeColumn>(lattice.T)) {
   std::fill(columns_, columns_ + T_, TreeColumn{});
-  before_ = floats();
+  before_ = floats(L_);
   found_ = arena.array<int32_t>(width_ + kTreeLanes);
   keys_ = arena.array<float>(width_ + kTreeLanes);
+  sums_ = arena.array<float>(width_ + kTreeLanes);
   scores_ = arena.array<float>(L_);
   rows_ = arena.array<const void*>(L_);
   find_outs();
 }
 
-// Room for one score per label; what lies beyond the last label is forbidden.
-float* TreeBounds::floats() {
-  float* made = arena_.array<float>(width_);
-  std::fill(made + L_, made + width_, kForbiddenF);
+// Room for one score for each of n labels; what lies beyond the last one, up to a whole group, is forbidden.
+float* TreeBounds::floats(size_t n) {
+  const size_t width = (n + kGroup - 1) / kGroup * kGroup;
+  float* made = arena_.array<float>(width);
+  std::fill(made + n, made + width, kForbiddenF);
   return made;
 }
 
@@ -59,59 +62,104 @@ float* TreeBounds::floats() {
 void TreeBounds::find_outs() {
   const float* shared = edges_.is_stepwise() || T_ < 2 ? nullptr : edges_.reach().data();
   for (size_t t = 0; t < T_; ++t) {
-    columns_[t].out = shared;
+    const std::span<const int32_t> list = lattice_.allowed[t];
     const bool last = t + 1 == T_;
-    if (shared && !last && lattice_.patch(t).empty()) continue;
-    float* own = floats();
+    columns_[t].out = shared;
+    if (list.empty() && shared && !last && lattice_.patch(t).empty()) continue;
+    const auto out = [&](size_t y) {
+      return last ? rounded_up(edges_.stop(y)) : shared ? shared[y] : best_out(edges_, t, y);
+    };
+    const auto raise = [](float& bound, const Override& e) { bound = std::max(bound, rounded_up(e.score)); };
+    float* const own = list.empty() ? floats(L_) : arena_.array<float>(list.size());
     columns_[t].out = own;
-    if (last) {
-      const std::span<const double> stop = edges_.stop();
-      if (stop.empty()) std::fill(own, own + L_, 0.0F);
-      std::transform(stop.begin(), stop.end(), own, rounded_up);
-      break;
+    for (size_t q = 0; q < list.size(); ++q) {
+      own[q] = out(static_cast<size_t>(list[q]));
+      if (last || !lattice_.patched()) continue;
+      for (const Override& e : lattice_.patch(t).row(list[q])) raise(own[q], e);
     }
-    for (size_t y = 0; y < L_; ++y) own[y] = shared ? shared[y] : best_out(edges_, t, y);
-    for (const Override& e : lattice_.patch(t).by_row) own[e.i] = std::max(own[e.i], rounded_up(e.score));
+    if (!list.empty()) continue;
+    if (last && edges_.stop().empty()) {
+      std::fill(own, own + L_, 0.0F);
+    } else {
+      for (size_t y = 0; y < L_; ++y) own[y] = out(y);
+    }
+    if (last) continue;
+    for (const Override& e : lattice_.patch(t).by_row) raise(own[e.i], e);
   }
 }
 
-// Returns the node scores to take. Scores such as -1e9, which all but forbid a label, would leave so much room for
-// rounding that nothing could be pruned. Where there are such scores, they are raised to the lowest that could matter,
-// which leaves a bound, and `size` becomes that of the scores that count.
-Scores TreeBounds::lift(size_t t, double& size) {
-  constexpr double kAbsurd = 0x1p18, kEnough = 256;
-  const Scores nodes = lattice_.nodes.from(t * L_);
-  if (size <= kAbsurd * scale_) return nodes;
-  const double top = largest_of(nodes, L_);
+// Scores such as -1e9, which all but forbid a label, would leave so much room for rounding that nothing could be
+// pruned. Where there are such scores, they are raised to the lowest that could matter, which leaves a bound. Returns
+// it, or -inf; `size` becomes that of the scores that count. top: the best of the column.
+double TreeBounds::lowest_that_matters(double top, double& size) const {
+  constexpr double kEnough = 256;
   const double matters = std::fabs(top) + scale_;
-  if (!(size > kAbsurd * matters) || matters == 0) return nodes;
+  if (!(size > kAbsurd * matters) || matters == 0) return kForbidden;
   const double low = kEnough * matters;
   size = 4 * low;
+  return -low;
+}
+
+// Returns the node scores to take.
+Scores TreeBounds::lift(size_t t, double& size) {
+  const Scores nodes = lattice_.nodes.from(t * L_);
+  if (size <= kAbsurd * scale_) return nodes;
+  const double low = lowest_that_matters(largest_of(nodes, L_), size);
+  if (low == kForbidden) return nodes;
   for (size_t y = 0; y < L_; ++y) {
     const double score = nodes[y];
-    scores_[y] = score == kForbidden ? kForbiddenF : static_cast<float>(std::max(score, -low));
-    if (before_[y] != kForbiddenF) before_[y] = std::max(before_[y], static_cast<float>(-low));
+    scores_[y] = score == kForbidden ? kForbiddenF : static_cast<float>(std::max(score, low));
+    if (before_[y] != kForbiddenF) before_[y] = std::max(before_[y], static_cast<float>(low));
   }
   return {scores_, nullptr};
 }
 
+// The sums of a narrow column; returns the largest.
+float TreeBounds::bound_list(size_t t, double& size) {
+  const TreeColumn& c = columns_[t];
+  const std::span<const int32_t> list = lattice_.allowed[t];
+  const Scores nodes = lattice_.nodes.from(t * L_);
+  double best = kForbidden;
+  for (const int32_t y : list) best = std::max(best, nodes[static_cast<size_t>(y)]);
+  const double low = lowest_that_matters(best, size);
+  float top = kForbiddenF;
+  for (size_t q = 0; q < list.size(); ++q) {
+    const double score = nodes[static_cast<size_t>(list[q])];
+    float before = before_[q];
+    if (before != kForbiddenF) before = std::max(before, static_cast<float>(low));
+    c.sum[q] = score == kForbidden ? kForbiddenF : static_cast<float>(std::max(score, low)) + before;
+    top = std::max(top, c.sum[q]);
+  }
+  return top;
+}
+
 bool TreeBounds::make(size_t t, size_t most, bool margin_only, Work& work) {
   TreeColumn& c = columns_[t];
+  const std::span<const int32_t> list = lattice_.allowed[t];
+  const bool narrow = !list.empty();
   if (!c.sum) {
-    c.sum = arena_.array<float>(width_);
-    c.blocks = arena_.array<float>(width_ / kTreeLanes);
+    c.sum = arena_.array<float>(narrow ? list.size() : width_);
+    if (!narrow) c.blocks = arena_.array<float>(width_ / kTreeLanes);
   }
   double size = lattice_.node_magnitude(t) + 2 * lattice_.edge_magnitude();
   if (t == 0) {
     const std::span<const double> start = edges_.start();
-    if (start.empty()) std::fill(before_, before_ + L_, 0.0F);
-    std::transform(start.begin(), start.end(), before_, [](double score) { return static_cast<float>(score); });
+    if (start.empty()) {
+      std::fill(before_, before_ + (narrow ? list.size() : L_), 0.0F);
+    } else {
+      for (size_t q = 0; q < (narrow ? list.size() : L_); ++q)
+        before_[q] = static_cast<float>(start[narrow ? static_cast<size_t>(list[q]) : q]);
+    }
   } else {
     size += follow(t - 1, work);
   }
-  const Scores nodes = lift(t, size);
-  c.top = nodes.f ? kernels().bound_column_f(nodes.f, before_, c.out, L_, c.sum, c.blocks)
-                  : kernels().bound_column_d(nodes.d, before_, c.out, L_, c.sum, c.blocks);
+  if (narrow) {
+    c.top = bound_list(t, size);
+  } else {
+    const Scores nodes = lift(t, size);
+    c.top = nodes.f ? kernels().bound_column_f(nodes.f, before_, c.out, L_, c.sum, c.blocks)
+                    : kernels().bound_column_d(nodes.d, before_, c.out, L_, c.sum, c.blocks);
+  }
   if (c.top == kForbiddenF) return false;
   c.offset = t ? columns_[t - 1].offset + static_cast<double>(columns_[t - 1].top) : 0;
   c.error = (t ? columns_[t - 1].error : 0) + 8 * kFloatRounding * size + kFloatTiny;
@@ -125,7 +173,19 @@ size_t TreeBounds::open(size_t t, double least) {
   // Rounding is monotone: what reaches `least` before its sum is rounded reaches the rounded one after it. -inf never
   // does.
   const float reached = std::max(static_cast<float>(least), -std::numeric_limits<float>::max());
-  return kernels().open_blocks(c.blocks, c.sum, c.out, width_, reached, found_, keys_);
+  size_t n = 0;
+  if (const std::span<const int32_t> list = lattice_.allowed[t]; !list.empty()) {
+    for (size_t q = 0; q < list.size(); ++q) {
+      found_[n] = list[q];
+      sums_[n] = c.sum[q];
+      keys_[n] = c.sum[q] + c.out[q];
+      n += keys_[n] >= reached;
+    }
+    return n;
+  }
+  n = kernels().open_blocks(c.blocks, c.sum, c.out, width_, reached, found_, keys_);
+  for (size_t q = 0; q < n; ++q) sums_[q] = c.sum[found_[q]];
+  return n;
 }
 
 // A key that the best labels of at least n blocks reach.
@@ -140,15 +200,17 @@ float TreeBounds::reached_by(const float* blocks, size_t count, size_t n) {
 // The hot labels: those of the best blocks.
 void TreeBounds::choose(size_t t, size_t most, bool margin_only) {
   TreeColumn& c = columns_[t];
-  c.rest = reached_by(c.blocks, width_ / kTreeLanes, most);
+  c.rest = c.blocks ? reached_by(c.blocks, width_ / kTreeLanes, most) : kForbiddenF;
   if (margin_only) c.rest = std::max(c.rest, c.top + usual_ - margin_);
   c.hots = open(t, static_cast<double>(c.rest));
   // Over a matrix each of them costs a row, over exceptions most cost nothing.
   if (c.hots > (edges_.is_sparse() ? 8 * most : most)) cut(c, most);
   c.hot = arena_.array<int32_t>(c.hots);
   c.key = arena_.array<float>(c.hots);
+  c.hot_sum = arena_.array<float>(c.hots);
   std::copy(found_, found_ + c.hots, c.hot);
   std::copy(keys_, keys_ + c.hots, c.key);
+  std::copy(sums_, sums_ + c.hots, c.hot_sum);
 }
 
 // Leaves the `most` best of what was found.
@@ -162,6 +224,7 @@ void TreeBounds::cut(TreeColumn& c, size_t most) {
     if (keys_[q] < c.rest || (keys_[q] == c.rest && above == most)) continue;
     above += keys_[q] == c.rest;
     found_[n] = found_[q];
+    sums_[n] = sums_[q];
     keys_[n++] = keys_[q];
   }
   c.hots = n;
@@ -173,18 +236,37 @@ double TreeBounds::follow(size_t t, Work& work) {
   const TreeColumn& c = columns_[t];
   const float rest = c.rest - c.top;
   double size = std::isfinite(rest) ? std::fabs(rest) : 0;
-  for (size_t q = 0; q < c.hots; ++q) size = std::max(size, std::fabs(static_cast<double>(c.sum[c.hot[q]] - c.top)));
+  for (size_t q = 0; q < c.hots; ++q) size = std::max(size, std::fabs(static_cast<double>(c.hot_sum[q] - c.top)));
+  if (!lattice_.allowed[t + 1].empty()) {
+    follow_into_list(t, c, rest, work);
+    return size;
+  }
   if (edges_.is_sparse()) {
-    follow_exceptions(c, rest, work);
+    follow_exceptions(t, c, rest, work);
   } else {
     follow_rows(t, c, rest, work);
   }
   for (size_t q = 0; lattice_.patched() && q < c.hots; ++q) {
-    const float score = c.sum[c.hot[q]] - c.top;
+    const float score = c.hot_sum[q] - c.top;
     for (const Override& e : lattice_.patch(t).row(c.hot[q]))
       before_[e.j] = std::max(before_[e.j], score + static_cast<float>(e.score));
   }
   return size;
+}
+
+// Into a narrow column, edge by edge; not where the best edge of a hot label would bring nothing.
+void TreeBounds::follow_into_list(size_t t, const TreeColumn& c, float rest, Work& work) {
+  const std::span<const int32_t> list = lattice_.allowed[t + 1];
+  for (size_t q = 0; q < list.size(); ++q) {
+    float best = rest;
+    for (size_t p = 0; p < c.hots; ++p) {
+      if (!(c.key[p] - c.top > best)) continue;
+      const double edge = lattice_.edge(t, static_cast<size_t>(c.hot[p]), static_cast<size_t>(list[q]));
+      best = std::max(best, c.hot_sum[p] - c.top + static_cast<float>(edge));
+      ++work.edges;
+    }
+    before_[q] = best;
+  }
 }
 
 void TreeBounds::follow_rows(size_t t, const TreeColumn& c, float rest, Work& work) {
@@ -193,7 +275,7 @@ void TreeBounds::follow_rows(size_t t, const TreeColumn& c, float rest, Work& wo
   const size_t stride = edges_.stride();
   for (size_t q = 0; q < c.hots; ++q) {
     const size_t i = static_cast<size_t>(c.hot[q]);
-    scores_[q] = c.sum[i] - c.top;
+    scores_[q] = c.hot_sum[q] - c.top;
     rows_[q] = matrix.f ? static_cast<const void*>(matrix.f + i * stride) : matrix.d + i * stride;
   }
   if (matrix.f) {
@@ -206,35 +288,74 @@ void TreeBounds::follow_rows(size_t t, const TreeColumn& c, float rest, Work& wo
 
 // Every label is reached by the best one's default edge. Where that label's exception is worse, the second best of
 // the hot ones counts; its own worse exceptions are not looked at, which leaves a bound.
-void TreeBounds::follow_exceptions(const TreeColumn& c, float rest, Work& work) {
+void TreeBounds::follow_exceptions(size_t t, const TreeColumn& c, float rest, Work& work) {
   const float fallback = rounded_up(edges_.fallback());
-  std::fill(before_, before_ + L_, std::max(fallback, rest));
-  int32_t top = -1;
-  float second = kForbiddenF;
-  for (size_t q = 0; q < c.hots; ++q) {
-    const float sum = c.sum[c.hot[q]];
-    if (sum == c.top && top < 0) {
-      top = c.hot[q];
-    } else {
-      second = std::max(second, sum);
+  const Exceptions& better = edges_.better();
+  float least = std::max(fallback, rest);
+  if (const PairRules* rules = edges_.default_rules()) {
+    follow_classes(t, rules->classes(), rest, fallback);
+    least = kForbiddenF;
+  } else {
+    std::fill(before_, before_ + L_, least);
+    int32_t top = -1;
+    float second = kForbiddenF;
+    for (size_t q = 0; q < c.hots; ++q) {
+      if (c.hot_sum[q] == c.top && top < 0) {
+        top = c.hot[q];
+      } else {
+        second = std::max(second, c.hot_sum[q]);
+      }
+    }
+    if (top >= 0 && edges_.worse().size(static_cast<size_t>(top)) > 0) {
+      const size_t i = static_cast<size_t>(top);
+      least = std::max(second - c.top + fallback, rest);
+      const std::span<const int32_t> label = edges_.worse().keys(i);
+      const std::span<const double> score = edges_.worse().values(i);
+      for (size_t q = 0; q < label.size(); ++q) before_[label[q]] = std::max(static_cast<float>(score[q]), least);
+      work.edges += label.size();
     }
   }
-  float least = std::max(fallback, rest);
-  if (top >= 0 && edges_.worse().size(static_cast<size_t>(top)) > 0) {
-    const size_t i = static_cast<size_t>(top);
-    least = std::max(second - c.top + fallback, rest);
-    const std::span<const int32_t> label = edges_.worse().keys(i);
-    const std::span<const double> score = edges_.worse().values(i);
-    for (size_t q = 0; q < label.size(); ++q) before_[label[q]] = std::max(static_cast<float>(score[q]), least);
-    work.edges += label.size();
-  }
-  const Exceptions& better = edges_.better();
   for (size_t q = 0; q < c.hots; ++q) {
     if (!(c.key[q] - c.top > least)) continue;
     const size_t i = static_cast<size_t>(c.hot[q]);
-    kernels().scatter_f(c.sum[i] - c.top, better.keys(i).data(), better.values(i).data(), better.size(i), before_);
+    kernels().scatter_f(c.hot_sum[q] - c.top, better.keys(i).data(), better.values(i).data(), better.size(i), before_);
     work.edges += better.size(i);
   }
+}
+
+// Default edges where rules limit them: the largest class of labels is reached by the best hot label that leads there,
+// every other class by each hot label that does. Worse exceptions are not looked at, which leaves a bound. What is not
+// hot reaches the largest class with the rest, and every other class with the best of the labels that lead there.
+void TreeBounds::follow_classes(size_t t, const PairClasses& classes, float rest, float fallback) {
+  const TreeColumn& c = columns_[t];
+  const PairClasses::Side &before = classes.side[0], &after = classes.side[1];
+  const auto class_of = [&](int32_t y) { return static_cast<size_t>(before.of[static_cast<size_t>(y)]); };
+  float* const best = scores_;  // [class]: the best sum + out of a label that is not hot
+  std::fill(best, best + before.others.size(), kForbiddenF);
+  const std::span<const int32_t> list = lattice_.allowed[t];
+  for (size_t q = 0; q < (list.empty() ? L_ : list.size()); ++q) {
+    const float key = c.sum[q] + c.out[q];
+    float& own = best[class_of(list.empty() ? static_cast<int32_t>(q) : list[q])];
+    if (key <= c.rest && key > own) own = key;
+  }
+  float leads = rest;
+  for (size_t target = 0; target < after.others.size(); ++target) {
+    if (target == classes.main) continue;
+    float most = kForbiddenF;
+    for (const int32_t r : after.others[target]) most = std::max(most, best[r]);
+    for (const int32_t j : after.members[target]) before_[j] = most - c.top;
+  }
+  for (size_t q = 0; q < c.hots; ++q) {
+    const float reached = c.hot_sum[q] - c.top + fallback;
+    for (const int32_t target : before.others[class_of(c.hot[q])]) {
+      if (static_cast<size_t>(target) == classes.main) {
+        leads = std::max(leads, reached);
+      } else {
+        for (const int32_t j : after.members[static_cast<size_t>(target)]) before_[j] = std::max(before_[j], reached);
+      }
+    }
+  }
+  for (const int32_t j : after.members[classes.main]) before_[j] = leads;
 }
 
 }  // namespace tagwright

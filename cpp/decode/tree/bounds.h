@@ -6,6 +6,8 @@
 // same for every label of the next column, so it costs nothing. Where the edges are default + exceptions that holds for
 // default edges too, and only exceptions above them are walked.
 //
+// A column with a list of allowed labels is narrow: it has these labels only, so that all it costs follows its list.
+//
 // Bounds are in float32, counted from the best of the column before; how much rounding may have taken is known.
 #pragma once
 
@@ -19,15 +21,17 @@
 namespace tagwright {
 
 struct TreeColumn {
-  float* sum = nullptr;        // [label]: bound of a path that ends in it, counted from `offset`
-  float* blocks = nullptr;     // [block]: the largest sum + out of its labels
-  const float* out = nullptr;  // [label]: its best edge out; its stop score in the last column
+  // [label], or [place in the list] where the column is narrow:
+  float* sum = nullptr;        // bound of a path that ends in it, counted from `offset`
+  const float* out = nullptr;  // its best edge out; its stop score in the last column
+  float* blocks = nullptr;     // [block]: the largest sum + out of its labels; not of narrow columns
   double offset = 0;           // what the sums are counted from
   double error = 0;            // how far rounding may have taken them below the truth
   float top = 0;               // the largest sum
   float rest = 0;              // no less than any sum + out of a label that is not hot
-  int32_t* hot = nullptr;
-  float* key = nullptr;  // [hot]: sum + out
+  int32_t* hot = nullptr;      // labels
+  float* key = nullptr;        // [hot]: sum + out
+  float* hot_sum = nullptr;    // [hot]: sum
   size_t hots = 0;
 };
 
@@ -54,17 +58,27 @@ class TreeBounds {
   // Finds the labels of column t whose sum + out is at least this and not -inf; returns how many there are.
   size_t open(size_t t, double least);
   const int32_t* found() const { return found_; }
+  // No less than the sum + out of the q-th label that was found, from which the float32 key may be rounded down.
+  double found_reach(size_t q) const {
+    const auto key = static_cast<double>(keys_[q]);
+    return key + (key < 0 ? -key : key) * 2 * kFloatRounding + kFloatTiny;
+  }
+  const float* found_sum() const { return sums_; }  // [found]
 
  private:
-  float* floats();
+  float* floats(size_t n);
   void find_outs();
+  double lowest_that_matters(double top, double& size) const;
   Scores lift(size_t t, double& size);
+  float bound_list(size_t t, double& size);
   float reached_by(const float* blocks, size_t count, size_t n);
   void choose(size_t t, size_t most, bool margin_only);
   void cut(TreeColumn& c, size_t most);
   double follow(size_t t, Work& work);
+  void follow_into_list(size_t t, const TreeColumn& c, float rest, Work& work);
   void follow_rows(size_t t, const TreeColumn& c, float rest, Work& work);
-  void follow_exceptions(const TreeColumn& c, float rest, Work& work);
+  void follow_exceptions(size_t t, const TreeColumn& c, float rest, Work& work);
+  void follow_classes(size_t t, const PairClasses& classes, float rest, float fallback);
 
   const Lattice& lattice_;
   const Edges& edges_;
@@ -74,9 +88,10 @@ class TreeBounds {
   const float margin_;  // how far below the best label's usual edge a hot label's best edge may be, with margin_only
   Arena& arena_;
   TreeColumn* columns_;
-  float* before_;   // [j]: bound of what reaches label j of the column that is made
+  float* before_;   // [j], or [place in the list]: bound of what reaches label j of the column that is made
   int32_t* found_;  // labels, by open()
   float* keys_;     // [found]
+  float* sums_;     // [found]
   float* scores_;
   const void** rows_;
 };

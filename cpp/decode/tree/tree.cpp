@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <optional>
 
+#include "base/stages.h"
+#include "base/stop.h"
 #include "decode/graph.h"
 #include "decode/tree/bounds.h"
 
@@ -26,7 +29,8 @@ struct Left {
   size_t size = 0;
   int32_t* label = nullptr;
   double* behind = nullptr;  // [q]: score of the best path behind label[q], its own node not counted
-  double* from = nullptr;    // [q]: the same and the node
+  double* node = nullptr;    // [q]: its node score, with the start score in the first column
+  double* from = nullptr;    // [q]: behind and node
   int32_t* next = nullptr;   // [q]: where that path goes on in the next column
   double* edges = nullptr;   // [q][p]: to what is left of the next column; for k > 1
 };
@@ -53,6 +57,8 @@ class Tree {
     for (size_t most = kFirst; !round(most, margin_only); margin_only = false) {
       if (late()) return best_so_far();
       if (more_hot_labels_are_useless_ && !timed_) return std::nullopt;
+      // Under rules a round costs about as much as a pass of Viterbi over exceptions.
+      if (edges_.default_rules() && !timed_) return std::nullopt;
       if (margin_only && !flat_) continue;
       // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. With a deadline, an
       // answer with a gap is better than falling back to Viterbi.
@@ -110,9 +116,11 @@ class Tree {
   // Makes the bounds of every column. kNoPath: there is no path. kLost: time is up, or the bounds of the rest exceed
   // what is usual by as much as an edge can score, so that they would prune little.
   Outcome forward(size_t most, bool margin_only) {
+    const InStage bounds(Stage::bounds);
     double excess = 0;
     for (size_t t = 0; t < T_; ++t) {
       if (late()) return Outcome::kLost;
+      meter_.count(4 * L_);
       if (!bounds_.make(t, most, margin_only, answer_.work)) return Outcome::kNoPath;
       excess += t + 1 < T_ ? bounds_.excess(t) : 0;
       flat_ = excess > bounds_.scale();
@@ -131,10 +139,9 @@ class Tree {
     path_[T_ - 1] = last.hot[best];
     // The bound of all paths: of the best hot label, or of the rest. Keys are rounded, so they are not bounds.
     double most = last.rest;
-    for (size_t q = 0; q < last.hots; ++q) {
-      const int32_t y = last.hot[q];
-      most = std::max(most, static_cast<double>(last.sum[y]) + static_cast<double>(last.out[y]));
-    }
+    for (size_t q = 0; q < last.hots; ++q)
+      most = std::max(most, static_cast<double>(last.hot_sum[q]) +
+                                static_cast<double>(rounded_up(edges_.stop(static_cast<size_t>(last.hot[q])))));
     bound_ = std::min(bound_, last.offset + last.error + most);
     for (size_t t = T_ - 1; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
@@ -142,7 +149,7 @@ class Tree {
       for (size_t q = 0; q < c.hots; ++q) {
         if (!(static_cast<double>(c.key[q]) > reached)) continue;
         const size_t i = static_cast<size_t>(c.hot[q]);
-        const double score = static_cast<double>(c.sum[i]) + lattice_.edge(t, i, static_cast<size_t>(path_[t + 1]));
+        const double score = static_cast<double>(c.hot_sum[q]) + lattice_.edge(t, i, static_cast<size_t>(path_[t + 1]));
         ++answer_.work.edges;
         if (!(score > reached)) continue;
         reached = score;
@@ -174,7 +181,7 @@ class Tree {
         if (bounds_.found()[q] == path_[t]) continue;
         const size_t i = static_cast<size_t>(bounds_.found()[q]);
         const double step = t + 1 < T_ ? lattice_.edge(t, i, next) : edges_.stop(i);
-        promise(c.offset + static_cast<double>(c.sum[i]) + step + behind);
+        promise(c.offset + static_cast<double>(bounds_.found_sum()[q]) + step + behind);
       }
       answer_.work.edges += n;
       const size_t here = static_cast<size_t>(path_[t]);
@@ -207,6 +214,7 @@ class Tree {
       const size_t n = bounds_.open(t, needed - most);
       const size_t pairs = n * (next ? next->size : 1);
       if (pairs > budget || late()) return false;
+      meter_.count(L_ + 4 * pairs);
       budget -= pairs;
       answer_.work.edges += pairs;
       Left& left = left_[t];
@@ -214,6 +222,7 @@ class Tree {
       left.label = arena_.array<int32_t>(n);
       left.next = arena_.array<int32_t>(n);
       left.behind = arena_.array<double>(n);
+      left.node = arena_.array<double>(n);
       left.from = arena_.array<double>(n);
       left.edges = k_ > 1 && next ? arena_.array<double>(pairs) : nullptr;
       most = kForbidden;
@@ -222,7 +231,10 @@ class Tree {
         double behind = next ? kForbidden : edges_.stop(y);
         int32_t where = 0;
         double* edges = left.edges ? left.edges + left.size * next->size : nullptr;
+        // What its best edge would not take to the floor need not be looked up; k best need all edges.
+        const double low = edges ? kForbidden : needed - bounds_.found_reach(q) - lattice_.slack();
         for (size_t p = 0; next && p < next->size; ++p) {
+          if (next->from[p] < low) continue;
           const double step = lattice_.edge(t, y, static_cast<size_t>(next->label[p])), v = step + next->from[p];
           if (edges) edges[p] = step;
           if (v > behind) {
@@ -230,12 +242,13 @@ class Tree {
             where = static_cast<int32_t>(p);
           }
         }
-        if (!(static_cast<double>(c.sum[y]) + behind >= needed)) continue;
+        if (!(static_cast<double>(bounds_.found_sum()[q]) + behind >= needed)) continue;
         double node = lattice_.node(t, y);
         if (t == 0) node = edges_.start(y) + node;
         left.label[left.size] = static_cast<int32_t>(y);
         left.next[left.size] = where;
         left.behind[left.size] = behind;
+        left.node[left.size] = node;
         left.from[left.size] = node + behind;
         most = std::max(most, left.from[left.size]);
         ++left.size;
@@ -261,21 +274,17 @@ class Tree {
     return scored(lattice_, std::move(labels));
   }
 
+  // Node scores are those that were read on the way back, even if another thread has changed them since: what is ahead
+  // of a path was summed of them, and must be the truth, or the search would go on for ever.
   std::vector<Path> enumerate() {
     if (left_[0].size == 0) return {};
     Graph graph;
     graph.T = T_;
     graph.size = [&](size_t t) { return left_[t].size; };
-    graph.first = [&](double* out) {
-      for (size_t q = 0; q < left_[0].size; ++q) {
-        const size_t y = static_cast<size_t>(left_[0].label[q]);
-        out[q] = edges_.start(y) + lattice_.node(0, y);
-      }
-    };
+    graph.first = [&](double* out) { std::copy_n(left_[0].node, left_[0].size, out); };
     graph.next = [&](size_t t, size_t p, double* out) {
       const Left& next = left_[t + 1];
-      for (size_t q = 0; q < next.size; ++q)
-        out[q] = left_[t].edges[p * next.size + q] + lattice_.node(t + 1, static_cast<size_t>(next.label[q]));
+      for (size_t q = 0; q < next.size; ++q) out[q] = left_[t].edges[p * next.size + q] + next.node[q];
     };
     graph.ahead = [&](size_t t) { return left_[t].behind; };
     std::vector<Path> paths;
@@ -300,6 +309,7 @@ class Tree {
   double reached_ = kForbidden;                             // by a path
   std::vector<int32_t> reached_path_;
   std::vector<double> promises_;
+  Meter meter_;
   const bool timed_;
   Clock::time_point deadline_;
 };
@@ -322,7 +332,7 @@ bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answ
 Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
   Answer answer;
   if (try_tree(lattice, options, arena, answer)) return answer;
-  Answer sure = (options.k == 1 ? viterbi : viterbi_astar)(lattice, options, arena);
+  Answer sure = unlisted(options.k == 1 ? viterbi : viterbi_astar, lattice, options, arena);
   sure.work += answer.work;
   return sure;
 }
@@ -333,14 +343,17 @@ std::vector<Answer> tree_together(std::span<const Lattice* const> lattices, cons
   std::vector<const Lattice*> given_up;
   std::vector<size_t> whose;
   thread_local Arena own;  // of one sentence at a time
+  const Trimmed trimmed(own, size_t{4} << 20);
   for (size_t s = 0; s < lattices.size(); ++s) {
     own.reset();
     if (try_tree(*lattices[s], options, own, answers[s])) continue;
     given_up.push_back(lattices[s]);
     whose.push_back(s);
   }
-  own.trim(size_t{4} << 20);
   if (given_up.empty()) return answers;
+  std::deque<Lattice> unlisted;
+  for (const Lattice*& lattice : given_up)
+    if (lattice->allowed) lattice = &unlisted.emplace_back(*lattice, arena);
   std::vector<Answer> sure = viterbi_together(given_up, options, arena);
   for (size_t q = 0; q < sure.size(); ++q) {
     sure[q].work += answers[whose[q]].work;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/need.h"
+#include "base/stop.h"
 #include "train/crf/crf.h"
 
 namespace tagwright {
@@ -58,6 +59,7 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
     weights[q] -= rate * g / std::sqrt(squares[q] + kLeast);
   };
   for (size_t begin = 0; begin < sentences.size(); begin += batch) {
+    check_stop();
     const std::span<const int32_t> some = sentences.subspan(begin, std::min(batch, sentences.size() - begin));
     prepare(weights, false, ready);
     const bool lanes = together(ready, keep);

@@ -15,8 +15,11 @@ void Crf::observe(std::span<const int32_t> sentences, std::span<double> counts) 
 }
 
 void Crf::each_observed(size_t s, const std::function<void(size_t, double)>& take) const {
+  // What is allowed is summed as what is expected is: see sum_one().
+  if (corpus_.is_partial(s)) return;
+  const double weight = corpus_.weight_of(s);
   const auto found = [&](size_t shift, size_t place, double times) {
-    if (place != kNoPlace) take(shift + place, times);
+    if (place != kNoPlace) take(shift + place, weight * times);
   };
   for (size_t token = corpus_.first_token(s); token < corpus_.sentence_end[s]; ++token) {
     const int32_t j = corpus_.labels[token];

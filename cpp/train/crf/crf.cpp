@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "base/need.h"
+#include "base/stop.h"
 #include "base/threads.h"
+#include "decode/table.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -30,6 +32,8 @@ Crf::Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options)
       held_(std::make_shared<const WeightKeys<Owned>>(std::move(keys))),
       keys_(held_->view()),
       set_end_(corpus_.sets(), 0) {
+  need(!options_.allowed.columns() || options_.allowed.columns() == corpus_.node.end.size(),
+       "allowed: one list per token");
   for (const int32_t set : keys_.set) ++set_end_[static_cast<size_t>(set)];
   std::partial_sum(set_end_.begin(), set_end_.end(), set_end_.begin());
   const size_t L = corpus_.L, features = keys_.row_end.size();
@@ -57,8 +61,9 @@ Crf::Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options)
   }
   double most = static_cast<double>(corpus_.node.end.size());
   for (const double times : feature_tokens_) most = std::max(most, times);
-  grain_ = grain_for(most);
-  for (size_t f = 0; f < features; ++f) feature_grain_.push_back(valued[f] ? grain_for(mass[f]) : grain_);
+  const double weight = corpus_.largest_weight();
+  grain_ = grain_for(weight * most);
+  for (size_t f = 0; f < features; ++f) feature_grain_.push_back(valued[f] ? grain_for(weight * mass[f]) : grain_);
 
   shape_.L = L;
   shape_.dense = options_.dense_edges;
@@ -105,10 +110,13 @@ void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) con
   Factors& to = ready.factors;
   if (to.L != L) to = shape_;
   double most = 0, least = 0;
-  to.forbids = false;
+  const PairRules* const rules = options_.rules.get();
+  const auto forbidden = [&](size_t q) { return rules && !rules->may_follow(keys_.previous[q], keys_.current[q]); };
+  to.forbids = rules;
+  bool single = rules && !rules->forbidden().empty();  // edges that are forbidden one by one
   for (size_t q = 0; q < n; ++q) {
     if (edge[q] == kForbidden) {
-      to.forbids = true;
+      to.forbids = single = true;
       continue;
     }
     most = std::max(most, edge[q]);
@@ -123,20 +131,32 @@ void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) con
     for (size_t i = 0; i < L; ++i)
       for (Factors::Side& side : to.side)
         std::fill_n(side.matrix.begin() + static_cast<ptrdiff_t>(i * to.stride), L, rest);
+    for (size_t i = 0; rules && i < L; ++i)
+      for (size_t j = 0; j < L; ++j)
+        if (!rules->may_follow(i, j)) to.side[0].matrix[i * to.stride + j] = to.side[1].matrix[j * to.stride + i] = 0;
     std::vector<double> factor(n);
     kernels().exp_d(edge, most, n, factor.data());
     for (size_t q = 0; q < n; ++q) {
       const size_t i = static_cast<size_t>(keys_.previous[q]), j = static_cast<size_t>(keys_.current[q]);
+      if (forbidden(q)) continue;
       to.side[0].matrix[i * to.stride + j] = to.side[1].matrix[j * to.stride + i] = factor[q];
     }
     return;
   }
   to.rest = rest;
-  to.mild = !to.forbids && std::exp(least - most) > 2 * kFewDigits * rest;
+  to.rules = rules && !rules->rules().empty() ? rules : nullptr;
+  to.mild = !single && std::exp(least - most) > 2 * kFewDigits * rest;
   kernels().exp_d(edge, most, n, to.side[0].factor.data());
-  for (size_t q = 0; q < n; ++q) to.side[1].factor[q] = to.side[0].factor[column_order_[q]];
-  for (Factors::Side& side : to.side)
-    for (size_t q = 0; q < n; ++q) side.more[q] = side.factor[q] - rest;
+  for (size_t q = 0; rules && q < n; ++q)
+    if (forbidden(q)) to.side[0].factor[q] = 0;
+  for (size_t q = 0; q < n; ++q) to.side[0].more[q] = to.side[0].factor[q] - rest;
+  // What the rules forbid has no default to be corrected.
+  for (size_t q = 0; to.rules && q < n; ++q)
+    if (!rules->allows(keys_.previous[q], keys_.current[q])) to.side[0].more[q] = 0;
+  for (size_t q = 0; q < n; ++q) {
+    to.side[1].factor[q] = to.side[0].factor[column_order_[q]];
+    to.side[1].more[q] = to.side[0].more[column_order_[q]];
+  }
 }
 
 // Where single sentences are summed.
@@ -150,8 +170,9 @@ void Crf::make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready
                           .correction_set = keys_.set,
                           .corrections = {set_previous, set_current, {nullptr, edge + keys_.edges()}}};
   // Sums read factors, not a matrix.
-  ready.edges = std::make_unique<Edges>(
-      EdgeScores::from_triples(corpus_.L, 0.0, {previous, current, {nullptr, edge}}, EdgeForm::kSparse, extras));
+  EdgeScores made =
+      EdgeScores::from_triples(corpus_.L, 0.0, {previous, current, {nullptr, edge}}, EdgeForm::kSparse, extras);
+  ready.edges = std::make_unique<Edges>(options_.rules ? made.constrained(options_.rules) : std::move(made));
 }
 
 // How many labels a sentence may keep for sparse sums to be worth it: a quarter.
@@ -163,8 +184,8 @@ size_t Crf::most_kept(const Ready& ready, const Keep& keep, size_t T) const {
 
 // Whether sentences are summed side by side.
 bool Crf::together(const Ready& ready, const Keep& keep) const {
-  return options_.lanes && keep.all() && corpus_.sets() == 0 && !options_.closed && ready.factors.close &&
-         !ready.factors.forbids;
+  return options_.lanes && keep.all() && !options_.rules && !options_.allowed.columns() && corpus_.sets() == 0 &&
+         !options_.closed && ready.factors.close && !ready.factors.forbids;
 }
 
 // Sentences of like length beside each other, very long ones alone; of empty ones none.
@@ -172,11 +193,14 @@ std::vector<std::vector<int32_t>> Crf::groups(std::span<const int32_t> sentences
   const std::vector<int32_t> order = by_length(sentences, [&](size_t s) { return length(s); });
   std::vector<std::vector<int32_t>> made;
   constexpr size_t kBytes = size_t{256} << 20;
+  bool before = false;
   for (const int32_t s : order) {
     const size_t bytes =
         made.empty() ? 0 : length(static_cast<size_t>(made.back()[0])) * corpus_.L * kLanes * 2 * sizeof(double);
-    if (made.empty() || made.back().size() == lanes || bytes > kBytes) made.emplace_back();
+    const bool now = alone(static_cast<size_t>(s));
+    if (made.empty() || made.back().size() == lanes || bytes > kBytes || now || before) made.emplace_back();
     made.back().push_back(s);
+    before = now;
   }
   return made;
 }
@@ -221,24 +245,78 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
   for (size_t t = 0; t < T; ++t) score(ready, first + t, nodes + t * L);
   const bool sets = corpus_.sets() > 0;
   if (sets) corpus_.sets_on(s, strand.on);
-  const Lattice lattice(*ready.edges, T, {nullptr, nodes}, sets ? &strand.on : nullptr);
+  const Allowed lists = options_.allowed.columns() ? options_.allowed.view(first) : Allowed{};
+  const Lattice lattice(*ready.edges, T, {nullptr, nodes}, sets ? &strand.on : nullptr, 0, lists);
+  const bool partial = corpus_.is_partial(s);
   // The right labels are always kept: what is learnt is to tell them from the others.
   const int32_t* right = corpus_.labels.empty() ? nullptr : corpus_.labels.data() + first;
+  std::vector<int32_t> best;
+  if (partial && !keep.all()) {
+    best = best_allowed(ready, s, nodes, strand);
+    right = best.data();
+  }
   const size_t most = most_kept(ready, keep, T);
   const Sums sums = forward_backward(lattice, &ready.factors, keep, right, strand.arena, most);
   if (sums.wide) return kNoPlace;
-  *log_z = sums.log_z;
+  const double weight = corpus_.weight_of(s);
+  *log_z = weight * sums.log_z;
   if (sums.log_z == kForbidden) throw std::invalid_argument("sentence " + std::to_string(s) + " has no path");
+  count(ready, lattice, sums, first, weight, strand);
   size_t kept = 0;
-  for (size_t t = 0; t < T; ++t) {
-    kept += sums.columns[t].labels.size();
-    take_kept(ready, first + t, sums.columns[t].labels, sums.columns[t].node, strand);
-    if (t + 1 == T) break;
-    if (sums.logs) sums.step(lattice, t, strand.step);
-    if (keys_.edges()) take_edges(ready, lattice, sums, t, strand);
-    if (sets) take_set_edges(lattice, sums, t, strand);
-  }
+  for (const Sums::Column& column : sums.columns) kept += column.labels.size();
+  if (!partial) return kept;
+  // What is allowed of what was kept takes the place of the right labels: its sums are taken away.
+  double* inside = strand.arena.array<double>(times(T, L));
+  std::fill(inside, inside + T * L, kForbidden);
+  for (size_t t = 0; t < T; ++t)
+    for (const int32_t y : sums.columns[t].labels)
+      inside[t * L + static_cast<size_t>(y)] = nodes[t * L + static_cast<size_t>(y)];
+  corpus_.forbid_others(s, inside);
+  const Lattice allowed(*ready.edges, T, {nullptr, inside}, sets ? &strand.on : nullptr);
+  const Sums own = forward_backward(allowed, &ready.factors, {}, nullptr, strand.arena);
+  if (own.log_z == kForbidden)
+    throw std::invalid_argument("sentence " + std::to_string(s) + " has no path of allowed labels");
+  *log_z -= weight * own.log_z;
+  count(ready, allowed, own, first, -weight, strand);
   return kept;
+}
+
+// Adds to the counts what a sentence's sums say, so many times.
+void Crf::count(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t first, double times,
+                Strand& strand) const {
+  const auto scaled = [&](const double* values, size_t n) -> const double* {
+    if (times == 1) return values;
+    double* made = strand.arena.array<double>(n);
+    for (size_t q = 0; q < n; ++q) made[q] = times * values[q];
+    return made;
+  };
+  Sums own = sums;
+  for (size_t t = 0; t < lattice.T; ++t) {
+    Sums::Column& column = own.columns[t];
+    take_kept(ready, first + t, column.labels, scaled(column.node, column.labels.size()), strand);
+    if (t + 1 == lattice.T) break;
+    if (sums.logs) {
+      sums.step(lattice, t, strand.step);
+      for (double& p : strand.step) p *= times;
+    } else {
+      column.from = scaled(column.from, column.labels.size());
+    }
+    if (keys_.edges()) take_edges(ready, lattice, own, t, strand);
+    if (corpus_.sets()) take_set_edges(lattice, own, t, strand);
+  }
+}
+
+// The best labelling of those that are allowed, so that a rule keeps at least one.
+std::vector<int32_t> Crf::best_allowed(const Ready& ready, size_t s, const double* nodes, Strand& strand) const {
+  const size_t T = length(s), L = corpus_.L;
+  double* inside = strand.arena.array<double>(times(T, L));
+  std::copy_n(nodes, T * L, inside);
+  corpus_.forbid_others(s, inside);
+  const Lattice lattice(*ready.edges, T, {nullptr, inside}, corpus_.sets() ? &strand.on : nullptr);
+  const Answer answer = viterbi(lattice, {}, strand.arena);
+  if (answer.paths.empty())
+    throw std::invalid_argument("sentence " + std::to_string(s) + " has no path of allowed labels");
+  return answer.paths[0].labels;
 }
 
 void Crf::start(Strand& strand, const Ready& ready) const {
@@ -276,6 +354,7 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
     std::atomic<size_t> next{0};
     in_parallel(strands.size(), strands.size(), [&](size_t n) {
       for (size_t g = next++; g < all.size(); g = next++) {
+        check_stop();
         double own[kLanes];
         const size_t many = sum(ready, rule, all[g], together, strands[n], own);
         kept[n] += many == kNoPlace ? 0 : many;

@@ -19,8 +19,9 @@
 
 namespace tagwright {
 
-// The weights that a corpus has, or (all) every label for every feature and every pair of labels.
-WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all);
+// The weights that a corpus has, or (all) every label for every feature and every pair of labels. rules: or none; pairs
+// that these forbid one by one have weights too, which stay 0.
+WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules = nullptr);
 
 struct CrfOptions {
   bool dense_edges = false;  // sums over the whole matrix, not over default + exceptions
@@ -28,6 +29,8 @@ struct CrfOptions {
   // is summed so, too, which is faster.
   bool lanes = true;
   bool closed = false;  // a token's first feature says which labels it may have; others add to these
+  std::shared_ptr<const PairRules> rules = nullptr;  // which every labelling keeps to, the right ones too
+  AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
 };
 
 class Crf {
@@ -42,10 +45,11 @@ class Crf {
     double right = 0;  // the scores of the right labels, where they are asked for
     size_t tokens = 0, kept = 0;
   };
-  // Sums over these sentences; counts: [weight], filled.
+  // Sums over these sentences; counts: [weight], filled. Of sentences whose labels are partly known, log Z and counts
+  // are less those of what is allowed.
   Seen expect(std::span<const double> weights, const Keep& keep, std::span<const int32_t> sentences, size_t threads,
               std::span<double> counts) const;
-  // What the right labels of these sentences count; counts: [weight], filled.
+  // What the right labels of these sentences count, of those whose labels are all known; counts: [weight], filled.
   void observe(std::span<const int32_t> sentences, std::span<double> counts) const;
 
   // Goes over these sentences once, `batch` at a time, and takes a step of AdaGrad (Duchi, Hazan and Singer 2011) after
@@ -94,7 +98,13 @@ class Crf {
              double* log_z) const;
   size_t most_kept(const Ready& ready, const Keep& keep, size_t T) const;
   void sum_group(const Ready& ready, std::span<const int32_t> group, Strand& strand, double* log_z) const;
+  // Of a sentence whose labels are partly known, log_z is log Z less that of what is allowed, and so are the counts.
   size_t sum_one(const Ready& ready, const Keep& keep, size_t sentence, Strand& strand, double* log_z) const;
+  void count(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t first, double times,
+             Strand& strand) const;
+  std::vector<int32_t> best_allowed(const Ready& ready, size_t sentence, const double* nodes, Strand& strand) const;
+  // Whether a sentence is summed by itself: its labels are partly known, or it counts more or less than others.
+  bool alone(size_t s) const { return corpus_.is_partial(s) || corpus_.weight_of(s) != 1; }
   void score(const Ready& ready, size_t token, double* out) const;
   void take(const Ready& ready, size_t token, const double* p, Strand& strand) const;
   void take_kept(const Ready& ready, size_t token, std::span<const int32_t> labels, const double* p,

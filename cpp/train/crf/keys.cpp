@@ -24,7 +24,7 @@ void add_pairs(const std::vector<uint64_t>& pairs, std::vector<uint16_t>& previo
 
 }  // namespace
 
-WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all) {
+WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules) {
   const size_t L = corpus.L;
   WeightKeys<Owned> made;
   if (all) {
@@ -33,7 +33,7 @@ WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all) {
       made.row_end.push_back(made.row_label.size());
     }
   } else {
-    LabelsMet met = labels_met(corpus.node, corpus.labels, corpus.features());
+    LabelsMet met = corpus.met();
     made.row_end.assign(met.end.begin(), met.end.end());
     made.row_label = std::move(met.label);
   }
@@ -44,8 +44,12 @@ WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all) {
     if (edges && !all) met.push_back(pair);
     for (const int32_t set : corpus.sets_of(token)) set_met[static_cast<size_t>(set)].push_back(pair);
   });
+  if (edges && !all)
+    for (const auto& [i, j] : corpus.open_pairs()) met.push_back(Corrections::pair(i, j));
   for (size_t i = 0; i < L && edges && all; ++i)
     for (size_t j = 0; j < L; ++j) met.push_back(Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)));
+  if (rules)
+    for (const auto& [i, j] : rules->forbidden()) met.push_back(Corrections::pair(i, j));
   make_distinct(met);
   add_pairs(met, made.previous, made.current);
   for (size_t set = 0; set < set_met.size(); ++set) {

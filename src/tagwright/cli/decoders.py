@@ -12,12 +12,14 @@ __all__ = ["decoders"]
 
 @click.command()
 def decoders() -> None:
-    """List every decoder: its paper, whether it is exact, whether it returns k paths.
+    """List every decoder: its paper, whether it is exact, whether it returns k paths, and what it maximises.
 
     \b
     Example:
       tagwright decoders
     """
-    rows = [[row.name, "yes" if row.exact else "no", "yes" if row.kbest else "no", row.paper] for row in decoder_rows()]
-    width = max(len(row[3]) for row in rows)
-    click.echo(table(["decoder", "exact", "k-best", "paper".ljust(width)], [[*r[:3], r[3].ljust(width)] for r in rows]))
+    rows = [
+        [row.name, "yes" if row.exact else "no", "yes" if row.kbest else "no", row.maximises, row.paper]
+        for row in decoder_rows()
+    ]
+    click.echo(table(["decoder", "exact", "k-best", "maximises", "paper"], rows, left=(0, 3, 4)))

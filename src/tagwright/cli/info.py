@@ -2,81 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 import numpy as np
 
 from tagwright.cli.options import COUNT, FILE
 from tagwright.models.bidirectional import BidirectionalModel
+from tagwright.models.facts import fact_in
+from tagwright.models.history import FORMATS, unit_of
 from tagwright.models.model import Model, load
+from tagwright.models.summary import summary
 from tagwright.table import table
 
-__all__ = ["array_sizes", "describe", "info", "size_text"]
-
-_SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score"}
-"""What is counted, and in which array."""
+__all__ = ["describe", "info"]
 
 
 @click.command()
 @click.argument("model", type=FILE, required=False)
 @click.option("--labels", type=COUNT, default=8, help="Number of labels to show.")
 @click.option("--most", type=COUNT, default=5, help="Number of features per label, and of edges.")
-def info(model: str | None, labels: int, most: int) -> None:
-    """Describe MODEL, by default the included English one: sizes, strongest features and edges.
+@click.option("--history", is_flag=True, help="Show every epoch or iteration of the training, not only some.")
+def info(model: str | None, labels: int, most: int, history: bool) -> None:
+    """Describe MODEL, by default the included English one: sizes, how training went, strongest features and edges.
 
     \b
     Example:
       tagwright info pos.safetensors
+      tagwright info pos.safetensors --history
     """
-    click.echo(describe(load(model), labels, most))
+    click.echo(describe(load(model), labels, most, history))
 
 
-def describe(model: Model, labels: int = 8, most: int = 5) -> str:
-    """Return a model's sizes and options, the strongest features of its first labels, and its strongest edges."""
-    parts = [table(["model", ""], _summary(model))]
+def describe(model: Model, labels: int = 8, most: int = 5, history: bool = False) -> str:
+    """Return a model's sizes, options and history, the strongest features of its first labels, its strongest edges.
+
+    history: whether every epoch or iteration of the training is shown, or only some.
+    """
+    parts = [table(["model", ""], summary(model)), _history(model, history)]
     if isinstance(model, BidirectionalModel):
         sides = (("left", model.left), ("right", model.right))
-        return "\n\n".join([*parts, *(f"{name}: {describe(side, labels, most)}" for name, side in sides)])
+        parts += [f"{name}: {describe(side, labels, most, history)}" for name, side in sides]
+        return "\n\n".join(part for part in parts if part)
     if model.features:
         lines = [line for line in model.features.text.split("\n") if line.strip() and not line.startswith("#")]
         parts.append("templates: " + "  ".join(lines))
-    parts += [_strongest(model, labels, most), _edges(model, most), str(model.facts.get("attribution", ""))]
+    parts += [_strongest(model, labels, most), _edges(model, most), fact_in(model.facts, str, "attribution") or ""]
     return "\n\n".join(part for part in parts if part)
 
 
-def array_sizes(model: Model) -> dict[str, int]:
-    """Return the numbers of features, weights and edges; of a bidirectional model, those of both sides."""
-    return {
-        name: sum(len(held) for key, held in model.arrays.items() if key in (array, f"left.{array}", f"right.{array}"))
-        for name, array in _SIZES.items()
-    }
-
-
-def size_text(size: int) -> str:
-    """Return a number of bytes in kB or MB."""
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
-
-
-def _summary(model: Model) -> list[list[str]]:
-    facts, arrays = model.facts, model.arrays
-    rows = [
-        ["learner", str(facts.get("learner", "?"))],
-        ["labels", f"{len(model.labels):,}"],
-        *([name, f"{number:,}"] for name, number in array_sizes(model).items()),
+def _history(model: Model, whole: bool) -> str:
+    """Return a table of the epochs or iterations: all of them, or the first, the last and some in between."""
+    history = model.history
+    if not history:
+        return ""
+    names = [name for name in FORMATS if any(name in fact for fact in history)]
+    step = 1 if whole else next(s * 10**n for n in range(9) for s in (1, 2, 5) if len(history) <= 12 * s * 10**n)
+    rows, seconds = [], 0.0
+    for number, fact in enumerate(history, 1):
+        seconds += fact.get("seconds", 0.0)
+        if number in (1, len(history)) or number % step == 0:
+            told = {**fact, "seconds": seconds}
+            rows.append([str(number), *(f"{told[name]:{FORMATS[name]}}" if name in told else "" for name in names)])
+    header = [
+        unit_of(model.facts),
+        *("seconds in all" if name == "seconds" else name.replace("_", "-") for name in names),
     ]
-    rows[-1][1] += f" of {len(model.labels) ** 2:,}"
-    if "corrections.set" in arrays:
-        rows.append(["token-dependent edges", f"{len(arrays['corrections.set']):,}"])
-    rows.append(["size", size_text(sum(array.nbytes for array in arrays.values()))])
-    if "sentences" in facts:
-        rows.append(["trained on", f"{facts['sentences']:,} sentences, {facts['tokens']:,} tokens"])
-    for name in ("epochs_done", "version"):
-        if name in facts:
-            rows.append([name.replace("_", " "), str(facts[name])])
-    told: dict[str, Any] = {**facts.get("options", {}), **facts.get("data", {})}
-    told["templates"] = told.pop("features", None)
-    return rows + [[name.replace("_", " "), str(value)] for name, value in told.items() if value is not None]
+    return table(header, rows, left=())
 
 
 def _strongest(model: Model, labels: int, most: int) -> str:
@@ -93,8 +83,7 @@ def _strongest(model: Model, labels: int, most: int) -> str:
             begin = int(ends[feature - 1]) if feature else 0
             shown = text[begin : int(ends[feature])].tobytes().decode("utf-8", "replace")
             rows.append([name if rank == 0 else "", f"{arrays['rows.weight'][entry]:.2f}", shown])
-    width = max((len(row[2]) for row in rows), default=0)
-    return table(["label", "weight", "feature".ljust(width)], [[*row[:2], row[2].ljust(width)] for row in rows])
+    return table(["label", "weight", "feature"], rows, left=(0, 2))
 
 
 def _edges(model: Model, most: int) -> str:

@@ -23,7 +23,7 @@ def _learner(kind: str) -> Any:
 
 def options_of(kind: str) -> set[str]:
     """Return the names of the options that are for a learner; for a bidirectional one also those of its MEMMs."""
-    known = set(_learner(kind)().get_params())
+    known = {*_learner(kind)().get_params(), "scheme", "dictionary"}  # these two are constraints
     if kind == "bidirectional":
         return (known - {"left", "right"}) | (options_of("memm") - _NOT_FOR_TWO)
     return known
@@ -34,16 +34,22 @@ def make_learner(options: dict[str, Any], given: set[str]) -> Any:
     kind = options["learner"]
     known = options_of(kind)
     options["lists"] = _lists(options["lists"])
+    # A MEMM has a dictionary of its own.
+    own_dictionary = kind in ("memm", "bidirectional")
+    rules = [options.pop("scheme", None), None if own_dictionary else options.pop("dictionary", None)]
+    options["constraints"] = [rule for rule in rules if rule is not None] or None
     for name in sorted(given - {"learner"}):
         flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
         if name not in known:
             raise click.ClickException(f"{flag} is not for --learner {kind}")
-        if kind == "crf" and name in _NOT_FOR[options["solver"]]:
-            raise click.ClickException(f"{flag} is not for --solver {options['solver']}")
     # Where the default differs between learners, it is the learner's own.
     chosen = {name: value for name, value in options.items() if name in known and value is not None}
     if kind != "bidirectional":
-        return _learner(kind)(**chosen)
+        made = _learner(kind)(**chosen)
+        for name in sorted(given) if kind == "crf" else ():
+            if name in _NOT_FOR[made._solver]:
+                raise click.ClickException(f"--{name.replace('_', '-')} is not for --solver {made._solver}")
+        return made
     memm, of_memm = _learner("memm"), options_of("memm")
     theirs = {name: value for name, value in chosen.items() if name in of_memm}
     sides = {"left": memm(**theirs), "right": memm(**theirs, direction="left")}

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import importlib
-import io
-import os
 import sys
 from typing import Any, NoReturn
 
 import click
 
 from tagwright import __version__
+from tagwright.data.output import whole_streams
 
 __all__ = ["main"]
 
-COMMANDS = {"train": "train", "tag": "tag", "eval": "evaluate", "info": "info", "decoders": "decoders", "demo": "demo"}
+COMMANDS = {
+    "train": "train",
+    "tag": "tag",
+    "eval": "evaluate",
+    "explain": "explain",
+    "report": "report",
+    "plot": "plot",
+    "info": "info",
+    "serve": "serve",
+    "decoders": "decoders",
+    "demo": "demo",
+}
 """The commands, and what they are called in their modules."""
 
 
@@ -37,10 +47,10 @@ class OneLine(click.Group):
         kwargs["standalone_mode"] = False
         if sys.stdout is None:
             _fail("standard output is closed; redirect it to a file")
-        for stream in (sys.stdout, sys.stderr):
-            # Files are UTF-8 whatever the locale, and so is what is piped.
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(encoding="utf-8", errors=stream.errors)
+        with whole_streams():
+            self._run(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> None:
         try:
             code = super().main(*args, **kwargs)
             if isinstance(code, int) and code:
@@ -58,10 +68,10 @@ class OneLine(click.Group):
         """Run a command; a closed pipe is caught here, before click reports it as a failure."""
         try:
             super().invoke(ctx)
-            sys.stdout.flush()
         except BrokenPipeError:
-            # The reader has gone, as in `tagwright tag ... | head`. What is still in the buffer is dropped.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            pass  # the reader has gone, as in `tagwright tag ... | head`
+        except KeyboardInterrupt as interrupt:
+            raise click.Abort from interrupt  # else click prints a line of its own
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
@@ -81,7 +91,7 @@ def main(context: click.Context) -> None:
 
     \b
     Example:
-      echo "Would service be voluntary or compulsory ?" | tagwright tag
+      echo "The dog that I saw saw me too." | tagwright tag
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -9,19 +9,24 @@ from typing import Any, TypeVar
 import click
 
 from tagwright.data.formats import format_names
-from tagwright.decoding.decoders import plan
+from tagwright.data.tokens import TOKENIZERS
+from tagwright.decoding.decoders import decoders, plan
 
 __all__ = [
     "COUNT",
     "FILE",
     "INPUT",
+    "OUTPUT",
+    "Command",
     "SectionOption",
     "Sectioned",
     "decoder_option",
+    "model_option",
     "reading_options",
     "section",
     "tagging_options",
     "threads_option",
+    "tokenize_option",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -29,6 +34,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 COUNT = click.IntRange(1)
 FILE = click.Path(dir_okay=False)
 INPUT = click.Path(dir_okay=False, allow_dash=True)
+OUTPUT = click.Path(dir_okay=False, allow_dash=True, readable=False)
 
 
 def _known_decoder(context: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -39,13 +45,26 @@ def _known_decoder(context: click.Context, parameter: click.Parameter, value: st
     return value
 
 
+def _decoder_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [row.name for row in decoders() if row.name.startswith(incomplete)]
+
+
 decoder_option = click.option(
     "--decoder",
     callback=_known_decoder,
+    shell_complete=_decoder_names,
     default="auto",
     help="Decoder, as tagwright decoders lists them; with options as in beam:16.",
 )
+model_option = click.option(
+    "-m", "--model", "model_path", type=FILE, help="Model file; by default the included model of English POS."
+)
 threads_option = click.option("--threads", type=COUNT, default=1, help="Number of threads, which share the sentences.")
+
+
+def tokenize_option(text: str) -> Callable[[Command], Command]:
+    """Return the option that names a tokeniser; text: its help."""
+    return click.option("--tokenize", type=click.Choice(["auto", *TOKENIZERS]), default="auto", help=text)
 
 
 def reading_options(command: Command) -> Command:
@@ -58,9 +77,7 @@ def reading_options(command: Command) -> Command:
 
 def tagging_options(command: Command) -> Command:
     """Add the options that say how sentences are tagged."""
-    default = "Model file; by default the included model of English POS."
-    model = click.option("-m", "--model", "model_path", type=FILE, help=default)
-    return model(decoder_option(threads_option(command)))
+    return model_option(decoder_option(threads_option(command)))
 
 
 def section(title: str, *learners: str) -> Callable[..., Callable[[Command], Command]]:

@@ -7,29 +7,38 @@ import os
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
+from tqdm import tqdm
 
-from tagwright.cli.info import array_sizes, size_text
 from tagwright.cli.learners import make_learner
 from tagwright.cli.options import (
     COUNT,
     FILE,
     INPUT,
+    OUTPUT,
     Sectioned,
     decoder_option,
     reading_options,
     section,
     threads_option,
+    tokenize_option,
 )
-from tagwright.data.reading import batches, read
+from tagwright.cli.talk import log, said
+from tagwright.data.allowed import allowed_labels
+from tagwright.data.output import check_target, is_standard_output, is_stream
+from tagwright.data.reading import batches
+from tagwright.data.rescue import rescued
 from tagwright.decoding.keep import parse_keep
+from tagwright.features.presets import PRESETS
 from tagwright.features.templates import LONGEST_HISTORY
 from tagwright.learners import LEARNERS
 from tagwright.models.agreement import SCHEDULES
+from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
+from tagwright.models.summary import array_sizes, size_text
 from tagwright.table import table
 
 __all__ = ["train"]
@@ -46,9 +55,14 @@ _ABOVE_ZERO = click.FloatRange(0, min_open=True)
 
 def _known_keep(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
     try:
-        return value if value in (None, "auto") else parse_keep(value)
+        return value if value in (None, "all", "auto") else parse_keep(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _templates(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = [CompletionItem(name) for name in PRESETS if name.startswith(incomplete)]
+    return [CompletionItem(incomplete, type="file"), *names]
 
 
 @click.command(
@@ -56,16 +70,22 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     epilog="An HMM counts and has no options of its own. An option that is not for the learner is an error.",
 )
 @click.argument("corpus", type=INPUT)
-@click.argument("model", type=FILE)
+@click.argument("model", type=OUTPUT)
 @click.option(
     "-l",
     "--label",
     default="last",
     help="Label column: last, 3, or 2+3 for a joint label; in CoNLL-U upos, xpos, feats or a joint.",
 )
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="Labels may be partly known: NN,VB for one of the two, _ for any. Not for a MEMM.",
+)
 @reading_options
+@tokenize_option("How the corpus was split, so that tag splits raw text for the model alike; auto: not known.")
 @common_option("--learner", type=click.Choice(list(LEARNERS)), default="perceptron", help="Learner.")
-@common_option("-f", "--features", but="hmm", default="pos", help="Preset or template file.")
+@common_option("-f", "--features", but="hmm", default="pos", shell_complete=_templates, help="Preset or template file.")
 @common_option(
     "--list",
     "lists",
@@ -73,6 +93,17 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
     multiple=True,
     metavar="NAME=FILE",
     help="Word list for %in[row,col,NAME]; may be repeated.",
+)
+@common_option(
+    "--scheme",
+    metavar="NAME[:PART]",
+    help="Label scheme that every labelling keeps to, in training and tagging: BIO, IOB1, IOBES, BILOU, BMES; BIO:1 "
+    "for part 1 of labels such as NN|B-NP. The model keeps it.",
+)
+@common_option(
+    "--dictionary",
+    type=COUNT,
+    help="Words that occur at least this often may only have the labels that they have in the corpus.",
 )
 @common_option("--min-count", but="hmm", type=COUNT, default=1, help="Leave out features that occur on fewer tokens.")
 @click.option(
@@ -93,34 +124,49 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
 @common_option("--warm-start", but="hmm, bidirectional", type=FILE, help="Start from the weights of this model.")
 @decoder_option
 @threads_option
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell every iteration, sizes, seconds and memory.")
 @perceptron_option(
     "-e",
     "--epochs",
     also="crf",
     type=COUNT,
     default=10,
-    help="Passes over the corpus; of a CRF, with --solver adagrad.",
+    help="Passes over the corpus; of a CRF, by AdaGrad.",
 )
 @perceptron_option("--seed", also="crf", type=click.IntRange(0), default=0, help="Seed of the order of sentences.")
 @perceptron_option(
     "--pairs",
+    also="crf",
     type=click.Choice(["touched", "observed"]),
     default="touched",
-    help="Pairs of feature and label that have a weight: all that an update touched, or those in the corpus.",
+    help="Pairs of feature and label that have a weight: all that training touched, or those in the corpus.",
 )
 @perceptron_option("--margin", type=_NOT_NEGATIVE, default=0, help="Score by which the right labels must win.")
 @perceptron_option(
     "--parts",
+    also="crf",
     metavar="SEPARATORS",
     help="Characters between the parts of a label, which share weights; '' for each character.",
 )
 @perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(
-    "--l2", also="memm, bidirectional", type=_NOT_NEGATIVE, show_default="1.0; memm: 0.5", help="Squared penalty."
+    "--l2",
+    also="memm, bidirectional",
+    type=_NOT_NEGATIVE,
+    show_default="L-BFGS: 1.0; AdaGrad: 0; memm: 0.5",
+    help="Squared penalty.",
 )
 @crf_option("--l1", type=_NOT_NEGATIVE, default=0.0, help="Absolute penalty.")
-@crf_option("--keep", callback=_known_keep, help="Sparse sums: auto, divergence:0.005:10, size:20 or ratio:1e-3.")
-@crf_option("--solver", type=click.Choice(["lbfgs", "adagrad"]), default="lbfgs", help="Optimiser.")
+@crf_option(
+    "--keep", callback=_known_keep, help="Labels summed over: all, auto, divergence:0.005:10, size:20 or ratio:1e-3."
+)
+@crf_option(
+    "--solver",
+    type=click.Choice(["auto", "lbfgs", "adagrad"]),
+    default="auto",
+    help="Optimiser; auto: adagrad, unless a penalty, --keep or another option of L-BFGS is given.",
+)
 @crf_option(
     "--max-iterations",
     also="memm, bidirectional",
@@ -152,11 +198,6 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
 )
 @memm_option("--beam", type=COUNT, default=20, help="Partial labellings kept per token.")
 @memm_option(
-    "--dictionary",
-    type=COUNT,
-    help="Words that occur at least this often may only have the labels that they have in the corpus.",
-)
-@memm_option(
     "--no-spans",
     "spans",
     is_flag=True,
@@ -169,10 +210,11 @@ def _known_keep(context: click.Context, parameter: click.Parameter, value: str |
 @bidirectional_option("--step", type=_ABOVE_ZERO, default=0.5, help="Step size of the prices.")
 @bidirectional_option("--schedule", type=click.Choice(SCHEDULES), default="falling", help="How the step changes.")
 @click.pass_context
-def train(context: click.Context, /, corpus: str, model: str, **options: Any) -> None:
-    """Train a model on CORPUS and write it to MODEL.
+def train(context: click.Context, /, corpus: str, model: str, quiet: bool, verbose: bool, **options: Any) -> None:
+    """Train a model on CORPUS and write it to MODEL; - is standard output.
 
     CORPUS has one token per line, its label in the last column, and a blank line between sentences; or it is CoNLL-U.
+    Standard error shows how far it is: on a terminal a bar, elsewhere a line per epoch or ten iterations.
 
     \b
     Example:
@@ -180,55 +222,94 @@ def train(context: click.Context, /, corpus: str, model: str, **options: Any) ->
       tagwright train train.txt joint.safetensors --label 2+3 --features chunk
       tagwright train en.conllu morph.safetensors --label upos+feats
     """
-    if not Path(model).absolute().parent.is_dir():
-        raise click.ClickException(f"{model}: no such folder to write to")
+    check_target(model)
     asked = {name: options.pop(name) for name in ("format", "label", "comments")}
-    dev_path = options.pop("dev")
+    dev_path, partial = options.pop("dev"), options.pop("partial")
+    if partial and "+" in asked["label"]:
+        raise click.ClickException("--partial takes labels of one column, not joint ones")
+    tokenize = options.pop("tokenize")
     checkpoint = options["checkpoint"]
-    if checkpoint and os.path.realpath(checkpoint) == os.path.realpath(model):
-        raise click.ClickException("--checkpoint and MODEL must be two files")
+    if checkpoint:
+        check_target(checkpoint, read_again=True)
+        if os.path.realpath(checkpoint) == os.path.realpath(model):
+            raise click.ClickException("--checkpoint and MODEL must be two files")
     if options["patience"] and not dev_path:
         raise click.ClickException("--patience needs --dev")
+    if quiet and verbose:
+        raise click.ClickException("choose one of --quiet and --verbose")
     began = time.perf_counter()
     given = {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
-    learner = make_learner(options, given)
-    X: list[list[list[str]]] = []
-    y: list[list[str]] = []
-    for batch in batches(corpus, **asked):
-        blanks = batch[0].form.blanks
-        X += [sentence.rows for sentence in batch]
-        y += [sentence.labels or [] for sentence in batch]
-    dev = read(dev_path, **asked) if dev_path else None
+    learner = make_learner(options | ({"progress": False} if quiet else {}), given)
     # A checkpoint may hold accuracies on other dev data.
     measured = not (checkpoint and os.path.exists(checkpoint))
-    with warnings.catch_warnings(record=True) as said:
+    with said(quiet, verbose), warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _warn
+        X, y, blanks = _read(corpus, asked, partial)
+        dev = _read(dev_path, asked)[:2] if dev_path else None
         learner.fit(X, y, dev=dev) if "dev" in inspect.signature(learner.fit).parameters else learner.fit(X, y)
-    for warning in said:
-        click.echo(f"Warning: {warning.message}", err=True)
     made: Model = learner.model_
-    made.facts["data"] = {**asked, "blanks": blanks}
-    made.save(model)
+    made.facts["data"] = {**asked, "blanks": blanks, **({} if tokenize == "auto" else {"tokenize": tokenize})}
+    try:
+        made.save(model)
+    except OSError as error:
+        raise click.ClickException(f"{model}: {error.strerror}; {rescued(made.save, model, error)}") from None
+    if not quiet:
+        shown = _summary(learner, made, X, model, began, dev, measured)
+        click.echo(shown, err=is_standard_output(model))
+    if getattr(learner, "checkpoint_error_", None):
+        context.exit(2)  # the warning has said why
+
+
+def _summary(learner: Any, made: Model, X: Any, model: str, began: float, dev: Any, measured: bool) -> str:
+    """Return a table of what was made; measured: whether the history has the accuracy on these dev data."""
     rows = [
         ["sentences", f"{len(X):,}"],
         ["tokens", f"{sum(map(len, X)):,}"],
         ["labels", f"{len(made.labels):,}"],
         *([name, f"{size:,}"] for name, size in array_sizes(made).items()),
-        ["file", size_text(os.path.getsize(model))],
+        *([] if is_stream(model) else [["file", size_text(os.path.getsize(model))]]),
         ["time", f"{time.perf_counter() - began:.1f} s"],
         *_progress(learner),
     ]
     if dev:
         known = _dev_accuracy(learner) if measured else None
         rows.append(["dev accuracy", f"{learner.score(*dev) if known is None else known:.2%}"])
-    click.echo(table([model, ""], rows))
+    return table([model, ""], rows)
+
+
+def _warn(message: Warning | str, *place: Any, **more: Any) -> None:
+    """Show a warning at once, above the progress bar."""
+    with tqdm.external_write_mode():
+        click.echo(f"Warning: {message}", err=True)
+
+
+def _read(path: str, asked: dict[str, Any], partial: bool = False) -> tuple[list[list[list[str]]], Any, int | None]:
+    """Return the rows and labels of a file's sentences, and its number of columns where blanks separate them.
+
+    partial: whether a label may be a list of labels, or "_".
+    """
+    X: list[list[list[str]]] = []
+    y: list[Any] = []
+    log.debug("reading %s", path)
+    began = time.perf_counter()
+    for batch in batches(path, **asked):
+        blanks = batch[0].form.blanks
+        X += [sentence.rows for sentence in batch]
+        y += [
+            [allowed_labels(label) for label in sentence.labels or []] if partial else sentence.labels or []
+            for sentence in batch
+        ]
+    tokens = sum(map(len, X))
+    log.debug("read %s sentences, %s tokens in %.1f s", f"{len(X):,}", f"{tokens:,}", time.perf_counter() - began)
+    return X, y, blanks
 
 
 def _done(learner: Any) -> tuple[str, int]:
     """Return what the kept model was trained in, epochs or iterations, and how many."""
     facts = learner.model_.facts
     called = "epochs" if "epochs_done" in facts else "iterations"
-    return called, facts.get(f"{called}_done", 0)
+    return called, fact_in(facts, int, f"{called}_done") or 0
 
 
 def _progress(learner: Any) -> Iterator[list[str]]:

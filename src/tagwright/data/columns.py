@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tagwright.data.files import BLANK, cells
-from tagwright.data.sentence import Form, Request, Sentence
+from tagwright.data.sentence import Form, LineForm, Request, Sentence
 
 __all__ = ["Columns", "check_widths", "joined_labels"]
 
@@ -21,6 +21,7 @@ class Columns(Form):
         self.tab = "\t" in line  # whether a TAB separates columns; otherwise runs of blanks and TABs do
         self.width = line.count("\t") + 1 if self.tab else len(cells(line))
         self.blanks = None if self.tab else self.width
+        self.separator = "\t" if self.tab or self.width == 1 else " "
         self.picks = () if request.label is None else self._picks(request.label, number)
 
     @staticmethod
@@ -49,12 +50,17 @@ class Columns(Form):
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
         """Return the lines with the label as another column, and then the probability."""
         lines = sentence.lines.copy()
-        separator = "\t" if self.tab or self.width == 1 else " "
         for i, label, share in zip(sentence.at, labels, shares, strict=True):
             line = lines[i] if self.tab else lines[i].strip(BLANK)
-            lines[i] = f"{line}{separator}{label}{separator}{share}" if share else f"{line}{separator}{label}"
+            lines[i] = self.separator.join([line, label, share] if share else [line, label])
         lines.append("")
         return lines
+
+    def lines(self) -> LineForm | None:
+        """Return the form as the core takes it: files without labels and comments."""
+        if self.request.comments or self.picks:
+            return None
+        return LineForm(False, self.tab, self.width, self.width, 0, self.separator)
 
     def _picks(self, label: str, line: int) -> tuple[int, ...]:
         """Return the label's columns, from 0, in the order asked for."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tagwright.data.columns import check_widths, joined_labels
 from tagwright.data.files import DataError
-from tagwright.data.sentence import Form, Request, Sentence
+from tagwright.data.sentence import Form, LineForm, Request, Sentence
 
 __all__ = ["FIELDS", "Conllu"]
 
@@ -15,7 +15,9 @@ FIELDS = {"upos": 3, "xpos": 4, "feats": 5}
 """The fields that may hold a label."""
 
 _WIDTH = 10
+_READ = 5  # FORM, LEMMA, UPOS, XPOS, FEATS
 _MISC = 9
+_SHARES = ("Prob=", "Probs=")
 _COMMENT = re.compile(r"# (sent_id|text|newdoc|newpar|global\.columns)\b.*=|# (newdoc|newpar)\b")
 _FIRST_TOKEN = re.compile(r"1(-\d+)?\t[^\t]+\t[^\t]+\t[^\t]+\t")
 _RANGE_OR_EMPTY = re.compile(r"\d+[-.]\d+")
@@ -30,6 +32,7 @@ class Conllu(Form):
 
     name = "conllu"
     suffixes = (".conllu", ".conll-u")
+    separator = " "
 
     def __init__(self, line: str, number: int, request: Request) -> None:
         """Find the fields where labels are read from or, without a label, written to."""
@@ -72,25 +75,38 @@ class Conllu(Form):
         if self.request.label is not None:
             labels = joined_labels(self, tokens, self.picks, at, first)
             self._check_bars(tokens, at, first)
-        rows = [row[1:6] for row in tokens]
+        rows = [row[1 : 1 + _READ] for row in tokens]
         for row in rows:
             for pick in self.picks:
                 row[pick - 1] = "_"
         return Sentence(rows, labels, lines, at, first, self)
 
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
-        """Return the lines with the label in its fields, and the probability as ``Prob=`` in MISC."""
+        """Return the lines with the label in its fields, and in MISC its probability as ``Prob=``, all as ``Probs=``.
+
+        In those a ``|`` is written ``\\p`` and a backslash twice, as UDPipe writes them.
+        """
         lines = sentence.lines.copy()
         for i, label, share in zip(sentence.at, labels, shares, strict=True):
             fields = lines[i].split("\t")
             for pick, part in zip(self.picks, self._parts(label), strict=True):
                 fields[pick] = part
             if share:
-                kept = [fact for fact in fields[_MISC].split("|") if fact != "_" and not fact.startswith("Prob=")]
-                fields[_MISC] = "|".join([*kept, f"Prob={share}"])
+                kept = [fact for fact in fields[_MISC].split("|") if fact != "_" and not fact.startswith(_SHARES)]
+                own, _, others = share.partition(self.separator)
+                kept.append(f"Prob={own}")
+                if others:
+                    kept.append("Probs=" + others.replace("\\", "\\\\").replace("|", "\\p"))
+                fields[_MISC] = "|".join(kept)
             lines[i] = "\t".join(fields)
         lines.append("")
         return lines
+
+    def lines(self) -> LineForm | None:
+        """Return the form as the core takes it: labels are written, to one field."""
+        if self.request.label is not None or len(self.picks) != 1:
+            return None
+        return LineForm(True, True, _WIDTH, _READ, self.picks[0], self.separator)
 
     def _check_bars(self, rows: list[list[str]], at: list[int], first: int) -> None:
         """Raise DataError at a ``|`` in any but the rightmost field of a joint label."""

@@ -14,7 +14,17 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
-__all__ = ["BLANK", "DataError", "Source", "cells", "line_lists", "name_of", "word_list"]
+__all__ = [
+    "BLANK",
+    "DataError",
+    "Source",
+    "cells",
+    "line_blocks",
+    "lines_of",
+    "name_of",
+    "typed",
+    "word_list",
+]
 
 Source = str | os.PathLike[str] | IO[bytes]
 """A path (``.gz`` and ``.xz`` are unpacked), ``"-"`` for standard input, or a binary file object."""
@@ -39,39 +49,50 @@ def name_of(source: Source) -> str:
     return name if isinstance(name, str) else "<stream>"
 
 
+def typed(source: Source) -> bool:
+    """Return whether the source is typed at a terminal."""
+    return source == "-" and sys.stdin is not None and sys.stdin.isatty()
+
+
 def word_list(source: Source) -> list[str]:
     """Return the entries of a file with one entry per line, without surrounding blanks and empty lines."""
-    lines = itertools.chain.from_iterable(line_lists(source))
-    return [entry for line in lines if (entry := line.strip(BLANK))]
-
-
-def line_lists(source: Source) -> Iterator[list[str]]:
-    """Yield the lines that each chunk completes, without line ends; at the end the last line, then a blank one."""
-    name = name_of(source)
-    parts: list[bytes] = []
+    entries: list[str] = []
     number = 1
-    for chunk in itertools.chain(_chunks(source, name), [b"\n\n"]):
+    for block in line_blocks(source):
+        lines = lines_of(block, name_of(source), number)
+        number += len(lines)
+        entries += (entry for line in lines if (entry := line.strip(BLANK)))
+    return entries
+
+
+def line_blocks(source: Source) -> Iterator[bytes]:
+    """Yield the lines that each chunk completes, as they are; at the end the last line, then a blank one."""
+    parts: list[bytes] = []
+    for chunk in itertools.chain(_chunks(source, name_of(source)), [b"\n\n"]):
         cut = chunk.rfind(b"\n") + 1
         if not cut:
             parts.append(chunk)
             continue
-        block = b"".join([*parts, chunk[:cut]])
+        yield b"".join([*parts, chunk[:cut]])
         parts = [chunk[cut:]]
-        try:
-            decoded = block.decode()
-        except UnicodeDecodeError as error:
-            line = number + block.count(b"\n", 0, error.start)
-            byte = error.start - block.rfind(b"\n", 0, error.start)
-            raise DataError(
-                f"{name}:{line}: not UTF-8 at byte {byte} of the line; "
-                "convert the file, for example with iconv -f latin1 -t utf8"
-            ) from None
-        if number == 1:
-            decoded = decoded.removeprefix("\ufeff")
-        lines = decoded.replace("\r\n", "\n").split("\n")
-        lines.pop()
-        number += len(lines)
-        yield lines
+
+
+def lines_of(block: bytes, name: str, number: int) -> list[str]:
+    """Return the lines of a block that ends with a line's end; number: of its first line, from 1, for messages."""
+    try:
+        decoded = block.decode()
+    except UnicodeDecodeError as error:
+        line = number + block.count(b"\n", 0, error.start)
+        byte = error.start - block.rfind(b"\n", 0, error.start)
+        raise DataError(
+            f"{name}:{line}: not UTF-8 at byte {byte} of the line; "
+            "convert the file, for example with iconv -f latin1 -t utf8"
+        ) from None
+    if number == 1:
+        decoded = decoded.removeprefix("\ufeff")
+    lines = decoded.replace("\r\n", "\n").split("\n")
+    lines.pop()
+    return lines
 
 
 def _chunks(source: Source, name: str) -> Iterator[bytes]:
@@ -85,15 +106,22 @@ def _chunks(source: Source, name: str) -> Iterator[bytes]:
                 stream = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
             else:
                 opener = OPENERS.get(os.path.splitext(name)[1].lower(), open)
-                stream = stack.enter_context(opener(source, "rb"))
-        take = getattr(stream, "read1", stream.read)
+                try:
+                    stream = stack.enter_context(opener(source, "rb"))
+                except UnicodeEncodeError:
+                    raise DataError(f"{name!a}: no file can have this name (a lone surrogate)") from None
+        take = getattr(stream, "read1", None) or getattr(stream, "read", None)
+        if take is None:
+            raise TypeError(f"{name}: a path or a binary file is needed, not {type(source).__name__}")
         try:
             while (chunk := take(CHUNK)) or chunk is None:
                 if chunk is None:
                     select.select([stream], [], [])
                 elif isinstance(chunk, str):
                     raise TypeError(f"{name}: opened as text; open it as bytes, with mode 'rb'")
+                elif not isinstance(chunk, bytes | bytearray):
+                    raise TypeError(f"{name}: its read() returns {type(chunk).__name__}, not bytes")
                 else:
-                    yield chunk
+                    yield bytes(chunk)
         except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
             raise DataError(f"{name}: cannot be unpacked, {error}; fetch or pack it again") from None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar, NamedTuple
 
 from tagwright.data.files import DataError
+from tagwright.data.tokens import Span
 
-__all__ = ["Form", "Request", "Sentence"]
+__all__ = ["Form", "LineForm", "Request", "Sentence"]
 
 
 class Request(NamedTuple):
@@ -21,6 +22,8 @@ class Request(NamedTuple):
     columns: int | None = None
     widths: Collection[int] = ()
     fields: str | None = None
+    tokenize: str = "whitespace"
+    split: bool = True
 
 
 class Sentence(NamedTuple):
@@ -37,6 +40,26 @@ class Sentence(NamedTuple):
     first: int
     """The number of the first line in its file, from 1."""
     form: Form
+    spans: list[Span] | Callable[[str], list[Span]] | None = None
+    """In text, where the tokens are, or what finds them in the line; see `offsets`."""
+
+    @property
+    def offsets(self) -> list[Span] | None:
+        """In text, where each token begins and ends in ``lines[0]``, in characters; None in other formats."""
+        return self.spans(self.lines[0]) if callable(self.spans) else self.spans
+
+
+class LineForm(NamedTuple):
+    """What the core must know to read and write blocks of lines itself; see cpp/features/lines.h."""
+
+    conllu: bool
+    tab: bool
+    width: int
+    columns: int
+    """How many columns features may look at."""
+    pick: int
+    """In CoNLL-U, the column that the label goes to."""
+    separator: str
 
 
 class Form(abc.ABC):
@@ -47,9 +70,13 @@ class Form(abc.ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     """How names of its files end, without ``.gz`` or ``.xz``, where that tells the format."""
     sentence_per_line: ClassVar[bool] = False
-    """Whether a sentence is one line; otherwise a blank line ends it."""
+    """Whether a line is complete by itself; otherwise a blank line ends a sentence."""
     blanks: int | None = None
     """The number of columns, where blanks separate them."""
+    separator: str = "\t"
+    """What stands between the cells that are added to a token."""
+    note: str = ""
+    """What was guessed, where the guess may be wrong."""
 
     def __init__(self, line: str, number: int, request: Request) -> None:
         """Take the first token line and its number; a label that the file does not have is a DataError."""
@@ -74,9 +101,17 @@ class Form(abc.ABC):
     def sentence(self, lines: list[str], first: int) -> Sentence:
         """Return the sentence of these lines, which may have no token; `first` is the number of the first line."""
 
+    def sentences(self, lines: list[str], first: int) -> list[Sentence]:
+        """Return the sentences of these lines: one, except where a line of text is a paragraph."""
+        return [self.sentence(lines, first)]
+
     @abc.abstractmethod
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
         """Return the lines to write, with what stands between sentences; shares: probabilities as text, or empty."""
+
+    def lines(self) -> LineForm | None:
+        """Return the form as the core takes it, where all sentences are to be tagged; None where it cannot read it."""
+        return None
 
     def error(self, number: int, message: str) -> DataError:
         """Return an error in the line of this number."""

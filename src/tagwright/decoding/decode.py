@@ -7,15 +7,20 @@ Scores are in the log domain: they are summed along a path, higher is better, -i
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias, TypeGuard
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
+from tagwright.constraints.allowed import AllowedLabels, read_allowed
+from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, DecoderRow, decoders, plan
 from tagwright.decoding.edges import AS_IT_IS, Edges, FloatArray, ints, scores_of
+from tagwright.decoding.padded import padded
+from tagwright.decoding.tensors import is_tensor
+from tagwright.markup import notebook_table, shortened
 
 __all__ = ["Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"]
 
@@ -51,11 +56,23 @@ class Decoding(NamedTuple):
     paths: list[Path]
     """Distinct paths, best first: k of them, or all there are (or, from a beam, all it found)."""
     exact: bool
-    """Whether these are proven to be the best; False for a beam, and where a deadline came first."""
+    """Whether these are proven to be the best by what the decoder maximises (a column of `decoders()`); False for a
+    beam, and where a deadline came first."""
     work: Work
     """What it took."""
     gap: float = 0.0
     """How far the score of the best path may lie above that of the first: 0 if exact, inf for a beam."""
+
+    def _repr_html_(self) -> str:
+        """Return a table of the paths for a notebook: rank, score, difference from the best, labels."""
+        proof = "exact" if self.exact else f"not proven, gap {self.gap:.6g}"
+        work = f"{self.work.rounds:,} rounds, {self.work.nodes:,} nodes, {self.work.edges:,} edges"
+        best = self.paths[0].score if self.paths else 0.0
+        rows = [
+            [str(rank), f"{path.score:.6g}", f"{path.score - best:.6g}", shortened(path.labels.tolist())]
+            for rank, path in enumerate(self.paths, 1)
+        ]
+        return notebook_table(["rank", "score", "difference", "labels"], rows, (3,), f"{proof}; {work}")
 
 
 def decode(
@@ -65,6 +82,8 @@ def decode(
     decoder: str | Decoder = "auto",
     *,
     switched_on: SwitchedOn | None = None,
+    constraints: Constraints | None = None,
+    allowed: AllowedLabels | None = None,
     deadline: float | None = None,
 ) -> Decoding:
     """Return the best path of one sentence, or the k best.
@@ -75,6 +94,10 @@ def decode(
         k: how many paths.
         decoder: a name of `decoders()` or a decoder with options, such as ``tw.Beam(width=16)``.
         switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+        constraints: rules that every path must keep to. A tag dictionary needs words: give
+            ``allowed=constraints.allowed(words)``.
+        allowed: for each token the numbers of the labels it may have, or None where it may have all; or an array of
+            truth values (T, L). Node scores of other labels are not looked at, whatever they are.
         deadline: seconds after which the best path found so far is returned, for decoders that can stop (`auto` and
             `tree`). Then `exact` is False, `gap` says how much better another path can be at most, and there is one
             path whatever k is. One pass over the scores is always finished.
@@ -89,29 +112,43 @@ def decode(
         [([0, 0], 1.0), ([0, 1], 0.5)]
 
     """
-    return _decode(one_lattice(nodes, edges, switched_on), k, decoder, 1, deadline)[0]
+    return _decode(one_lattice(nodes, edges, switched_on, constraints, allowed), k, decoder, 1, deadline)[0]
 
 
 def decode_batch(
-    nodes: Sequence[object],
+    nodes: object,
     edges: object,
     k: int = 1,
     decoder: str | Decoder = "auto",
     *,
     threads: int = 1,
     switched_on: Sequence[SwitchedOn | None] | None = None,
+    constraints: Constraints | None = None,
+    allowed: Sequence[AllowedLabels | None] | None = None,
     deadline: float | None = None,
+    lengths: object = None,
+    mask: object = None,
 ) -> list[Decoding]:
     """Return `decode` of many sentences, in one native call with `threads` threads over the sentences.
 
-    `edges` is one for all, or a list of one per sentence; `switched_on` is a list of one per sentence. The answers do
-    not depend on `threads`. A `deadline` is for each sentence on its own.
+    `nodes` is a list of one array (T, L) per sentence, or one padded array (B, T, L). Of the latter, `lengths` (B,)
+    says how many tokens each sentence has, or a boolean `mask` (B, T), which is true for tokens and false for the
+    padding behind them; with neither, every sentence has T tokens. `decode_arrays` returns arrays for such a batch.
+    `edges` is one for all, or a list of one per sentence; `switched_on` and `allowed` are lists of one per sentence.
+    The answers do not depend on `threads`. A `deadline` is for each sentence on its own.
     """
-    return _decode(many_lattices(nodes, edges, switched_on), k, decoder, threads, deadline)
+    given = many_lattices(nodes, edges, switched_on, constraints, allowed, lengths, mask)
+    return _decode(given, k, decoder, threads, deadline)
 
 
 def paths(
-    nodes: object, edges: object, decoder: str | Decoder = "auto", *, switched_on: SwitchedOn | None = None
+    nodes: object,
+    edges: object,
+    decoder: str | Decoder = "auto",
+    *,
+    switched_on: SwitchedOn | None = None,
+    constraints: Constraints | None = None,
+    allowed: AllowedLabels | None = None,
 ) -> Iterator[Path]:
     """Yield the paths of one sentence, best first, until the caller stops or there are no more.
 
@@ -130,7 +167,9 @@ def paths(
     seen: set[bytes] = set()
     k = _FIRST_PATHS
     while True:
-        found = decode(nodes, prepared, k, decoder, switched_on=switched_on).paths
+        found = decode(
+            nodes, prepared, k, decoder, switched_on=switched_on, constraints=constraints, allowed=allowed
+        ).paths
         for path in found:
             # Of paths with equal scores another round may find others first.
             if (key := path.labels.tobytes()) not in seen:
@@ -154,13 +193,7 @@ def score(nodes: object, edges: object, labels: object, *, switched_on: Switched
 
 
 def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadline: float | None) -> list[Decoding]:
-    row, _, core = plan(decoder)
-    checks.at_least_one("k", k)
-    checks.at_least_one("threads", threads)
-    if k > 1 and not row.kbest:
-        able = ", ".join(other.name for other in decoders() if other.kbest)
-        raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
-    seconds = np.inf if deadline is None else _seconds(deadline, row)
+    core, row, seconds = plan_of(decoder, k, threads, deadline)
     labels, scores, work = _core.decode(*given, core, int(k), int(threads), seconds)
     made = []
     at = path = 0
@@ -178,9 +211,22 @@ def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadl
     return made
 
 
+def plan_of(
+    decoder: str | Decoder, k: int, threads: int, deadline: float | None
+) -> tuple[_core.Plan, DecoderRow, float]:
+    """Return a decoder as the core takes it, its row, and the seconds of a deadline; checks them and what is beside."""
+    row, _, core = plan(decoder)
+    checks.at_least_one("k", k)
+    checks.at_least_one("threads", threads)
+    if k > 1 and not row.kbest:
+        able = ", ".join(other.name for other in decoders() if other.kbest)
+        raise ValueError(f"decoder {row.name!r} gives one path only, and k is {k}; these give k: {able}")
+    return core, row, np.inf if deadline is None else _seconds(deadline, row)
+
+
 def _seconds(deadline: float, row: DecoderRow) -> float:
     if not checks.is_number(deadline) or not deadline >= 0:
-        raise ValueError(f"deadline must be a number of seconds of at least 0, not {deadline!r}")
+        raise ValueError(f"deadline must be a number of seconds of at least 0, not {checks.shown(deadline)}")
     if not row.deadline:
         able = " and ".join(other.name for other in decoders() if other.deadline)
         raise ValueError(f"decoder {row.name!r} cannot stop at a deadline; {able} can")
@@ -194,25 +240,49 @@ class Lattices(NamedTuple):
     edges: list[_core.Edges]
     """One for all, or one per sentence."""
     switched_on: list[list[list[int]] | None] | None
+    allowed: _core.AllowedLists | None
 
 
-def one_lattice(nodes: object, edges: object, switched_on: SwitchedOn | None) -> Lattices:
+def one_lattice(
+    nodes: object,
+    edges: object,
+    switched_on: SwitchedOn | None,
+    constraints: Constraints | None = None,
+    allowed: AllowedLabels | None = None,
+) -> Lattices:
     """Return the lattice of one sentence as the core takes it."""
     own = _edges(edges)
     on = None if switched_on is None else [_switches(switched_on)]
-    return Lattices([_nodes(nodes, own.L, "nodes")], [own._core], on)
+    arrays = [_nodes(nodes, own.L, "nodes")]
+    lists = read_allowed(None if allowed is None else [allowed], [len(arrays[0])], [own.L])
+    return Lattices(arrays, [under(own, constraints, lists)], on, lists)
 
 
-def many_lattices(nodes: Sequence[object], edges: object, switched_on: Sequence[SwitchedOn | None] | None) -> Lattices:
-    """Return the lattices of many sentences as the core takes them."""
-    nodes = list(nodes)
+def edges_of_all(edges: object, sentences: int) -> list[Edges]:
+    """Return the edges of a batch: one for all, or one per sentence."""
     # One matrix may be written as nested lists, whose first row has one dimension.
     if isinstance(edges, list | tuple) and edges and (isinstance(edges[0], Edges) or np.ndim(edges[0]) != 1):
-        if len(edges) != len(nodes):
-            raise ValueError(f"{len(nodes)} sentences but {len(edges)} edges; give one, or one per sentence")
-        prepared = [_edges(own, f"edges of sentence {s}: ") for s, own in enumerate(edges)]
+        if len(edges) != sentences:
+            raise ValueError(f"{sentences} sentences but {len(edges)} edges; give one, or one per sentence")
+        return [_edges(own, f"edges of sentence {s}: ") for s, own in enumerate(edges)]
+    return [_edges(edges)]
+
+
+def many_lattices(
+    given: object,
+    edges: object,
+    switched_on: Sequence[SwitchedOn | None] | None,
+    constraints: Constraints | None = None,
+    allowed: Sequence[AllowedLabels | None] | None = None,
+    lengths: object = None,
+    mask: object = None,
+) -> Lattices:
+    """Return the lattices of many sentences as the core takes them; `given`: a list of arrays or a padded one."""
+    if lengths is None and mask is None and not is_tensor(given):
+        nodes: list[Any] = list(cast("Iterable[object]", given))
     else:
-        prepared = [_edges(edges)]
+        nodes = padded(given, lengths, mask).sentences()
+    prepared = edges_of_all(edges, len(nodes))
     if switched_on is not None and len(switched_on) != len(nodes):
         raise ValueError(f"{len(nodes)} sentences but switched_on for {len(switched_on)}")
     sizes = [own.L for own in prepared]
@@ -221,7 +291,21 @@ def many_lattices(nodes: Sequence[object], edges: object, switched_on: Sequence[
         for s, (own, L) in enumerate(zip(nodes, sizes * len(nodes) if len(sizes) == 1 else sizes, strict=True))
     ]
     on = None if switched_on is None else [_switches(own) for own in switched_on]
-    return Lattices(arrays, [own._core for own in prepared], on)
+    lists = read_allowed(allowed, [len(array) for array in arrays], sizes)
+    return Lattices(arrays, [under(own, constraints, lists) for own in prepared], on, lists)
+
+
+def under(edges: Edges, constraints: Constraints | None, allowed: _core.AllowedLists | None) -> _core.Edges:
+    """Return edges that keep to constraints; allowed: what was given beside them."""
+    if constraints is None:
+        return edges._core
+    if not isinstance(constraints, Constraints):
+        raise ValueError(f"constraints must be tw.Constraints, not {checks.shown(constraints)}")
+    if constraints.words is not None and allowed is None:
+        raise ValueError(
+            "the constraints have a tag dictionary, which needs words; give allowed=constraints.allowed(words)"
+        )
+    return edges.constrained(constraints)
 
 
 def _switches(switched_on: SwitchedOn | None) -> list[list[int]] | None:

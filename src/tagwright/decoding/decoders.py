@@ -22,6 +22,7 @@ __all__ = [
     "DecoderRow",
     "IterativeAStar",
     "IterativeViterbiAStar",
+    "Posterior",
     "Staggered",
     "Tree",
     "Viterbi",
@@ -53,14 +54,16 @@ class DecoderRow(NamedTuple):
     """Whether it returns k paths."""
     deadline: bool
     """Whether it can stop at a deadline."""
+    maximises: str
+    """What the best path has most of, as far as this decoder goes: "score", or "expected right tokens"."""
     options: tuple[DecoderOption, ...]
 
 
-TABLE = {row[0]: DecoderRow(*row[:5], tuple(DecoderOption(*option) for option in row[5])) for row in _core.decoders()}
+TABLE = {row[0]: DecoderRow(*row[:6], tuple(DecoderOption(*option) for option in row[6])) for row in _core.decoders()}
 
 
 def decoders() -> list[DecoderRow]:
-    """Return every decoder: name, paper, exact or not, k paths or one, deadlines or none, and options."""
+    """Return every decoder: name, paper, exact or not, k paths or one, deadlines or none, aim, and options."""
     return list(TABLE.values())
 
 
@@ -160,10 +163,24 @@ class Tree(Decoder, name="tree"):
     """Our own exact decoder: bounds over a tree of labels forward, sums of what is left backward. k-best too."""
 
 
+class Posterior(Decoder, name="posterior"):
+    """Posterior decoding: the path with the most expected right tokens, sum_t p(y_t), not that of the best score.
+
+    Scores must be log probabilities up to a constant, as those of CRFs and HMMs are. Where edges forbid pairs, it is
+    the best of the paths that are left. Its `score` is the usual one.
+    """
+
+
 class _StaggeredUnpruned(Decoder, name="staggered"):
     """Staggered decoding that drops no node (Huang et al. 2012, 5.2): slower, for comparisons in benchmarks."""
 
     prune: bool = False
+
+
+class _ViterbiInWindows(Decoder, name="viterbi"):
+    """Viterbi as very long sentences are decoded, with windows of so many columns: for tests."""
+
+    window: int = 2
 
 
 class Plan(NamedTuple):
@@ -180,6 +197,20 @@ def plan(decoder: str | Decoder) -> Plan:
     if not isinstance(decoder, str | Decoder) or type(decoder) is Decoder:
         raise ValueError(f"decoder must be a name or a decoder such as tw.Beam(width=8), not {decoder!r}")
     return _plan(decoder)
+
+
+def plan_by_score(decoder: str | Decoder, user: str) -> Plan:
+    """Return the plan of a decoder that finds paths of high scores; ValueError for one that maximises something else.
+
+    user: who needs the score, for the message.
+    """
+    found = plan(decoder)
+    if found.row.maximises != "score":
+        raise ValueError(
+            f"decoder {found.row.name!r} maximises {found.row.maximises}, but {user} needs the path of the best score; "
+            "use 'auto'"
+        )
+    return found
 
 
 @functools.lru_cache(maxsize=128)

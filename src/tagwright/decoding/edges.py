@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
+from tagwright.constraints.constraints import Constraints
+from tagwright.decoding.tensors import is_tensor, tensor_values
 
 __all__ = ["Edges"]
 
@@ -86,8 +89,7 @@ class Edges:
         if not len(previous) == len(current) == len(values):
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"
             raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
-        if not checks.is_number(default) and not isinstance(default, bool):
-            raise ValueError(f"default must be a number, not {default!r}")
+        checks.real("default", default)
         sides = sides_of(start, stop, order, corrections)
         return cls._of(_core.Edges.from_triples(int(L), float(default), previous, current, values, False, sides))
 
@@ -116,6 +118,23 @@ class Edges:
     def exceptions(self) -> int:
         """How many edges differ from the default, where the edges are sparse."""
         return self._core.exceptions
+
+    def constrained(self, constraints: Constraints) -> _core.Edges:
+        """Return the same under constraints, made once for each of them; matrices per step may change: made anew."""
+        if not constraints.limits_edges:
+            return self._core
+        if len(constraints.labels) != self.L:
+            raise ValueError(
+                f"the constraints are for {len(constraints.labels)} labels, but the edges are for {self.L}"
+            )
+        if self._core.is_stepwise:
+            return self._core.constrained(constraints.core())
+        if not hasattr(self, "_constrained"):
+            self._constrained: WeakKeyDictionary[Constraints, _core.Edges] = WeakKeyDictionary()
+        found = self._constrained.get(constraints)
+        if found is None:
+            found = self._constrained[constraints] = self._core.constrained(constraints.core())
+        return found
 
     def prepare(self) -> Edges:
         """Make the tables of bounds that decoders use now, not at the first sentence; returns self."""
@@ -163,20 +182,39 @@ def scores_of(what: str, scores: object) -> FloatArray:
         array = scores
     else:
         by_dlpack = hasattr(scores, "__dlpack__") and not hasattr(scores, "__array__")
-        try:
-            array = np.from_dlpack(cast(Any, scores)) if by_dlpack else np.asarray(scores)
-        except (ValueError, TypeError, RuntimeError, BufferError) as error:
-            raise ValueError(f"{what} cannot be read as an array of numbers: {error}") from None
+        array = array_of(what, scores, np.from_dlpack if by_dlpack else np.asarray)
     if array.dtype in AS_IT_IS and array.flags.c_contiguous and array.flags.aligned and type(array) is np.ndarray:
         return array
     no_mask(what, array)
     if array.dtype in AS_IT_IS:
-        return np.require(array, requirements=["C", "A"])
+        return np.require(array, requirements=["C", "A", "E"])  # E: an array that is nothing more
     if array.dtype == np.float16:
         return np.ascontiguousarray(array, dtype=np.float32)
     if array.dtype.kind in "fiub" or array.size == 0:
-        return np.ascontiguousarray(array, dtype=np.float64)
+        with np.errstate(over="ignore"):  # what becomes infinite is refused by its position
+            return np.ascontiguousarray(array, dtype=np.float64)
     raise ValueError(f"{what} must hold numbers, not {array.dtype}")
+
+
+def array_of(what: str, values: object, read: Callable[[Any], npt.NDArray[Any]] = np.asarray) -> npt.NDArray[Any]:
+    """Read any array; a tensor of PyTorch without its gradient, from whatever device."""
+    try:
+        return tensor_values(what, values) if is_tensor(values) else read(_own(values))
+    except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as error:
+        raise ValueError(f"{what} cannot be read as an array of numbers: {error}") from None
+
+
+def _own(values: Any, most: int = 3) -> Any:
+    """Return lists and tuples as copies, with at most so many within each other.
+
+    NumPy does not hold the items of a list that it reads, and those that it asks for numbers may change the list.
+    """
+    if type(values) not in (list, tuple):  # NumPy itself copies those of other classes
+        return values
+    if not most:
+        raise ValueError("lists are nested more than three deep")
+    own = values[:]
+    return own if {list, tuple}.isdisjoint(map(type, own)) else [_own(item, most - 1) for item in own]
 
 
 def no_mask(what: str, values: object) -> None:
@@ -197,7 +235,7 @@ def _matrix(scores: object) -> FloatArray:
 def ints(what: str, values: object) -> _Ints:
     """Read whole numbers; always a copy."""
     no_mask(what, values)
-    array = np.asarray(values)
+    array = array_of(what, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"{what} must be a sequence of whole numbers")
     if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
@@ -208,7 +246,8 @@ def ints(what: str, values: object) -> _Ints:
 def reals(what: str, values: object) -> _Reals:
     """Read numbers; always a copy."""
     no_mask(what, values)
-    array = np.asarray(values)
+    array = array_of(what, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):
         raise ValueError(f"{what} must be a sequence of numbers")
-    return np.array(array, dtype=np.float64, order="C")
+    with np.errstate(over="ignore"):
+        return np.array(array, dtype=np.float64, order="C")

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
-from tagwright.decoding.decode import Lattices, SwitchedOn, many_lattices, one_lattice
+from tagwright.constraints.allowed import AllowedLabels
+from tagwright.constraints.constraints import Constraints
+from tagwright.decoding.decode import Lattices, SwitchedOn, edges_of_all, many_lattices, one_lattice, under
+from tagwright.decoding.edges import Edges, FloatArray, array_of, ints
 from tagwright.decoding.keep import Keep, keep_arguments
+from tagwright.decoding.padded import padded, to_fill
 
-__all__ = ["Marginals", "marginals", "marginals_batch"]
+__all__ = ["BatchMarginals", "Marginals", "marginals", "marginals_batch"]
+
+
+class BatchMarginals(NamedTuple):
+    """Sums over a padded batch, as `marginals_batch(..., edge_counts=...)` returns them."""
+
+    nodes: FloatArray
+    """(B, T, L): the probability that a token has a label, 0 in the padding; or, with labels, the derivatives."""
+    log_z: npt.NDArray[np.float64]
+    """(B,): log Z of each sentence."""
+    edge_counts: npt.NDArray[np.float64]
+    """(L, L) or one per pair: how often edges are expected in the batch; or, with labels, the derivatives."""
+    log_likelihood: npt.NDArray[np.float64] | None
+    """(B,): that of the labels, where they are given."""
 
 
 class Marginals(NamedTuple):
@@ -26,6 +43,8 @@ class Marginals(NamedTuple):
     """(T,): how many labels each column held."""
     edges: npt.NDArray[np.float64] | None
     """(T-1, L, L): the probability that token t has label i and token t + 1 label j; where asked for."""
+    entropy: float = 0.0
+    """That of the whole labelling, -sum p(path) log p(path), in nats: 0 where one path has all the probability."""
 
 
 def marginals(
@@ -35,6 +54,8 @@ def marginals(
     *,
     with_edges: bool = False,
     switched_on: SwitchedOn | None = None,
+    constraints: Constraints | None = None,
+    allowed: AllowedLabels | None = None,
 ) -> Marginals:
     """Return the sums over all paths of one sentence, by forward-backward, exact or sparse.
 
@@ -47,6 +68,8 @@ def marginals(
             differs from the paper, which takes its sums while the kept labels still change.
         with_edges: whether `edges` of the answer is filled: T * L * L numbers.
         switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+        constraints: rules, as for `decode`: the sums are over the paths that keep to them.
+        allowed: for each token the labels it may have, as for `decode`.
 
     Raises:
         ValueError: for scores that are NaN or +inf, shapes that do not fit, or no path at all.
@@ -58,23 +81,129 @@ def marginals(
         ([[0.684, 0.316], [0.483, 0.517]], 1.854)
 
     """
-    return _marginals(one_lattice(nodes, edges, switched_on), keep, with_edges, 1)[0]
+    return _marginals(one_lattice(nodes, edges, switched_on, constraints, allowed), keep, with_edges, 1)[0]
 
 
+@overload
 def marginals_batch(
-    nodes: Sequence[object],
+    nodes: object,
     edges: object,
     keep: Keep | None = None,
     *,
     threads: int = 1,
     switched_on: Sequence[SwitchedOn | None] | None = None,
-) -> list[Marginals]:
-    """Return `marginals` of many sentences, with `threads` threads over the sentences."""
-    return _marginals(many_lattices(nodes, edges, switched_on), keep, False, threads)
+    constraints: Constraints | None = None,
+    allowed: Sequence[AllowedLabels | None] | None = None,
+    lengths: object = None,
+    mask: object = None,
+) -> list[Marginals]: ...
+
+
+@overload
+def marginals_batch(
+    nodes: object,
+    edges: object,
+    keep: Keep | None = None,
+    *,
+    threads: int = 1,
+    constraints: Constraints | None = None,
+    lengths: object = None,
+    mask: object = None,
+    edge_counts: str | tuple[object, object],
+    labels: object = None,
+    out: FloatArray | None = None,
+) -> BatchMarginals: ...
+
+
+def marginals_batch(
+    nodes: object,
+    edges: object,
+    keep: Keep | None = None,
+    *,
+    threads: int = 1,
+    switched_on: Sequence[SwitchedOn | None] | None = None,
+    constraints: Constraints | None = None,
+    allowed: Sequence[AllowedLabels | None] | None = None,
+    lengths: object = None,
+    mask: object = None,
+    edge_counts: str | tuple[object, object] | None = None,
+    labels: object = None,
+    out: FloatArray | None = None,
+) -> list[Marginals] | BatchMarginals:
+    """Return the sums over all paths of many sentences.
+
+    Args:
+        nodes: a list of node scores (T, L), one per sentence, or one padded array (B, T, L).
+        edges: an `Edges` or edge scores (L, L); without `edge_counts`, also a list of one per sentence.
+        keep: as for `marginals`.
+        threads: how many threads share the sentences. The answers do not depend on it.
+        switched_on: a list of one per sentence, as for `marginals`.
+        constraints: rules that every path must keep to.
+        allowed: a list of one per sentence, as for `marginals`.
+        lengths: (B,), how many tokens each sentence of a padded array has; by default all have T.
+        mask: (B, T), in place of lengths: true for tokens, false for the padding behind them.
+        edge_counts: "sum" for the expected number of times that each edge occurs in the whole batch, (L, L); or the
+            pairs of labels whose counts are wanted, as two arrays (previous, current). Then the answer is one
+            `BatchMarginals`, and nothing of size T * L * L is made. It needs a padded array and one matrix of edges.
+        labels: (B, T), the right labels. Then `nodes` of the answer are the derivatives of the sum of log-likelihoods
+            with respect to the node scores (1 at the right label, less its probability), `edge_counts` those with
+            respect to the edge scores, and `log_likelihood` is filled.
+        out: a float32 or float64 array (B, T, L) into which `nodes` of the answer is written.
+
+    Example:
+        >>> import numpy as np, tagwright as tw
+        >>> nodes, edges = np.zeros((2, 3, 2)), np.array([[0.0, -1.0], [-1.0, 0.0]])
+        >>> found = tw.marginals_batch(nodes, edges, lengths=[3, 1], edge_counts="sum")
+        >>> found.edge_counts.round(3).tolist(), found.nodes[1].tolist()
+        ([[0.731, 0.269], [0.269, 0.731]], [[0.5, 0.5], [0.0, 0.0], [0.0, 0.0]])
+
+    """
+    if edge_counts is None:
+        if labels is not None or out is not None:
+            raise ValueError("labels and out need edge_counts='sum' or the pairs that are to be counted")
+        given_all = many_lattices(nodes, edges, switched_on, constraints, allowed, lengths, mask)
+        return _marginals(given_all, keep, False, threads)
+    if switched_on is not None or allowed is not None:
+        raise ValueError("edge_counts cannot be taken with switched_on or allowed; sum Marginals.edges instead")
+    checks.at_least_one("threads", threads)
+    given = padded(nodes, lengths, mask)
+    B, T, L = given.nodes.shape
+    (prepared,) = edges_of_all(edges, 1) if not isinstance(edges, Edges) else [edges]
+    if prepared._core.is_stepwise:
+        raise ValueError("edge_counts need one matrix of edges for all steps, not one per step")
+    if prepared.L != L:
+        raise ValueError(f"nodes are for {L} labels, but the edges are for {prepared.L}")
+    pairs = _pairs(edge_counts, L)
+    counts = np.empty((L, L) if pairs is None else len(pairs))
+    filled = np.empty((B, T, L)) if out is None else to_fill("out", out, (B, T, L))
+    tags = None if labels is None else _tags(labels, B, T)
+    log_z, scores = np.empty(B), np.empty(0 if tags is None else B)
+    weight = 1.0 if tags is None else -1.0
+    _core.fill_sums(
+        given.nodes, given.lengths, under(prepared, constraints, None), None, tags, weight, np.empty(0),
+        keep_arguments(keep), False, log_z, scores, filled, counts.reshape(-1), pairs, None, None, int(threads),
+    )  # fmt: skip
+    return BatchMarginals(filled, log_z, counts, None if tags is None else scores - log_z)
+
+
+def _pairs(edge_counts: object, L: int) -> _core.Pairs | None:
+    if isinstance(edge_counts, str):
+        checks.one_of("edge_counts", edge_counts, ("sum",))
+        return None
+    if not isinstance(edge_counts, tuple | list) or len(edge_counts) != 2:
+        raise ValueError("edge_counts must be 'sum' or two arrays of labels: previous and current")
+    return _core.Pairs(L, ints("edge_counts[0]", edge_counts[0]), ints("edge_counts[1]", edge_counts[1]))
+
+
+def _tags(labels: object, B: int, T: int) -> npt.NDArray[np.int64]:
+    array = array_of("labels", labels)
+    if array.shape != (B, T) or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"labels must be whole numbers of shape (B, T) = ({B}, {T}), not {array.shape} {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def _marginals(given: Lattices, keep: Keep | None, with_edges: bool, threads: int) -> list[Marginals]:
     rule = keep_arguments(keep)
     checks.at_least_one("threads", threads)
     found = _core.marginals(*given, rule, bool(with_edges), int(threads))
-    return [Marginals(per_node, log_z, kept, per_edge) for per_node, per_edge, log_z, kept in found]
+    return [Marginals(per_node, log_z, kept, per_edge, entropy) for per_node, per_edge, log_z, entropy, kept in found]

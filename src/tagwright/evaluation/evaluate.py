@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from tagwright.evaluation.calibration import calibrate
 from tagwright.evaluation.result import Evaluation, Ints, all_scores, mean_f1
 from tagwright.evaluation.spans import score_spans
 
@@ -17,10 +18,19 @@ Sentences = Sequence[Sequence[str]]
 Bools = npt.NDArray[np.bool_]
 
 
-def evaluate(gold: Sentences, predicted: Sentences, known: Sequence[Sequence[bool]] | None = None) -> Evaluation:
+def evaluate(
+    gold: Sentences,
+    predicted: Sentences,
+    known: Sequence[Sequence[bool]] | None = None,
+    probabilities: Sequence[Sequence[float]] | None = None,
+) -> Evaluation:
     """Return how good predicted labels are beside gold labels, both a list of label names for each sentence.
 
-    known: for each word, whether it was met in training; splits the accuracy.
+    Args:
+        gold: the right labels.
+        predicted: those of a model.
+        known: for each word, whether it was met in training; splits the accuracy.
+        probabilities: of each predicted label, as `Tagging.marginals` has them; adds the calibration.
 
     Spans are scored where every gold label is O or PREFIX-TYPE, PREFIX being one of B I O E S L U M, and at least one
     is B, I, S or U. Joint labels count too: if not the whole labels, then the parts after their last "|"
@@ -37,6 +47,8 @@ def evaluate(gold: Sentences, predicted: Sentences, known: Sequence[Sequence[boo
     if not lengths.sum():
         raise ValueError("there are no tokens to evaluate")
     names = list(dict.fromkeys(chain(chain.from_iterable(gold), chain.from_iterable(predicted))))
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise ValueError(f"labels must be strings, not {type(wrong[0]).__name__} ({wrong[0]!r})")
     index = {name: y for y, name in enumerate(names)}
     truth, guess = (_numbers(map(index.__getitem__, chain.from_iterable(y))) for y in (gold, predicted))
     right = truth == guess
@@ -44,6 +56,10 @@ def evaluate(gold: Sentences, predicted: Sentences, known: Sequence[Sequence[boo
     if known is not None:
         _lengths(gold, known, "marks in known")
         met = np.fromiter(chain.from_iterable(known), dtype=np.bool_)
+    shares = None
+    if probabilities is not None:
+        _lengths(gold, probabilities, "probabilities")
+        shares = np.fromiter(chain.from_iterable(probabilities), dtype=np.float64)
     labels = all_scores(names, truth[right], truth, guess)
     return Evaluation(
         sentences=int((lengths > 0).sum()),
@@ -56,6 +72,7 @@ def evaluate(gold: Sentences, predicted: Sentences, known: Sequence[Sequence[boo
         known=None if met is None else _share(right[met]),
         unknown=None if met is None else _share(right[~met]),
         confusions=_confusions(names, truth[~right], guess[~right]),
+        calibration=None if shares is None else calibrate(shares, right),
     )
 
 

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import checks
+from tagwright.evaluation.calibration import Calibration
+from tagwright.markup import join, notebook_table
 from tagwright.table import table
 
 __all__ = ["Evaluation", "Scores", "Spans", "all_scores", "mean_f1", "scores_of"]
 
 Ints = npt.NDArray[np.int64]
 
-MOST_CONFUSIONS = 10  # that are printed
+Block: TypeAlias = tuple[list[str], list[list[str]], int]
+"""Header and rows of a table, and how many of the rows are shown."""
+
+MOST_LABELS = 20  # that are printed, of labels and of types of spans
+MOST_CONFUSIONS = 10
 
 
 @dataclass(frozen=True)
@@ -71,21 +77,39 @@ class Evaluation:
     """The same for the other words."""
     confusions: list[tuple[str, str, int]]
     """Gold label, predicted label and how often, most frequent first."""
+    calibration: Calibration | None = None
+    """How good the probabilities of the predicted labels are. None if they were not given."""
 
-    def table(self, most: int = 20) -> str:
+    def table(self, most: int = MOST_LABELS) -> str:
         """Return tables of everything, in percent; at most `most` types and labels, and ten confusions."""
         checks.at_least_one("table(most=...)", most)
-        blocks = [table(["measure", "of", "%"], self._summary())]
+        return "\n\n".join(_cut_table(*block) for block in self._blocks(most))
+
+    def _repr_html_(self) -> str:
+        """Return the same tables for a notebook."""
+        return join(notebook_table(header, rows, most=most) for header, rows, most in self._blocks(MOST_LABELS))
+
+    def _blocks(self, most: int) -> list[Block]:
+        """Return the header and the rows of each table, and how many rows are shown."""
+        summary = self.summary()
+        blocks: list[Block] = [(["measure", "of", "%"], summary, len(summary))]
         if self.spans:
             where = "" if self.spans.part == "whole label" else f", {self.spans.part}"
-            blocks.append(_scores_table(f"span ({self.spans.scheme}{where})", self.spans.types, most))
-        blocks.append(_scores_table("label", self.labels, most))
+            blocks.append(_scores_block(f"span ({self.spans.scheme}{where})", self.spans.types, most))
+        blocks.append(_scores_block("label", self.labels, most))
         if self.confusions:
             rows = [[gold, predicted, f"{count:,}"] for gold, predicted, count in self.confusions]
-            blocks.append(_cut_table(["gold", "predicted", "count"], rows, MOST_CONFUSIONS))
-        return "\n\n".join(blocks)
+            blocks.append((["gold", "predicted", "count"], rows, MOST_CONFUSIONS))
+        if self.calibration:
+            rows = [
+                [f"{own.low:.1f} - {own.high:.1f}", f"{own.tokens:,}", *map(_percent, (own.probability, own.accuracy))]
+                for own in self.calibration.bins
+            ]
+            blocks.append((["probability", "tokens", "mean", "right"], rows, len(rows)))
+        return blocks
 
-    def _summary(self) -> list[list[str]]:
+    def summary(self) -> list[list[str]]:
+        """Return the rows of the first table: a measure, of how many, and its value in percent."""
         rows = [
             ["sentence accuracy", f"{self.sentences:,}", _percent(self.sentence_accuracy)],
             ["token accuracy", f"{self.tokens:,}", _percent(self.token_accuracy)],
@@ -102,6 +126,8 @@ class Evaluation:
                 ["span F1, mean of types", f"{len(self.spans.types):,}", _percent(self.spans.macro)],
             ]
         rows.append(["label F1, mean of labels", f"{len(self.labels):,}", _percent(self.macro_f1)])
+        if self.calibration:
+            rows.append(["calibration error", f"{self.tokens:,}", _percent(self.calibration.error)])
         return rows
 
     def as_dict(self) -> dict[str, Any]:
@@ -148,9 +174,9 @@ def _cut_table(header: Sequence[str], rows: Sequence[Sequence[str]], most: int) 
     return text if len(rows) <= most else f"{text}\n... and {len(rows) - most:,} more"
 
 
-def _scores_table(what: str, scores: Sequence[Scores], most: int) -> str:
+def _scores_block(what: str, scores: Sequence[Scores], most: int) -> Block:
     rows = [
         [own.name, *map(_percent, (own.precision, own.recall, own.f1)), f"{own.support:,}", f"{own.predicted:,}"]
         for own in scores
     ]
-    return _cut_table([what, "precision", "recall", "F1", "gold", "predicted"], rows, most)
+    return [what, "precision", "recall", "F1", "gold", "predicted"], rows, most

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tagwright.evaluation.result import Ints, Scores, Spans, all_scores, mean_f1, scores_of
-from tagwright.schemes import PREFIXES, find_spans, scheme_of, split_label
+from tagwright.schemes import PARTS, PREFIXES, find_spans, scheme_of, span_parts, split_label
 
 __all__ = ["score_spans"]
-
-# Where the span part of a label may be, in the order tried. A label without the separator has no span part.
-PARTS: dict[str, Callable[[str], str]] = {
-    "whole label": lambda label: label,
-    'after "|"': lambda label: label.rpartition("|")[2] if "|" in label else "",
-    'after ":"': lambda label: label.partition(":")[2],
-}
 
 
 def score_spans(names: Sequence[str], truth: Ints, guess: Ints, lengths: Ints) -> Spans | None:
@@ -29,15 +22,13 @@ def score_spans(names: Sequence[str], truth: Ints, guess: Ints, lengths: Ints) -
         lengths: of the sentences.
 
     """
-    gold = [names[y] for y in np.unique(truth)]
-    for where, part in PARTS.items():
-        read = [_span_part(part(label)) for label in gold]
-        prefixes = {own[0] for own in read if own}
-        if all(read) and prefixes & set("BISU"):
-            parts = [_span_part(part(label)) or ("O", "_") for label in names]
-            micro, types = _scores(parts, truth, guess, lengths)
-            return Spans(scheme_of(prefixes) or "mixed", where, micro, mean_f1(types), types)
-    return None
+    read = span_parts([names[y] for y in np.unique(truth)], typed=True)
+    if read is None:
+        return None
+    where, gold = read
+    parts = [_span_part(PARTS[where](label)) or ("O", "_") for label in names]
+    micro, types = _scores(parts, truth, guess, lengths)
+    return Spans(scheme_of({prefix for prefix, _ in gold}) or "mixed", where, micro, mean_f1(types), types)
 
 
 def _span_part(part: str) -> tuple[str, str] | None:

@@ -13,12 +13,15 @@ from tagwright import _core
 from tagwright.data.files import word_list
 from tagwright.features.presets import PRESETS
 
-__all__ = ["LONGEST_HISTORY", "MACROS", "PRESETS", "Features", "TemplateError"]
+__all__ = ["LONGEST_AFFIX", "LONGEST_HISTORY", "MACROS", "PRESETS", "Features", "TemplateError"]
 
 LONGEST_HISTORY: int = _core.longest_history
 """How many labels back templates may look."""
 
-_LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, 1000), "back": (-LONGEST_HISTORY, -1)}
+LONGEST_AFFIX = 1000
+"""The most characters of a prefix or suffix."""
+
+_LIMITS = {"row": (-1000, 1000), "column": (0, 10_000), "length": (1, LONGEST_AFFIX), "back": (-LONGEST_HISTORY, -1)}
 """The least and the greatest value of each argument that is a number."""
 
 _PERCENT = re.compile(r"%(?:%|([A-Za-z_]\w*)\[([^\]]*)\])?")
@@ -94,12 +97,15 @@ class Features:
     ) -> None:
         """Read the templates and the word lists they name."""
         self.finds = finds
+        if not isinstance(lists, Mapping | None):
+            raise ValueError(f"lists must be a dict, from a name to entries or a path, not {type(lists).__name__}")
         # In a fixed order: a model that is loaded must mean what it meant when it was saved.
         self._given = {name: _entries(name, entries) for name, entries in sorted((lists or {}).items())}
         self.name, self.text = _templates(source)
         if not _unicode(self.text):
             raise TemplateError(f"{self.name}: not valid Unicode (a lone surrogate)")
         self._views: dict[View, int] = {}
+        self._readers: dict[int, tuple[int, int, str]] = {}
         self.lists: dict[str, list[str]] = {}
         self.edges = False
         """Whether there is a plain ``B``: weights for pairs of labels."""
@@ -127,6 +133,12 @@ class Features:
     def columns(self) -> int:
         """How many columns a token must have."""
         return max((view.column + 1 for view in self._views if view != _LABEL), default=0)
+
+    def reader(self, columns: int) -> str:
+        """Return which template reads a column that tokens with so many columns do not have; for messages."""
+        missing = min(column for column in self._readers if column >= columns)
+        line, at, macro = self._readers[missing]
+        return f"{self.name}:{line}:{at} ({macro}) reads column {missing}, counted from 0"
 
     @property
     def history(self) -> int:
@@ -205,6 +217,8 @@ class Features:
                 raise self._error(number, column, f"{what} must be a whole number from {low} to {high}, not {text!r}")
             numbers.append(int(text))
         row, at, n = (*numbers, 0, 0)[:3]
+        if "column" in macro.arguments:
+            self._readers.setdefault(at, (number, column, f"%{name}[{inside}]"))
         return View(macro.number, at, n), row
 
     def _list(self, name: str, number: int, column: int) -> int:
@@ -228,11 +242,13 @@ def _templates(source: str | os.PathLike[str]) -> tuple[str, str]:
     if not path.is_file():
         hint = "end templates with a line break" if "%" in str(source) else f"presets: {', '.join(PRESETS)}"
         raise TemplateError(f"no preset and no template file named {str(source)!r}; {hint}")
+    # Models hold the name, and can only hold Unicode.
+    name = os.fsencode(path).decode("utf-8", "backslashreplace")
     try:
-        return str(path), path.read_bytes().decode("utf-8-sig")
+        return name, path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise TemplateError(f"{path}:{line}: not UTF-8") from None
+        raise TemplateError(f"{name}:{line}: not UTF-8") from None
 
 
 def _unicode(text: str) -> bool:

@@ -7,11 +7,13 @@ not close enough; below 1e-5, or where it no longer pays, sums are exact to the 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tagwright.decoding.keep import Keep, KeepDivergence, keep_arguments
+from tagwright.learners.lbfgs import inner
 
 if TYPE_CHECKING:
     from tagwright.learners.crf_training import CrfTraining
@@ -30,12 +32,18 @@ class AutoKeep:
     """The rule that is used now (None: exact sums), and when another is better."""
 
     def __init__(self, run: CrfTraining) -> None:
-        """Begin with exact sums."""
+        """Begin with exact sums, or go on as a checkpoint says."""
         self.run = run
-        self.rule: KeepDivergence | None = None
-        self._untried: KeepDivergence | None = KeepDivergence(_COARSE)
+        rule, untried = run.restored.get("auto") or (None, _COARSE)
+        self.rule = None if rule is None else KeepDivergence(rule)
+        self._untried = None if untried is None else KeepDivergence(untried)
         chosen = np.random.default_rng([run.options.seed, 2]).permutation(run.sentences)[:_SAMPLE]
         self._sample = np.sort(chosen).astype(np.int32)
+
+    @property
+    def state(self) -> list[float | None]:
+        """What a checkpoint says."""
+        return [None if rule is None else rule.epsilon for rule in (self.rule, self._untried)]
 
     def should_change(self, objective: Objective) -> bool:
         """Return whether sparse sums would pay by now, or are too noisy."""
@@ -68,8 +76,8 @@ class AutoKeep:
         high, *_ = run.trainer.expect(run.weights, keep_arguments(None), self._sample, threads, exact)
         run.trainer.observe(self._sample, right)
         times = run.sentences / len(self._sample)
-        error = float(np.linalg.norm(sparse - exact))
-        return times * error, times * (high - low), times * (high - float(right @ run.weights))
+        wrong = sparse - exact
+        return times * math.sqrt(inner(wrong, wrong)), times * (high - low), times * (high - inner(right, run.weights))
 
     def _pays(self, rule: Keep) -> bool:
         """Return whether sparse sums are faster, by nanoseconds per token as they were measured; never by the clock."""

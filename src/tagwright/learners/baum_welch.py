@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
+from tagwright import _core, checks
 from tagwright.decoding.keep import KeepArguments
 from tagwright.learners.learner import MOST_LABELS, Sentences
 from tagwright.models.file import Arrays
@@ -305,7 +305,7 @@ def label_names(labels: object) -> list[str]:
     """Give the names that are meant by a number of labels, or by names."""
     if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
         if not 1 <= labels <= MOST_LABELS:
-            raise ValueError(f"labels must be at least 1 and at most {MOST_LABELS:,}, not {labels}")
+            raise ValueError(f"labels must be at least 1 and at most {MOST_LABELS:,}, not {checks.shown(labels)}")
         return [f"L{n}" for n in range(int(labels))]
     if not isinstance(labels, Sequence) or isinstance(labels, str):
         raise ValueError(f"labels must be a number or a list of names, not {labels!r}")

@@ -9,11 +9,13 @@ from typing import Any
 from sklearn.base import clone
 
 from tagwright import checks
-from tagwright.decoding.decoders import Decoder, plan
+from tagwright.decoding.decoders import Decoder, plan_by_score
+from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, check
 from tagwright.learners.memm import MEMM
 from tagwright.models.agreement import check_options
 from tagwright.models.bidirectional import BidirectionalModel
+from tagwright.models.facts import fact_in
 from tagwright.models.model import Model, load
 
 __all__ = ["Bidirectional"]
@@ -54,16 +56,21 @@ class Bidirectional(Learner):
     threads: int = 1
 
     def fit(
-        self, X: Sentences | None = None, y: Labels | None = None, dev: tuple[Sentences, Labels] | None = None
+        self,
+        X: Sentences | None = None,
+        y: Labels | None = None,
+        dev: tuple[Sentences, Labels] | None = None,
+        sample_weight: object = None,
     ) -> Bidirectional:
         """Train the two, one after the other; X and y may be left out where both are given as models.
 
-        dev goes to the estimators that take it. Ctrl-C ends the training at hand as it would alone; the other is still
-        to come.
+        dev goes to the estimators that take it, sample_weight to both; labels that are not known are for those that
+        take them, which a MEMM does not. Ctrl-C ends the second training as it would alone; in the first it is
+        passed on, since there is no second model yet.
         """
         check_options(self.rounds, self.step, self.schedule)
         checks.at_least_one("threads", self.threads)
-        plan(self.decoder)
+        plan_by_score(self.decoder, "an agreement")
         sides = [
             _side("left", MEMM() if self.left is None else self.left),
             _side("right", MEMM(direction="left") if self.right is None else self.right),
@@ -73,7 +80,9 @@ class Bidirectional(Learner):
             check(X, y)
         elif trains:
             raise ValueError("there is a model to be trained: fit(X, y) needs sentences and labels")
-        trained = [_trained(side, X, y, dev) if isinstance(side, Learner) else None for side in sides]
+        with stops():
+            first = _trained("left", sides[0], X, y, dev, sample_weight)
+        trained = [first, _trained("right", sides[1], X, y, dev, sample_weight)]
         left, right = (own.model_ if own is not None else side for own, side in zip(trained, sides, strict=True))
         self.model_ = BidirectionalModel(left, right, self._facts(left, right))
         self.left_, self.right_ = trained
@@ -83,7 +92,8 @@ class Bidirectional(Learner):
         from tagwright import __version__
 
         own = {"rounds": int(self.rounds), "step": float(self.step), "schedule": self.schedule}
-        told: dict[str, Any] = {name: left.facts[name] for name in ("sentences", "tokens") if name in left.facts}
+        size = {name: fact_in(left.facts, int, name) for name in ("sentences", "tokens")}
+        told = {name: number for name, number in size.items() if number is not None}
         return {"learner": "bidirectional", "options": own, "bidirectional": own, **told, "version": __version__}
 
 
@@ -95,7 +105,10 @@ def _side(name: str, given: object) -> Learner | Model:
     raise ValueError(f"{name} must be an estimator, a model or the path of one, not {type(given).__name__}")
 
 
-def _trained(learner: Learner, X: Any, y: Any, dev: Any) -> Learner:
-    own: Any = clone(learner)
+def _trained(name: str, side: Learner | Model, X: Any, y: Any, dev: Any, sample_weight: Any) -> Any:
+    if isinstance(side, Model):
+        return None
+    own: Any = clone(side)
+    own._side = name
     takes_dev = dev is not None and "patience" in own.get_params()
-    return own.fit(X, y, dev=dev) if takes_dev else own.fit(X, y)  # type: ignore[no-any-return]
+    return own.fit(X, y, sample_weight=sample_weight, **({"dev": dev} if takes_dev else {}))

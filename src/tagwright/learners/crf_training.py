@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from tagwright import _core
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.learners.auto_keep import AutoKeep
 from tagwright.learners.interrupts import stops
-from tagwright.learners.lbfgs import MOST_ITERATIONS, PERIOD, Floats, Numbers, Objective, converged, descend
+from tagwright.learners.lbfgs import MEMORY, MOST_ITERATIONS, PERIOD, Floats, Lbfgs, Numbers, Objective, converged
 from tagwright.learners.learner import Labels, Sentences, accuracy
 from tagwright.learners.options import CrfOptions
+from tagwright.learners.partial import Weights
+from tagwright.learners.progress import Progress, brief
 from tagwright.learners.training import Training, is_best, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
@@ -25,6 +29,12 @@ from tagwright.models.model import Model
 __all__ = ["CrfTraining"]
 
 _FAR = 0.1  # of the gradient's first norm: a line search that fails so far from the end is worth a warning
+_ENDS = {
+    "converged": "converged",
+    "limit": "stopped",
+    "patience": "stopped, since dev accuracy did not rise,",
+    "noise": "stopped by a failed line search",
+}
 
 
 class CrfTraining(Training):
@@ -33,25 +43,45 @@ class CrfTraining(Training):
     kind = "crf"
     options: CrfOptions
 
-    def __init__(self, learner: Any, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+    def __init__(
+        self,
+        learner: Any,
+        X: Sentences,
+        y: Labels,
+        dev: tuple[Sentences, Labels] | None,
+        weights: Weights | None = None,
+    ) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
-        super().__init__(learner, X, y)
+        super().__init__(learner, X, y, weights)
         self.dev = dev
         self.options = self.make_options()
-        self.trainer = self.make_trainer()
+        self.trainer = self.indexed()
         self.everyone = np.arange(self.sentences, dtype=np.int32)
         self.weights: Floats = np.zeros(self.trainer.size)
         self.last = self.weights.copy()  # those that the history ends with
         self.squares: Floats = np.zeros(self.trainer.size if self.is_adagrad else 0)
+        self.pairs: list[tuple[Floats, Floats]] = []
+        self.descent: dict[str, Any] = {}
+        """Of L-BFGS, with `pairs`: what the next iteration depends on, beside weights and history."""
+        self.restored: dict[str, Any] = {}
+        """The same as a checkpoint had it."""
+        self.written = 0
+        """Iterations or epochs that the checkpoint has seen."""
         if self.old:
             self._start_from(self.old)
         if found := self.read(self.most, self.called, "epochs" if self.is_adagrad else "max_iterations"):
-            arrays, _ = found
-            self._restore(arrays)
+            self._restore(*found)
 
     def make_options(self) -> CrfOptions:
         """Return what decides the weights."""
-        return CrfOptions.of(self.learner)
+        learner, options = self.learner, CrfOptions.of(self.learner)
+        exact = learner.keep is None or learner.keep == "all"
+        return replace(
+            options,
+            l2=1.0 if options.l2 is None else options.l2,
+            solver=learner._solver,
+            keep=None if exact else options.keep,
+        )
 
     @property
     def is_adagrad(self) -> bool:
@@ -76,6 +106,7 @@ class CrfTraining(Training):
             all_pairs=self.options.all_pairs,
             dense_edges=self.learner._dense_edges,
             lanes=self.learner._lanes,
+            **self.limits,
         )
 
     def run(self) -> None:
@@ -96,17 +127,26 @@ class CrfTraining(Training):
         learner.objective_ = self.history[self.finished_after - 1]["objective"]
         learner.model_ = self.finished_model()
 
-    def _restore(self, arrays: Arrays) -> None:
+    def _restore(self, arrays: Arrays, going_on: dict[str, Any]) -> None:
         """Take over the state of a checkpoint, which may have been made by anyone."""
-        for name in ("weights", "squares"):
-            mine, its = getattr(self, name), arrays.get(f"state.{name}")
-            right = its is not None and its.dtype == mine.dtype and its.shape == mine.shape
+        path = os.fspath(self.learner.checkpoint or "")
+
+        def taken(name: str, like: Floats) -> Floats:
+            its = arrays.get(f"state.{name}")
+            right = its is not None and its.dtype == like.dtype and its.shape == like.shape
             if its is None or not right or not np.isfinite(its).all() or (name == "squares" and (its < 0).any()):
-                raise ValueError(f"{os.fspath(self.learner.checkpoint or '')}: no {name} to go on from; remove it")
-            setattr(self, name, np.array(its))
-        if not 1 <= self.finished_after <= len(self.history):
-            raise ValueError(f"{os.fspath(self.learner.checkpoint or '')}: a history that does not fit; remove it")
+                raise ValueError(f"{path}: no {name} to go on from; remove it")
+            return np.array(its)
+
+        self.weights, self.squares = taken("weights", self.weights), taken("squares", self.squares)
+        self.restored = going_on.get("descent", {})
+        begun, steps = self.restored.get("begun", 0), self.restored.get("steps", 0)
+        done = range(len(self.history) + 1)
+        if self.finished_after not in done[1:] or begun not in done or steps not in range(MEMORY + 1):
+            raise ValueError(f"{path}: a history that does not fit; remove it")
+        self.pairs = [(taken(f"step.{n}", self.weights), taken(f"change.{n}", self.weights)) for n in range(steps)]
         self.last = self.weights.copy()
+        self.written = len(self.history)
 
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
@@ -134,8 +174,16 @@ class CrfTraining(Training):
             return
         if self.options.patience is None or is_best(self.history):
             self.finish_with(model or self.trainer.trained(weights), len(self.history))
-        if self.learner.checkpoint is not None:
-            self.write(self.learner.checkpoint, {"state.weights": weights, "state.squares": self.squares}, {})
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        if self.learner.checkpoint is None or self.written == len(self.history):
+            return
+        state = {"state.weights": self.last, "state.squares": self.squares}
+        for n, pair in enumerate(self.pairs):
+            state |= zip((f"state.step.{n}", f"state.change.{n}"), pair, strict=True)
+        self.write(self.learner.checkpoint, state, {"descent": self.descent})
+        self.written = len(self.history)
 
     def _measured(self, fact: dict[str, float], weights: Floats, after: int) -> Model | None:
         if self.dev is None:
@@ -144,25 +192,20 @@ class CrfTraining(Training):
         fact["dev"] = accuracy(model, *self.dev, "auto", self.learner.threads)
         return model
 
-    def _bar(self, total: int | None) -> Any:
-        hidden = None if self.learner.progress is None else not self.learner.progress
-        return tqdm(
-            total=total, desc=self.kind.upper(), unit=self.called[:-1], disable=hidden, initial=len(self.history)
-        )
-
     def _end(self) -> None:
         """Measure the last weights, if they were not, and take them, unless others were better."""
+        self._finish_with_last()
+        self._checkpoint()  # as in a longer training, which would not measure here
         if self.dev is not None and self.history and "dev" not in self.history[-1]:
             model = self._measured(self.history[-1], self.last, len(self.history))
             if model is not None and is_best(self.history):
                 self.finish_with(model, len(self.history))
-        self._finish_with_last()
 
     def adagrad(self) -> None:
         """Pass over the corpus in a new order each time, with a step after every few sentences."""
         options = self.options
         rule = keep_arguments(self._rule())
-        with self._bar(self.most) as bar:
+        with self.progress("epoch", self.most, name=self.kind.upper()) as progress:
             while len(self.history) < self.most and not stalled(self.history, options.patience):
                 rng = np.random.default_rng([options.seed, len(self.history)])
                 order = rng.permutation(self.sentences).astype(np.int32)
@@ -181,8 +224,7 @@ class CrfTraining(Training):
                     "seconds": time.perf_counter() - began,
                 }
                 self._note(fact, self.weights.copy(), True)
-                bar.update()
-                bar.set_postfix_str(_shown(fact))
+                progress.step(fact)
         self._end()
 
     def _rule(self) -> Keep | None:
@@ -193,15 +235,16 @@ class CrfTraining(Training):
         """Descend on a part of the corpus where that is asked for, then on all of it."""
         options = self.options
         auto = AutoKeep(self) if options.keep == "auto" else None
-        with self._bar(self.learner.max_iterations) as bar:
+        with self.progress("iteration", self.learner.max_iterations, PERIOD, self.kind.upper()) as progress:
             if options.start_on is not None and not self.history:
                 rng = np.random.default_rng([options.seed, 1])
                 some = rng.permutation(self.sentences)[: max(1, round(options.start_on * self.sentences))]
-                self._descend(np.sort(some).astype(np.int32), self._rule(), bar, None, noted=False)
-            why = self._descend(self.everyone, self._rule(), bar, auto)
+                self._descend(np.sort(some).astype(np.int32), self._rule(), progress, None, noted=False)
+            why = self._descend(self.everyone, auto.rule if auto else self._rule(), progress, auto)
             while auto and why == "another rule":
                 auto.change()
-                why = self._descend(self.everyone, auto.rule, bar, auto)
+                progress.say(f"keep: {auto.rule or 'everything'}", logging.DEBUG)
+                why = self._descend(self.everyone, auto.rule, progress, auto)
             if why == "noise":
                 warnings.warn(
                     "a line search failed: what is kept is too little for its gradients to be trusted; "
@@ -209,11 +252,20 @@ class CrfTraining(Training):
                     stacklevel=4,
                 )
         self._end()
+        progress.say(f"{_ENDS[why]} after {len(self.history)} iterations: {brief(self.history[-1])}")
+        objectives = [fact["objective"] for fact in self.history]
+        if why == "limit" and not converged(objectives, options.tolerance):
+            warnings.warn(
+                f"{self.learner._side or self.kind.upper()}: stopped after {len(self.history)} iterations, before it "
+                "converged; raise max_iterations, or leave it out to train until it has",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _descend(
-        self, sentences: Numbers, rule: Keep | None, bar: Any, auto: AutoKeep | None, noted: bool = True
+        self, sentences: Numbers, rule: Keep | None, progress: Progress, auto: AutoKeep | None, noted: bool = True
     ) -> str:
-        """Minimise over some sentences; return why that ended.
+        """Minimise over some sentences, from where a checkpoint left off if there was one; return why that ended.
 
         That is "converged", "limit", "patience", "another rule" (keep="auto" only) or "noise" (a line search failed far
         from the end). noted: whether the iterations count and are part of the history.
@@ -221,51 +273,52 @@ class CrfTraining(Training):
         if noted and len(self.history) >= self.most:
             return "limit"
         objective = Objective(self, sentences, rule)
-        objectives: list[float] = []
+        before, self.restored = self.restored, {}
+        begun = before.get("begun", len(self.history))
+        objectives = [fact["objective"] for fact in self.history[begun:]]
+        objective.first_norm = before.get("first_norm", 0.0)
         began = time.perf_counter()
-        why = "converged"
+        pairs = self.pairs if before else []
+        solver = Lbfgs(objective, self.weights, pairs, before.get("length", 1.0))
 
-        def step(weights: Floats, value: float) -> None:
-            nonlocal began, why
-            now = time.perf_counter()
-            fact = objective.fact(value, now - began)
-            began = now
-            objectives.append(value)
+        def note(fact: dict[str, float], measure: bool) -> None:
+            self.weights, self.pairs = solver.weights, list(solver.pairs)
+            self.descent = {
+                "begun": begun,
+                "steps": len(self.pairs),
+                "first_norm": objective.first_norm,
+                "length": solver.length,
+                "auto": auto and auto.state,
+            }
+            objectives.append(solver.value)
             if noted:
-                self._note(fact, weights, (len(self.history) + 1) % PERIOD == 0)
-                bar.update()
-            self.weights = weights
-            bar.set_postfix_str(_shown(fact))
+                self._note(fact, self.weights, measure)
+
+        def ended() -> str | None:
+            """Return why this is the last iteration, if it is."""
             if (len(self.history) if noted else len(objectives)) >= self.most:
-                why = "limit"
-            elif noted and stalled(self.history, self.options.patience):
-                why = "patience"
-            elif not converged(objectives, self.options.tolerance):
-                # Every few iterations, since it takes about as long as one.
-                if not auto or len(objectives) % (PERIOD // 2) or not auto.should_change(objective):
-                    return
-                why = "another rule"
-            raise StopIteration
+                return "limit"
+            if noted and stalled(self.history, self.options.patience):
+                return "patience"
+            if converged(objectives, self.options.tolerance):
+                return "converged"
+            # Every few iterations, since it takes about as long as one.
+            looks = objectives and len(objectives) % (PERIOD // 2) == 0
+            return "another rule" if auto and looks and auto.should_change(objective) else None
 
-        failed = descend(objective, self.weights, step)
-        if not objectives and noted:
-            # Nothing to do: the start is the end.
-            value, _ = objective(objective.start(self.weights))
-            self._note(objective.fact(value, 0.0), self.weights, True)
-        if why != "converged" or rule is None:
-            return why
+        while (why := ended()) is None and solver.step():
+            fact = objective.fact(solver.value, time.perf_counter() - began)
+            note(fact, (len(self.history) + 1) % PERIOD == 0)
+            if noted:
+                progress.step(fact)
+            else:
+                progress.aside(f"on {len(sentences):,} sentences", fact)
+            began = time.perf_counter()  # what it takes to measure on dev data and to write checkpoints does not count
+        if not objectives:
+            note(objective.fact(solver.value, 0.0), True)  # nothing to do: the start is the end
+        if rule is None or why not in (None, "converged"):
+            return why or "converged"
         if auto:
-            return "another rule" if failed or not auto.is_close() else why
+            return "another rule" if solver.failed or not auto.is_close() else "converged"
         # Close to the end every rule is too noisy, and no more is to be had from it.
-        return "noise" if failed and objective.norm > _FAR * objective.first_norm else why
-
-
-def _shown(fact: dict[str, float]) -> str:
-    """Return a fact as the progress bar shows it."""
-    parts = [f"objective {fact['objective']:.1f}"]
-    if "gradient" in fact:
-        parts.append(f"gradient {fact['gradient']:.3g}")
-    parts.append(f"kept {fact['kept']:.1f}")
-    if "dev" in fact:
-        parts.append(f"dev {fact['dev']:.2%}")
-    return ", ".join(parts)
+        return "noise" if solver.failed and objective.norm > _FAR * objective.first_norm else "converged"

@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,19 +14,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
-from tqdm import tqdm
 
 from tagwright import _core, checks
+from tagwright.constraints.arrays import to_arrays
+from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep, keep_arguments
-from tagwright.features.templates import Features
+from tagwright.features.templates import LONGEST_AFFIX, Features
 from tagwright.learners.baum_welch import WORD, BaumWelch, Corpus, Emissions, Transitions, label_names
-from tagwright.learners.hmm_rows import Row, count_transitions, row_arrays, suffix_rows, suffixes_of, with_backoff
+from tagwright.learners.constraining import training_constraints
+from tagwright.learners.hmm_counts import Counts, first_counts, maximise
+from tagwright.learners.hmm_rows import Row, interpolated, row_arrays, suffix_rows, suffixes_of, with_backoff
 from tagwright.learners.interrupts import stops
-from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers, rank
+from tagwright.learners.learner import Labels, Learner, Sentences, check, rank
+from tagwright.learners.partial import checked_weights, known_labels
+from tagwright.learners.progress import Progress
+from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 
 __all__ = ["HMM"]
+
+_NEVER = 1e-300  # stands for a count of 0 where its logarithm is taken
 
 
 @dataclass(repr=False, eq=False)
@@ -51,6 +59,7 @@ class HMM(Learner):
         suffix: the longest suffix that is looked at, in characters.
         rare: words met at most this often teach suffixes.
         column: where in a token's row the word is.
+        constraints: what labellings keep to when tagging, as for `CRF`; what is counted must keep to them.
         decoder: finds the best labelling.
         threads: for tagging and for `fit_unlabelled`.
 
@@ -62,24 +71,43 @@ class HMM(Learner):
     suffix: int = 10
     rare: int = 10
     column: int = 0
+    constraints: Constraints | str | int | list[Any] | None = None
     decoder: str | Decoder = "auto"
     threads: int = 1
 
-    def fit(self, X: Sentences, y: Labels) -> HMM:
-        """Count labels, pairs of labels, and words and suffixes by label."""
+    def fit(self, X: Sentences, y: Labels, sample_weight: object = None) -> HMM:
+        """Count labels, pairs of labels, and words and suffixes by label.
+
+        A label of y may also be a set of labels, one of which is right, or None where nothing is known: then labels are
+        counted by their probabilities, given what is known of their sentence, and estimated anew until that changes
+        little (expectation-maximisation; at most 10 times). sample_weight: how often each sentence counts.
+        """
         check(X, y)
         self._check_options()
         _core.Text.from_rows(X, self.column + 1)  # complains about tokens that are no text
-        labels = rank(y)
-        ids = numbers(y, labels)
-        lengths = np.array([len(sentence) for sentence in y])
-        features = self._templates()
-        frequency = np.bincount(ids, minlength=len(labels))
-        transitions = count_transitions(ids, lengths[lengths > 0], frequency)
-        rows = with_backoff(self._emissions(X, ids, frequency), transitions)
-        facts = self._facts(len(X), len(ids)) | {"backoff": transitions.facts()}
-        self.model_ = Model(labels, features, transitions.arrays() | row_arrays(rows), facts)
+        weights = checked_weights(sample_weight, len(X))
+        y, partial = known_labels(y)
+        labels = rank(y, (), weights)
+        if weights is not None:
+            # A label that only sentences of weight 0 have was never met.
+            seen = [s for s in range(len(X)) if weights[s] > 0]
+            X, y, weights = [X[s] for s in seen], [y[s] for s in seen], weights[seen]
+            labels = rank(y, (), weights)
+        words = [[token if isinstance(token, str) else token[self.column] for token in tokens] for tokens in X]
+        counted = first_counts(words, y, labels, weights)
+        self._kept = to_arrays(training_constraints(self.constraints, None, X, y, labels))
+        self.model_ = self._counted(labels, counted, len(X))
+        if partial:
+            self.history_ = maximise(self, X, words, y, labels, weights, counted.tokens)
         return self
+
+    def _counted(self, labels: list[str], counted: Counts, sentences: int) -> Model:
+        """Return the model that counts make."""
+        transitions = interpolated(counted)
+        rows = with_backoff(self._emissions(counted.words, counted.frequency), transitions)
+        facts = self._facts(sentences, counted.tokens) | {"backoff": transitions.facts()}
+        kept = getattr(self, "_kept", {})
+        return Model(labels, self._templates(), transitions.arrays() | row_arrays(rows) | kept, facts)
 
     def fit_unlabelled(
         self,
@@ -130,21 +158,19 @@ class HMM(Learner):
         checks.at_least_one("iterations", iterations)
         checks.at_least_one("threads", self.threads)
         checks.not_negative("tolerance", tolerance)
-        checks.at_least_zero("seed", seed)
+        checks.seed(seed)
         run = self._start(X, old, len(names), seed)
-        self.history_: list[dict[str, float]] = []
-        hidden = None if progress is None else not progress
+        self.history_ = []
+        told = Progress("iteration", iterations, run.corpus.tokens, [], progress, self._side, name="HMM")
         try:
-            bar_of = tqdm(total=iterations, desc="HMM", unit="iteration", disable=hidden)
-            with bar_of as bar, stops() as check_stop:
+            with told, stops() as check_stop:
                 for _ in range(iterations):
                     check_stop()
                     began = time.perf_counter()
                     log_likelihood, kept = run.step(rule, self.threads)
                     seconds = time.perf_counter() - began
                     self.history_.append({"log_likelihood": log_likelihood, "kept": kept, "seconds": seconds})
-                    bar.update()
-                    bar.set_postfix_str(f"log-likelihood {log_likelihood:.1f}, kept {kept:.1f}")
+                    told.step(self.history_[-1])
                     if _settled(self.history_, tolerance):
                         break
         except KeyboardInterrupt:
@@ -168,9 +194,10 @@ class HMM(Learner):
             return names
         if labels is not None:
             raise ValueError("labels is for an HMM that is not fitted; this one has the labels of its model")
-        if old.facts.get("learner") != "hmm":
-            raise ValueError(f"the model is no HMM (learner: {old.facts.get('learner')!r})")
-        if "backoff" not in old.facts:
+        learner = fact_in(old.facts, object, "learner")
+        if learner != "hmm":
+            raise ValueError(f"the model is no HMM (learner: {learner!r})")
+        if fact_in(old.facts, object, "backoff") is None:
             raise ValueError("the model was made by an older tagwright, which did not note b; fit it again")
         if not _can_go_on(old):
             raise ValueError("the model's facts are not those of an HMM; get or train it again")
@@ -206,11 +233,14 @@ class HMM(Learner):
         rows = {WORD + word: {j: math.log(p) for j, p in row.items()} for word, row in words}
         facts["backoff"] = transitions.facts()
         facts["unlabelled"] = {**size, "iterations": len(self.history_)}
+        facts["history"] = [dict(fact) for fact in self.history_]
         arrays = transitions.arrays() | row_arrays(with_backoff(rows | suffixes, transitions))
         return Model(names, features, arrays, facts)
 
     def _check_options(self) -> None:
         checks.at_least_one("suffix", self.suffix)
+        if self.suffix > LONGEST_AFFIX:
+            raise ValueError(f"suffix is {self.suffix}, but templates read at most {LONGEST_AFFIX} characters")
         checks.at_least_one("rare", self.rare)
         checks.at_least_zero("column", self.column)
 
@@ -220,14 +250,11 @@ class HMM(Learner):
         lines = [f"Uword:%x[0,{c}]", *suffixes, f"U0:/%capital[0,{c}]", "Uany:", "B"]
         return Features("\n".join(lines) + "\n")
 
-    def _emissions(self, X: Sentences, ids: npt.NDArray[np.int32], frequency: npt.NDArray[np.int64]) -> dict[str, Row]:
+    def _emissions(
+        self, count: Mapping[str, Mapping[int, float]], frequency: npt.NDArray[np.floating[Any]]
+    ) -> dict[str, Row]:
         """Return a row of log p(. | label) to every word and suffix, by the names that the templates give them."""
-        count: dict[str, Counter[int]] = defaultdict(Counter)
-        label = iter(ids.tolist())
-        for tokens in X:
-            for token in tokens:
-                count[token if isinstance(token, str) else token[self.column]][next(label)] += 1
-        log_frequency = np.log(frequency).tolist()
+        log_frequency = np.log(np.maximum(frequency, _NEVER)).tolist()
         rows = {
             f"{WORD}{word}": {j: math.log(n) - log_frequency[j] for j, n in met.items()} for word, met in count.items()
         }
@@ -273,11 +300,11 @@ def _can_go_on(model: Model) -> bool:
     """Return whether what is said about a model, perhaps by a stranger, can be true of an HMM."""
     try:
         share, border = (float(model.facts["backoff"][name]) for name in ("share", "border"))
-        column = model.facts["options"]["column"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return False
-    there = {"start", "stop"} <= model.arrays.keys() and bool(model.facts.get("first_only"))
-    whole = isinstance(column, int) and not isinstance(column, bool) and column >= 0
+    column = fact_in(model.facts, int, "options", "column")
+    there = {"start", "stop"} <= model.arrays.keys() and bool(fact_in(model.facts, bool, "first_only"))
+    whole = column is not None and 0 <= column < 2**31
     return there and whole and 0 < share < 1 and -1e4 < border <= 0
 
 

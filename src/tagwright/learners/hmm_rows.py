@@ -10,12 +10,15 @@ import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.learners.baum_welch import LEAST_BACKOFF, WORD, Emissions, Transitions, names_of
+from tagwright.learners.hmm_counts import Counts
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
-__all__ = ["Row", "count_transitions", "row_arrays", "suffix_rows", "suffixes_of", "with_backoff"]
+__all__ = ["Row", "interpolated", "row_arrays", "suffix_rows", "suffixes_of", "with_backoff"]
 
 _UNLIKELY = 1e-4  # of the likeliest: labels that a suffix speaks against so strongly are left out of its row
+
+_RAREST = 1e-9  # of all labels: no label is rarer
 
 Row = dict[int, float]
 """Scores by label."""
@@ -45,29 +48,23 @@ def suffix_rows(
     return {name: {j: math.log(p / prior[j]) for j, p in row.items()} for name, row in likely.items()}
 
 
-def count_transitions(
-    ids: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64], frequency: npt.NDArray[np.int64]
-) -> Transitions:
-    """Return transitions counted from the labels of all tokens; lengths: of the sentences, none of them 0."""
-    L = len(frequency)
-    ends = np.cumsum(lengths)
-    starts = ends - lengths
-    border = L  # start and end of a sentence, as a label
-    inner = np.ones(len(ids), bool)
-    inner[starts] = False
-    previous = np.concatenate([ids[:-1][inner[1:]], np.full(len(starts), border), ids[ends - 1]]).astype(np.int64)
-    current = np.concatenate([ids[1:][inner[1:]], ids[starts], np.full(len(ends), border)]).astype(np.int64)
-    pairs, count = np.unique(previous * (L + 1) + current, return_counts=True)
+def interpolated(counted: Counts) -> Transitions:
+    """Return transitions by deleted interpolation of pairs and single labels."""
+    L = len(counted.frequency)
+    pairs = np.array(sorted(counted.pairs), np.int64)
+    count = np.array([counted.pairs[pair] for pair in pairs.tolist()], np.float64)
     i, j = pairs // (L + 1), pairs % (L + 1)
-    unigram = np.append(frequency, len(lengths)).astype(np.float64)
+    unigram = np.append(counted.frequency, counted.sentences)
     total = unigram.sum()
 
-    # Deleted interpolation: 0 / 0 is taken as 0.
+    # 0 / 0 is taken as 0.
     from_bigram = (count - 1) / np.maximum(unigram[i] - 1, 1)
     from_unigram = (unigram[j] - 1) / max(total - 1, 1)
     votes = float(count[from_bigram > from_unigram].sum())
-    b = min(max(1 - votes / count.sum(), LEAST_BACKOFF), 1 - LEAST_BACKOFF)
-    return Transitions(b, np.log(b * unigram / total), i, j, (1 - b) * count / unigram[i])
+    b = min(max(1 - votes / (count.sum() or 1), LEAST_BACKOFF), 1 - LEAST_BACKOFF)
+    # A label whose expected count is next to nothing is as rare as `BaumWelch` lets labels be.
+    share = np.maximum(b * unigram / total, b * _RAREST)
+    return Transitions(b, np.log(share), i, j, (1 - b) * count / unigram[i])
 
 
 def with_backoff(rows: dict[str, Row], transitions: Transitions) -> dict[str, Row]:

@@ -1,18 +1,56 @@
-"""Ctrl-C that is heard where a training can stop, and is never lost."""
+"""Ctrl-C: heard where a training can stop, never lost; and how a program ends by it, or by SIGTERM or SIGHUP."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
-__all__ = ["never", "stops"]
+__all__ = ["Ending", "never", "stops"]
+
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_AT_ONCE = 1.0  # seconds in which further signals are the same wish: what has begun to end is left to clean up
 
 
 def never() -> None:
     """Stand for a check where nothing can interrupt."""
+
+
+class _Stop:
+    """Whether a signal came, while trainings run that stop where they can."""
+
+    def __init__(self, before: dict[int, Callable[..., Any]]) -> None:
+        self.before = before
+        self.came, self.open = False, True
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Note a signal; raise the second, and any that comes in the middle of native work, which ends cleanly."""
+        from tagwright import _core
+
+        handler, again = self.before[number], self.came
+        self.came = True
+        if isinstance(handler, Ending):
+            handler.number = number
+        if again:
+            handler(number, frame)
+        if _core.hearing():
+            raise KeyboardInterrupt
+
+    def check(self) -> None:
+        if self.came:
+            raise KeyboardInterrupt
+
+
+def _handler(number: int) -> Any:
+    """Return the handler of a signal; not that of a training that was interrupted while it took its own back."""
+    handler = signal.getsignal(number)
+    return handler.before[number] if isinstance(handler, _Stop) and not handler.open else handler
 
 
 @contextlib.contextmanager
@@ -20,28 +58,64 @@ def stops() -> Iterator[Callable[[], None]]:
     """Give a function that raises KeyboardInterrupt once Ctrl-C was pressed; until it is called, nothing stops.
 
     Left alone, Python raises at whatever line is running, and forgets what is raised in a destructor or a callback: a
-    training would go on as if nothing had been said. A second Ctrl-C is raised at once. Outside the main thread, and
-    where a program hears Ctrl-C in its own way, that is left as it is.
+    training would go on as if nothing had been said. Native work stops at once. A second Ctrl-C is raised at once.
+    Outside the main thread, and where a program hears Ctrl-C in its own way, that is left as it is. Within another one,
+    it is that one, which raises again at its end.
     """
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    handlers = {number: _handler(number) for number in _ENDING}
+    outer = next((handler for handler in handlers.values() if isinstance(handler, _Stop)), None)
+    before = {n: h for n, h in handlers.items() if h is signal.default_int_handler or isinstance(h, Ending)}
+    if threading.current_thread() is not threading.main_thread() or not (before or outer):
         yield never
         return
-    pressed = False
+    if outer:
+        yield outer.check
+        return
+    if any(isinstance(handler, Ending) and handler.number is not None for handler in before.values()):
+        raise KeyboardInterrupt  # a signal that came before, and that someone's bare except has swallowed
+    stop = _Stop(before)
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield stop.check
+        stop.check()
+    finally:
+        stop.open = False
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    def heard(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed
-        if pressed:
-            signal.default_int_handler(number, frame)
-        pressed = True
 
-    def check() -> None:
-        if pressed:
+class Ending:
+    """The end of a program by signals: they raise KeyboardInterrupt, wherever it is, and decide the exit code."""
+
+    def __init__(self) -> None:
+        """Listen, but for what is ignored, as SIGHUP is under nohup."""
+        self.number: int | None = None
+        """The signal that came last."""
+        self._quiet_until = 0.0
+        for number in _ENDING:
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(number, self)
+        sys.unraisablehook = self._raise_again
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt."""
+        self.number = number
+        if time.monotonic() > self._quiet_until:
+            self._quiet_until = time.monotonic() + _AT_ONCE
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, heard)
-    try:
-        yield check
-        check()
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    def _raise_again(self, lost: Any) -> None:
+        """Send a signal again that Python has forgotten, since it was raised in a destructor or a callback."""
+        if self.number is None or not issubclass(lost.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(lost)
+            return
+        self._quiet_until = 0.0
+        again = threading.Timer(0.01, os.kill, (os.getpid(), self.number))
+        again.daemon = True
+        again.start()
+
+    def code(self, code: Any) -> Any:
+        """Return the exit code of a program that would end with this one, and hear nothing any more."""
+        self._quiet_until = float("inf")
+        return code if self.number in (None, signal.SIGINT) else 128 + self.number

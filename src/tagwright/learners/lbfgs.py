@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import math
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, minimize
 
 from tagwright.decoding.keep import Keep, keep_arguments
 
 if TYPE_CHECKING:
     from tagwright.learners.crf_training import CrfTraining
 
-__all__ = ["MOST_ITERATIONS", "PERIOD", "Objective", "converged", "descend"]
+__all__ = ["MEMORY", "MOST_ITERATIONS", "PERIOD", "Lbfgs", "Objective", "converged", "inner"]
 
 PERIOD = 10  # iterations over which progress is judged, and between measurements on dev data and checkpoints
 MOST_ITERATIONS = 100_000
-_MEMORY = 10  # steps that L-BFGS remembers
-_LINE_SEARCH_FAILED = 2  # SciPy's status of an abnormal end
+MEMORY = 10  # steps that L-BFGS remembers
+_MOST_LOOKS = 20  # of a line search
+_SHORTEST = 1e-10  # of a direction: less is as good as nothing
+_ENOUGH = 1e-4  # of the decrease that the slope promises: a step is worth taking
+_ROUNDING = 1e-13  # of the objective: smaller gains are none
+_STEEP = 0.9  # of the slope at the start: a longer step is better
+_LONGER = 4.0  # times as long is the next look
+_LEVEL = 1e-7  # no slope is above this: the minimum
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int32]
 
 
-class Objective:
-    """The penalised loss of some sentences and its gradient, as SciPy asks for them.
+def inner(a: Floats, b: Floats) -> float:
+    """Return the sum of a * b. Its order is the same on every machine, that of BLAS is not."""
+    return float((a * b).sum())
 
-    With l1 each weight is a difference of two numbers that are at least 0, so that the penalty is linear.
-    """
+
+class Objective:
+    """The penalised loss of some sentences and its slopes."""
 
     def __init__(self, run: CrfTraining, sentences: Numbers, rule: Keep | None) -> None:
         """Count what the right labels of the sentences have."""
@@ -39,68 +48,123 @@ class Objective:
         run.trainer.observe(sentences, self.observed)
         self.norm = self.first_norm = self.kept = 0.0
 
-    def start(self, weights: Floats) -> Floats:
-        """Return weights as SciPy is given them."""
-        return np.concatenate([np.maximum(weights, 0), np.maximum(-weights, 0)]) if self.l1 > 0 else weights
-
-    def weights(self, x: Floats) -> Floats:
-        """Return weights out of what SciPy has."""
-        half = self.run.trainer.size
-        return x[:half] - x[half:] if self.l1 > 0 else x
-
-    def __call__(self, x: Floats) -> tuple[float, Floats]:
-        """Return the objective and its gradient; `norm` and `kept` describe this point afterwards."""
+    def __call__(self, w: Floats) -> tuple[float, Floats]:
+        """Return the objective, and its gradient without l1; `norm` and `kept` describe this point afterwards."""
         self.run.check_stop()
-        w = self.weights(x)
         gradient = np.empty(len(w))
         log_z, tokens, kept = self.run.trainer.expect(w, self.rule, self.sentences, self.run.learner.threads, gradient)
-        value = log_z - float(self.observed @ w) + self.l2 * float(w @ w)
+        value = log_z - inner(self.observed, w) + self.l2 * inner(w, w) + self.l1 * float(np.abs(w).sum())
         gradient -= self.observed
         gradient += 2 * self.l2 * w
         self.kept = kept / max(1, tokens)
-        slope = gradient
-        if self.l1 > 0:
-            # Where a weight is 0, l1 holds it there as long as the rest does not pull harder.
-            held = np.sign(gradient) * np.maximum(np.abs(gradient) - self.l1, 0)
-            slope = np.where(w == 0, held, gradient + self.l1 * np.sign(w))
-        self.norm = float(np.linalg.norm(slope))
+        slopes = self.slopes(w, gradient)
+        self.norm = math.sqrt(inner(slopes, slopes))
         self.first_norm = self.first_norm or self.norm
-        if self.l1 > 0:
-            value += self.l1 * float(x.sum())
-            gradient = np.concatenate([gradient + self.l1, self.l1 - gradient])
         return value, gradient
+
+    def slopes(self, w: Floats, gradient: Floats) -> Floats:
+        """Return the gradient with l1 (Andrew and Gao 2007, equation 4)."""
+        if self.l1 == 0:
+            return gradient
+        # Where a weight is 0, l1 holds it there as long as the rest does not pull harder.
+        held = np.sign(gradient) * np.maximum(np.abs(gradient) - self.l1, 0)
+        return np.where(w == 0, held, gradient + self.l1 * np.sign(w))
 
     def fact(self, value: float, seconds: float) -> dict[str, float]:
         """Return what the history says of the point that was last looked at."""
         return {"objective": value, "gradient": self.norm, "kept": self.kept, "seconds": seconds}
 
 
-def descend(objective: Objective, weights: Floats, step: Callable[[Floats, float], None]) -> bool:
-    """Minimise by SciPy's L-BFGS-B; return whether a line search failed.
+class Lbfgs:
+    """L-BFGS (Liu and Nocedal 1989), and OWL-QN (Andrew and Gao 2007) where there is l1, one step after the other.
 
-    step(weights, objective) is called after every iteration; it ends the descent by raising StopIteration.
+    Not SciPy's, which does not hand out what it remembers: a training that goes on from a checkpoint takes the very
+    steps that it would have taken.
     """
 
-    def after(intermediate_result: Any) -> None:
-        step(np.array(objective.weights(intermediate_result.x)), float(intermediate_result.fun))
+    def __init__(
+        self,
+        objective: Objective,
+        weights: Floats,
+        pairs: Iterable[tuple[Floats, Floats]] = (),
+        length: float = 1.0,
+    ) -> None:
+        """Begin, or go on, at these weights. pairs, length: as they were there."""
+        self.objective = objective
+        self.weights = weights
+        self.value, self.gradient = objective(weights)
+        self.pairs = deque(pairs, MEMORY)
+        """The last steps, each with the change of the gradient, the oldest first."""
+        self.length = length
+        """How much of the last direction the last step was."""
+        self.failed = False
+        """Whether the last line search failed."""
 
-    found = minimize(
-        objective,
-        objective.start(weights),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(0, np.inf) if objective.l1 > 0 else None,
-        callback=after,
-        options={
-            "maxcor": _MEMORY,
-            "ftol": 0,
-            "gtol": 1e-7,
-            "maxiter": MOST_ITERATIONS,
-            "maxfun": 10 * MOST_ITERATIONS,
-        },
-    )
-    # Without a single weight, SciPy tells no status.
-    return bool(found.get("status") == _LINE_SEARCH_FAILED)
+    def step(self) -> bool:
+        """Take a step; return False where there is none: at the minimum, or where a line search fails."""
+        slopes = self.objective.slopes(self.weights, self.gradient)
+        if np.abs(slopes).max(initial=0) <= _LEVEL:
+            return False
+        while not self._search(slopes):
+            if not self.pairs:
+                self.failed = True
+                return False
+            self.pairs.clear()
+        return True
+
+    def _direction(self, slopes: Floats) -> Floats:
+        """Return where to go: down the slopes, as what is remembered of the curvature bends them."""
+        down = -slopes
+        shares = []
+        for step, change in reversed(self.pairs):
+            shares.append(inner(step, down) / inner(step, change))
+            down -= shares[-1] * change
+        if self.pairs:
+            step, change = self.pairs[-1]
+            down *= inner(step, change) / inner(change, change)
+        for (step, change), share in zip(self.pairs, reversed(shares), strict=True):
+            down += (share - inner(change, down) / inner(step, change)) * step
+        return np.where(down * slopes < 0, down, 0.0) if self.objective.l1 > 0 else down
+
+    def _search(self, slopes: Floats) -> bool:
+        """Go as far as is good (Wolfe's conditions; with l1, the first only); return whether there is such a point."""
+        direction = self._direction(slopes)
+        slope = inner(slopes, direction)
+        if not slope < 0:
+            return False
+        side = np.where(self.weights == 0, -np.sign(slopes), np.sign(self.weights))
+        low, high = 0.0, math.inf
+        # Curvature does not know where signs would change: with l1 it is often too bold, many times in a row.
+        length = min(1.0, 2 * self.length) if self.objective.l1 > 0 else 1.0
+        if not self.pairs:
+            length = min(1.0, 1 / math.sqrt(-slope))
+        for _ in range(_MOST_LOOKS):
+            if length < _SHORTEST:
+                return False
+            weights = self.weights + length * direction
+            if self.objective.l1 > 0:
+                weights = np.where(weights * side > 0, weights, 0.0)  # no weight changes its sign within a step
+            step = weights - self.weights
+            value, gradient = self.objective(weights)
+            gain = max(-_ENOUGH * inner(slopes, step), _ROUNDING * abs(self.value))
+            if not self.value - value >= gain:
+                high = length
+                bend = value - self.value - length * slope
+                shorter = -slope * length / (2 * bend) if low == 0 and bend > 0 else 0.5
+                length = low + (high - low) * min(max(shorter, 0.1), 0.5)
+            elif self.objective.l1 == 0 and inner(gradient, direction) < _STEEP * slope:
+                low = length
+                length = _LONGER * low if high == math.inf else (low + high) / 2
+            else:
+                break
+        else:
+            return False
+        change = gradient - self.gradient
+        if inner(step, change) > np.finfo(float).eps * inner(change, change):
+            self.pairs.append((step, change))
+        self.length = length
+        self.weights, self.value, self.gradient = weights, value, gradient
+        return True
 
 
 def converged(objectives: list[float], tolerance: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep
+from tagwright.learners.partial import Numbers, Weights, label_counts
 from tagwright.models.model import Model, Tagging
 
 __all__ = ["Learner"]
@@ -34,6 +35,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     model_: Model
     decoder: str | Decoder = "auto"
     threads: int = 1
+    _side = ""
+    """Which of two models this one is trained to be: "left", "right" or neither."""
 
     @property
     def fitted(self) -> Model:
@@ -86,28 +89,38 @@ def accuracy(model: Model, X: Sentences, y: Labels, decoder: str | Decoder = "au
 
 
 def check(X: Sentences, y: Labels) -> None:
-    """Check that sentences and labels fit together."""
+    """Check that sentences and labels fit together; what tokens may be is checked when they are read."""
+    for name, given in (("X", X), ("y", y)):
+        if isinstance(given, str) or not isinstance(given, Sized):
+            raise ValueError(f"{name} must be a list with a list for each sentence, not {type(given).__name__}")
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} sentences, but y has {len(y)}")
     for s, (tokens, labels) in enumerate(zip(X, y, strict=True)):
-        if isinstance(labels, str):
-            raise ValueError(f"y[{s}] is a string; labels of a sentence are a list of strings, one per token")
-        if len(tokens) != len(labels):
+        if isinstance(labels, str) or not isinstance(labels, Sized):
+            kind = "a string" if isinstance(labels, str) else type(labels).__name__
+            raise ValueError(f"y[{s}] is {kind}; labels of a sentence are a list of strings, one per token")
+        if isinstance(tokens, Sized) and not isinstance(tokens, str) and len(tokens) != len(labels):
             raise ValueError(f"sentence {s} has {len(tokens)} tokens, but {len(labels)} labels")
 
 
-def rank(y: Labels, first: Sequence[str] = ()) -> list[str]:
-    """Return the label names by frequency, most frequent first; those of `first` that y does not have come last."""
+def rank(y: Labels, first: Sequence[str] = (), weights: Weights | None = None) -> list[str]:
+    """Return the label names by frequency, most frequent first; those of `first` that y does not have come last.
+
+    weights: of the sentences.
+    """
     count: Counter[str] = Counter(dict.fromkeys(first, 0))
-    for labels in y:
-        count.update(labels)
+    try:
+        count.update(label_counts(y, weights))
+    except TypeError as error:
+        raise ValueError(f"labels must be strings: {error}") from None
     for name in count:
         if not isinstance(name, str):
             raise ValueError(f"labels must be strings, not {type(name).__name__} ({name!r})")
         if not name.isprintable() or " " in name or not name:
             raise ValueError(f"label {name!r} cannot be written to a column: it is empty or holds blanks")
     if not count:
-        raise ValueError("there is no token to learn from")
+        known = any(len(labels) for labels in y)
+        raise ValueError("every label of y is None" if known else "there is no token to learn from")
     if len(count) > MOST_LABELS:
         raise ValueError(f"{len(count):,} labels; a model has at most {MOST_LABELS:,}")
     return sorted(count, key=lambda name: (-count[name], name))
@@ -115,5 +128,5 @@ def rank(y: Labels, first: Sequence[str] = ()) -> list[str]:
 
 def numbers(y: Labels, names: Sequence[str]) -> npt.NDArray[np.int32]:
     """Return the labels of all tokens as numbers."""
-    number = {name: n for n, name in enumerate(names)}
+    number = Numbers(names)
     return np.fromiter((number[label] for labels in y for label in labels), np.int32)

@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
+from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan
 from tagwright.features.templates import LONGEST_HISTORY, Features
 from tagwright.learners.crf_training import CrfTraining
 from tagwright.learners.learner import Labels, Learner, Sentences
 from tagwright.learners.options import CrfOptions, MemmOptions
+from tagwright.learners.partial import Weights, checked_weights, known_labels
 from tagwright.learners.training import check_training
 from tagwright.models.file import Arrays
 from tagwright.models.memm import MemmModel
@@ -33,7 +35,7 @@ class MEMM(Learner):
     Each factor is a maxent classifier that sees the words and the labels given to the tokens before. It is trained on
     right labels: the objective is the sum over tokens of -log p(y_i | x, right labels before), plus l2 times the
     squared weights. That is a CRF without edges whose tokens have features of the labels before them, and it is trained
-    as one, by SciPy's L-BFGS over sums in the core.
+    as one, by L-BFGS over sums in the core.
 
     Args:
         features: a preset's name, a template file, templates themselves (text or `Features`), or None for ready-made
@@ -49,18 +51,21 @@ class MEMM(Learner):
             words may have all labels. The word is that of column 0.
         spans: where all labels are those of spans (B-NP, I-NP, O; also IOBES, BILOU, BMES) and the corpus keeps to
             their rules, answers do so too: no I-NP but behind B-NP or I-NP. False: never mind.
-        max_iterations: of L-BFGS; None: until it has converged.
+        max_iterations: of L-BFGS; None: until it has converged. Where they end it before, it warns with scikit-learn's
+            `ConvergenceWarning`.
         tolerance: L-BFGS has converged when the last 10 iterations lowered the objective by less than this share.
         min_count: features on fewer tokens than this are left out.
         decoder: "auto" is the beam; with history=1 any other decoder, too.
+        constraints: what labellings keep to when tagging, as for `CRF`. The probabilities that are trained are those of
+            single labels, which no rule changes.
         lists: word lists for ``%in``: name -> entries or the path of a file.
         patience: with dev data, which is measured every 10 iterations: stop when so many measurements in a row were no
             better, and keep the best.
         warm_start: True goes on from this estimator's own model, a Model or its path from that one.
-        checkpoint: a file that is written every 10 iterations. If it is there already, training goes on from its
-            weights. It can be loaded as a model.
+        checkpoint: a file that is written every 10 iterations. If it is there already, training goes on from it and
+            ends with the weights it would have had. It can be loaded as a model.
         threads: for training and tagging; neither weights nor answers depend on it.
-        progress: whether to show a bar; None: where standard error is a terminal.
+        progress: whether to show a bar; None: where standard error is a terminal. `logging` has lines in any case.
 
     After `fit`: `model_`; `history_`, a dict per iteration with objective, gradient (its norm), seconds and (where
     measured) dev accuracy; and `objective_`, that of the model.
@@ -80,6 +85,7 @@ class MEMM(Learner):
     tolerance: float = 1e-4
     min_count: int = 1
     decoder: str | Decoder = "auto"
+    constraints: Constraints | str | int | list[Any] | None = None
     lists: Mapping[str, object] | None = None
     patience: int | None = None
     warm_start: bool | str | os.PathLike[str] | Model = False
@@ -87,13 +93,28 @@ class MEMM(Learner):
     threads: int = 1
     progress: bool | None = None
 
-    def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> MEMM:
+    def fit(
+        self,
+        X: Sentences,
+        y: Labels,
+        dev: tuple[Sentences, Labels] | None = None,
+        sample_weight: object = None,
+    ) -> MEMM:
         """Train on sentences X with labels y; dev, a pair like them, is measured now and then.
+
+        Every label must be known, since the features of a token see those before it. sample_weight: a number per
+        sentence, by which its loss is multiplied; 2 is as good as the sentence twice.
 
         Ctrl-C ends training with the weights so far, and a warning.
         """
         self._check(X, y, dev)
-        MemmTraining(self, X, y, dev).run()
+        y, partial = known_labels(y)
+        if partial:
+            raise ValueError(
+                "a MEMM looks at the labels before a token, so each must be known: y holds sets of labels or None; "
+                "train a CRF, a perceptron or an HMM, or leave these sentences out"
+            )
+        MemmTraining(self, X, y, dev, checked_weights(sample_weight, len(X))).run()
         return self
 
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
@@ -117,11 +138,18 @@ class MemmTraining(CrfTraining):
     kind = "memm"
     makes = MemmModel
 
-    def __init__(self, learner: MEMM, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+    def __init__(
+        self,
+        learner: MEMM,
+        X: Sentences,
+        y: Labels,
+        dev: tuple[Sentences, Labels] | None,
+        weights: Weights | None = None,
+    ) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
         self.X, self.y = X, y
         self.leftward = learner.direction == "left"
-        super().__init__(learner, X, y, dev)
+        super().__init__(learner, X, y, dev, weights)
 
     def _features(self, X: Sentences, old: Model | None) -> Features | None:
         if old is not None and not isinstance(old, MemmModel):
@@ -190,7 +218,7 @@ class MemmTraining(CrfTraining):
 
     def more_arrays(self) -> Arrays:
         """Return the tag dictionary."""
-        return self.words
+        return {**super().more_arrays(), **self.words}
 
     def deciding(self) -> dict[str, Any]:
         """Return what decides the weights and the answers, beside the corpus and how long it is trained."""

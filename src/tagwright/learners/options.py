@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-__all__ = ["CrfOptions", "MemmOptions", "PerceptronOptions"]
+__all__ = ["CrfOptions", "MemmOptions", "OnlineOptions", "PerceptronOptions"]
 
 _PLAIN = {"int": int, "float": float, "bool": bool, "str": str}
 
@@ -55,6 +55,22 @@ class CrfOptions(_Options):
     start_on: float | None = None
     all_pairs: bool = False
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class OnlineOptions(_Options):
+    """What decides the weights of a CRF that is trained online, beside the corpus and the number of epochs."""
+
+    l2: float | None
+    keep: str | None  # the rule as text, or None for the solver's own
+    rate: float
+    batch: int
+    pairs: str
+    parts: str | None
+    min_count: int
+    patience: int | None
+    seed: int
+    solver: str = "adagrad"
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from tagwright import _core, checks
-from tagwright.decoding.decoders import Decoder, plan
+from tagwright.constraints.constraints import Constraints
+from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.features.templates import Features
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, accuracy
 from tagwright.learners.options import PerceptronOptions
+from tagwright.learners.partial import Weights, checked_weights
+from tagwright.learners.parts import check_same_parts, check_separators, label_parts
+from tagwright.learners.progress import Progress, brief
 from tagwright.learners.training import Training, check_training, is_best, stalled
 from tagwright.models.model import Model
 
@@ -49,14 +51,18 @@ class Perceptron(Learner):
             et al. 2014): more accurate with large label sets, and slower. None: labels are wholes.
         min_weight: averaged weights of nodes smaller than this are left out of the model: smaller, a little less
             accurate.
+        constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
+            "BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number n, for a tag dictionary of the words met at
+            least n times; or a list of these. The model keeps them.
         lists: word lists for ``%in``: name -> entries or the path of a file.
         patience: with dev data, stop when so many epochs in a row brought no better accuracy, and keep the best.
         warm_start: True goes on from this estimator's own model, a Model or its path from that one; its features and
             labels are kept.
         checkpoint: a file that is written after each epoch. If it is there already, training goes on from it and ends
-            with the weights it would have had. It can be loaded as a model.
+            with the weights it would have had. It can be loaded as a model. Where it cannot be written, there is a
+            warning, the error is kept in `checkpoint_error_`, and training goes on.
         threads: for feature extraction and for tagging; the weights do not depend on it.
-        progress: whether to show a bar; None: where standard error is a terminal.
+        progress: whether to show a bar; None: where standard error is a terminal. `logging` has lines in any case.
 
     After `fit`: `model_`, and `history_`, a dict per epoch with error, seconds and (with dev data) dev accuracy.
 
@@ -74,6 +80,7 @@ class Perceptron(Learner):
     margin: float = 0
     parts: str | None = None
     min_weight: float = 0
+    constraints: Constraints | str | int | list[Any] | None = None
     lists: Mapping[str, object] | None = None
     patience: int | None = None
     warm_start: bool | str | os.PathLike[str] | Model = False
@@ -84,18 +91,29 @@ class Perceptron(Learner):
     # True holds edges as a matrix only, False as exceptions only; for comparisons, by a subclass that sets it.
     _dense_edges: ClassVar[bool | None] = None
 
-    def fit(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None = None) -> Perceptron:
+    def fit(
+        self,
+        X: Sentences,
+        y: Labels,
+        dev: tuple[Sentences, Labels] | None = None,
+        sample_weight: object = None,
+    ) -> Perceptron:
         """Train on sentences X with labels y; dev, a pair like them, is measured after each epoch.
+
+        A label of y may also be a set of labels, one of which is right, or None where nothing is known: then the best
+        labelling that is allowed, under the weights so far, is taken as the right one. sample_weight: a number per
+        sentence, by which its updates are multiplied; that is not the same as to see it more often. With weights that
+        are not whole numbers, ties may be broken by rounding.
 
         Ctrl-C ends training with the model of the last finished epoch, and a warning.
         """
         self._check(X, y, dev)
-        run = _Run(self, X, y)
+        run = _Run(self, X, y, checked_weights(sample_weight, len(X)))
         self.history_ = run.history
         try:
-            with stops() as run.check_stop:
+            with stops() as run.check_stop, run.progress("epoch", self.epochs) as progress:
                 while len(self.history_) < self.epochs and not stalled(self.history_, self.patience):
-                    self._epoch(run, dev)
+                    self._epoch(run, dev, progress)
         except KeyboardInterrupt:
             if not run.finished:
                 raise
@@ -104,19 +122,18 @@ class Perceptron(Learner):
         self.model_ = run.finished_model()
         return self
 
-    def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None) -> None:
+    def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None, progress: Progress) -> None:
         epoch = len(self.history_)
-        hidden = None if self.progress is None else not self.progress
-        name = f"epoch {epoch + 1}/{self.epochs}"
-        with tqdm(total=run.sentences, desc=name, unit="sent", disable=hidden, leave=True) as bar:
+        with progress.bar(f"epoch {epoch + 1}/{self.epochs}", "sent", run.sentences) as bar:
             fact = run.epoch(epoch, bar)
             average, model = run.trainer.average(), None
             if dev is not None:
                 model = run.model(average, epoch + 1)
                 fact["dev"] = accuracy(model, *dev, "auto", self.threads)
-                bar.set_postfix_str(f"error {fact['error']:.2%}, dev {fact['dev']:.2%}")
+                bar.set_postfix_str(brief(fact))
         run.check_stop()
         self.history_.append(fact)
+        progress.step(fact)
         if self.patience is None or is_best(self.history_):
             run.finish_with(model or average, epoch + 1)
         if self.checkpoint is not None:
@@ -126,41 +143,44 @@ class Perceptron(Learner):
         check_training(self, X, y, dev)
         for name in ("epochs", "min_count", "threads"):
             checks.at_least_one(name, getattr(self, name))
-        if self.parts is not None and not isinstance(self.parts, str):
-            raise ValueError(f"parts must be None or a string of separators, not {self.parts!r}")
+        check_separators(self.parts)
         for name in ("margin", "min_weight"):
             checks.not_negative(name, getattr(self, name))
         checks.one_of("pairs", self.pairs, ("touched", "observed"))
-        plan(self.decoder)
+        plan_by_score(self.decoder, "the perceptron")
 
 
 class _Run(Training):
     kind = "perceptron"
 
-    def __init__(self, learner: Perceptron, X: Sentences, y: Labels) -> None:
-        super().__init__(learner, X, y)
-        self.options = options = PerceptronOptions.of(learner)
-        self.min_weight = options.min_weight
-        self.plan = plan(learner.decoder)
-        self.trainer = _core.PerceptronTrainer.make(
-            **self.corpus_arguments(),
-            parts=label_parts(self.labels, options.parts)[0],
-            edges=self.features.edges if self.features else True,
-            all_pairs=options.pairs == "touched",
-            margin=options.margin,
-            dense_edges=learner._dense_edges,
-        )
+    def __init__(self, learner: Perceptron, X: Sentences, y: Labels, weights: Weights | None) -> None:
+        super().__init__(learner, X, y, weights)
+        self.options = PerceptronOptions.of(learner)
+        self.min_weight = self.options.min_weight
+        self.plan = plan_by_score(learner.decoder, "the perceptron")
+        self.trainer = self.indexed()
         if self.old:
             self._start_from(self.old)
         if found := self.read(learner.epochs, "epochs", "epochs"):
             arrays, going_on = found
             self.trainer.restore(going_on["seen"], arrays)
 
+    def make_trainer(self) -> _core.PerceptronTrainer:
+        """Return the core's trainer, which has the corpus in numbers."""
+        options = self.options
+        return _core.PerceptronTrainer.make(
+            **self.corpus_arguments(),
+            parts=label_parts(self.labels, options.parts)[0],
+            edges=self.features.edges if self.features else True,
+            all_pairs=options.pairs == "touched",
+            margin=options.margin,
+            dense_edges=self.learner._dense_edges,
+            **self.limits,
+        )
+
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
-        parts = old.facts.get("options", {}).get("parts")
-        if parts != self.options.parts:
-            raise ValueError(f"warm_start: the model was trained with parts={parts!r}; give the same")
+        check_same_parts(old, self.options.parts)
         self.trainer.start_from(self.known, self.new_numbers(old))
 
     def epoch(self, epoch: int, bar: Any) -> dict[str, float]:
@@ -183,21 +203,6 @@ class _Run(Training):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model so far and all that is needed to go on."""
         self.write(path, self.trainer.state(), {"seen": self.trainer.seen})
-
-
-def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArray[np.uint16], int]:
-    """Return the number of each label's k-th part at [k * L + label], and how many parts there are."""
-    if separator is None:
-        return np.empty(0, np.uint16), 0
-    between = re.compile(f"[{re.escape(separator)}]") if separator else None
-    split = [between.split(label) if between else list(label) for label in labels]
-    each = max(map(len, split))
-    number: dict[tuple[int, str], int] = {}
-    named = ((k, pieces[k] if k < len(pieces) else "") for k in range(each) for pieces in split)
-    parts = [number.setdefault(name, len(number)) for name in named]
-    if len(labels) + len(number) > np.iinfo(np.uint16).max:
-        raise ValueError(f"{len(labels)} labels with {len(number)} parts are more than 65,535 together")
-    return np.array(parts, np.uint16), len(number)
 
 
 def _pieces(order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:

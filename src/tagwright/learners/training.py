@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
+from tagwright.constraints.arrays import to_arrays
+from tagwright.data.output import check_target
 from tagwright.features.templates import Features
+from tagwright.learners.constraining import digest_of, training_constraints, training_limits
 from tagwright.learners.interrupts import never
 from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers, rank
+from tagwright.learners.partial import Marks, Weights, known_labels, marks
+from tagwright.learners.progress import Progress, log
+from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
-from tagwright.models.model import Model, core_templates, core_text, load, opened
+from tagwright.models.model import Model, load, opened
+from tagwright.models.native import core_templates, core_text
 
 __all__ = ["Training"]
 
@@ -38,14 +47,24 @@ class Training:
     """A dataclass of plain values."""
     trainer: Any
 
-    def __init__(self, learner: Any, X: Sentences, y: Labels) -> None:
-        """Read the corpus."""
+    def __init__(self, learner: Any, X: Sentences, y: Labels, weights: Weights | None = None) -> None:
+        """Read the corpus; weights: of its sentences."""
         self.learner = learner
         self.old = old = self._old_model()
         self.features = self._features(X, old)
         self.known = None if old is None else _core.Weights.from_arrays(len(old.labels), old.arrays)
-        self.labels = rank(y, old.labels if old else ())
-        self.ids = numbers(y, self.labels)
+        y, self.partial = known_labels(y)
+        self.labels = rank(y, old.labels if old else (), weights)
+        known = marks(y, self.labels) if self.partial else None
+        self.ids = numbers(y, self.labels) if known is None else known.ids
+        self.marks = None
+        """What is known of labels and sentences beyond one label per token, as the core takes it."""
+        if known is not None or weights is not None:
+            nothing = Marks(self.ids, np.zeros(0, np.uint64), np.zeros(0, np.int32))
+            self.marks = (*(known or nothing)[1:], np.zeros(0) if weights is None else weights)
+        self.constraints = training_constraints(getattr(learner, "constraints", None), old, X, y, self.labels)
+        self.limits = training_limits(self.constraints, X, self.ids, self.labels)
+        """What labellings must keep to while it is trained, as trainers of the core take it."""
         self.text = core_text(X, self.features)
         self.sentences, self.tokens = self.text.sentences, self.text.tokens
         self.history: list[dict[str, float]] = []
@@ -65,7 +84,28 @@ class Training:
             "known": self.known,
             "min_count": self.learner.min_count,
             "threads": self.learner.threads,
+            **({} if self.marks is None else {"marks": self.marks}),
         }
+
+    def make_trainer(self) -> Any:
+        """Return the core's trainer, which has the corpus in numbers."""
+        raise NotImplementedError
+
+    def indexed(self) -> Any:
+        """Make the core's trainer, and tell the log how large it is and how long that took."""
+        side = f"{self.learner._side}: " if self.learner._side else ""
+        sizes = f"{self.sentences:,} sentences, {self.tokens:,} tokens, {len(self.labels):,} labels"
+        log.debug("%sindexing the features of %s", side, sizes)
+        began = time.perf_counter()
+        trainer = self.make_trainer()
+        weights = f": {trainer.size:,} weights" if hasattr(trainer, "size") else ""
+        log.debug("%sindexed in %.1f s%s", side, time.perf_counter() - began, weights)
+        return trainer
+
+    def progress(self, unit: str, total: int | None, every: int = 1, name: str = "") -> Progress:
+        """Return what tells how far this training is; each epoch or iteration sees the whole corpus."""
+        learner = self.learner
+        return Progress(unit, total, self.tokens, self.history, learner.progress, learner._side, every, name)
 
     def new_numbers(self, old: Model) -> npt.NDArray[np.int32]:
         """Return the number that each label of an old model has here."""
@@ -80,7 +120,9 @@ class Training:
         return load(start)
 
     def _features(self, X: Sentences, old: Model | None) -> Features | None:
-        first = next((token for sentence in X for token in sentence), None)
+        # What is no sentence is told when the text is read.
+        sentences = (sentence for sentence in X if isinstance(sentence, Iterable))
+        first = next((token for sentence in sentences for token in sentence), None)
         if self.learner.features is None or isinstance(first, Mapping):
             made = None
         else:
@@ -93,7 +135,7 @@ class Training:
         for name in self.learner.lists or {}:
             if made is None or name not in made.lists:
                 raise ValueError(f"no template reads the word list {name!r}; %in[0,0,{name}] would")
-        if old and old.facts.get("first_only"):
+        if old and fact_in(old.facts, bool, "first_only"):
             raise ValueError(f"warm_start: the model is an HMM, whose scores a {self.kind} cannot go on from")
         if old and _form(old.features) != _form(made):
             raise ValueError("warm_start: the model has other templates or word lists than are given")
@@ -125,6 +167,7 @@ class Training:
             "options": {"features": name, **options, **self.deciding()},
             "sentences": self.sentences,
             "tokens": self.tokens,
+            **({"partial_tokens": int((self.ids < 0).sum())} if self.partial else {}),
             "version": __version__,
         }
 
@@ -136,7 +179,7 @@ class Training:
 
     def more_arrays(self) -> Arrays:
         """Return arrays that only some models have."""
-        return {}
+        return to_arrays(self.constraints)
 
     def finish_with(self, trained: _core.Weights | Model, after: int) -> None:
         """Remember what is to be returned if training ends now."""
@@ -148,6 +191,7 @@ class Training:
             raise ValueError("nothing was trained")
         if not isinstance(self.finished, Model):
             self.finished = self.model(self.finished, self.finished_after)
+        self.finished.facts["history"] = [dict(fact) for fact in self.history]
         return self.finished
 
     # --- checkpoints ---
@@ -159,6 +203,7 @@ class Training:
             **({} if self.features is None or self.features.finds else {"finds": False}),
             "learner": self.kind,
             **self.deciding(),
+            **({} if self.constraints is None else {"constraints": digest_of(self.constraints)}),
             "warm_start": None if self.old is None else _weights_digest(self.old),
             "labels": self.labels,
             "corpus": self.trainer.corpus,
@@ -172,12 +217,23 @@ class Training:
             "finished_after": self.finished_after,
             **more,
         }
-        self.finished_model().save_with(path, state, {"going_on": going_on})
+        try:
+            self.finished_model().save_with(path, state, {"going_on": going_on})
+            self.learner.checkpoint_error_ = None
+        except OSError as error:
+            # What was trained so far is worth more than its checkpoint.
+            if self.learner.checkpoint_error_ is None:
+                warnings.warn(f"checkpoint {os.fspath(path)} not written: {error.strerror}; going on", stacklevel=2)
+            self.learner.checkpoint_error_ = error
 
     def read(self, most: int, called: str, option: str) -> tuple[Arrays, dict[str, Any]] | None:
         """Read the learner's checkpoint, where there is one; most: how many epochs or iterations may be done."""
+        self.learner.checkpoint_error_ = None
         path = self.learner.checkpoint
-        if path is None or not Path(path).exists():
+        if path is None:
+            return None
+        check_target(path, read_again=True)
+        if not Path(path).exists():
             return None
         model, arrays, meta = opened(path)
         if "going_on" not in meta:
@@ -204,12 +260,14 @@ def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentenc
         if not isinstance(dev, tuple | list) or len(dev) != 2:
             raise ValueError("dev must be a pair: (X_dev, y_dev)")
         check(*dev)
+        if known_labels(dev[1])[1]:
+            raise ValueError("dev must have one label per token, or its accuracy is not known")
     patience = getattr(learner, "patience", None)
     if patience is not None:
         checks.at_least_one("patience", patience)
         if dev is None:
             raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
-    checks.at_least_zero("seed", getattr(learner, "seed", 0))
+    checks.seed(getattr(learner, "seed", 0))
 
 
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:

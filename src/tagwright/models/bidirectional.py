@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tagwright import _core, checks
+from tagwright.constraints.allowed import AllowedLabels
+from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
 from tagwright.models.agreement import Agreement, check_options
+from tagwright.models.facts import checked, plain
 from tagwright.models.file import Arrays
-from tagwright.models.model import Model, Sentences, Tagging, model_from
+from tagwright.models.history import timed_facts
+from tagwright.models.limits import Limits
+from tagwright.models.model import Model, Tagging, model_from
+from tagwright.models.native import Sentences
 
 __all__ = ["BidirectionalModel"]
 
@@ -31,6 +38,7 @@ class BidirectionalModel(Model):
         "probabilities": "the joint scores of two models are not probabilities; ask one of them, or train a CRF",
         "edges": "two models have no edges in common; ask model.left or model.right",
         "lattice": "two models have no lattice in common; ask model.left or model.right",
+        "explain": "what two models agree on is no sum of weights; ask model.left or model.right",
         "priced": "a bidirectional model cannot be one of two; take its own left and right",
     }
 
@@ -45,12 +53,13 @@ class BidirectionalModel(Model):
                 raise part._lacking("priced")
         if (left.features is None) != (right.features is None):
             raise ValueError("one model reads text, the other ready-made features; both must read the same")
-        own = facts["bidirectional"]
-        check_options(own["rounds"], own["step"], own["schedule"])
+        self._own = dict(facts["bidirectional"])
+        _check(self._own)
         sides = {"left": left, "right": right}
         arrays = {f"{side}.{name}": array for side in sides for name, array in sides[side].arrays.items()}
         super().__init__(left.labels, left.features, arrays, facts)
         self.left, self.right = left, right
+        self._right_pairs: WeakKeyDictionary[Constraints, Constraints] = WeakKeyDictionary()
         self._number = {name: n for n, name in enumerate(left.labels)}
         self._to_left = np.array([self._number[name] for name in right.labels], np.int32)
 
@@ -67,20 +76,37 @@ class BidirectionalModel(Model):
 
     def meta(self) -> dict[str, Any]:
         """Return what a file keeps of both models beside their arrays."""
-        return {"left": self.left.meta(), "right": self.right.meta(), "facts": self.facts}
+        return {"left": self.left.meta(), "right": self.right.meta(), "facts": timed_facts(plain(self.all_facts()))}
+
+    def needed_facts(self) -> dict[str, Any]:
+        """Return what kind of model it is, and its options."""
+        return {"learner": "bidirectional", "bidirectional": checked(self.facts, "bidirectional", _check, self._own)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let scikit-learn send a model to another process; files are for `save`."""
-        return type(self), (self.left, self.right, self.facts)
+        return type(self), (self.left, self.right, self.all_facts())
 
     def __repr__(self) -> str:
         """Return both models' learners and sizes."""
         return f"BidirectionalModel({self.left!r}, {self.right!r})"
 
     @property
+    def constraints(self) -> Constraints | None:
+        """What every labelling keeps to: the constraints of both models."""
+        mine, its = self.left.constraints, self.right.constraints
+        if its is None:
+            return mine
+        its = its.for_labels(self.labels)
+        return its if mine is None else mine & its
+
+    @property
     def columns(self) -> int:
         """How many columns a token must have."""
         return max(self.left.columns, self.right.columns)
+
+    def reader(self, columns: int) -> str:
+        """Return which template of either model reads a column that tokens with so many columns do not have."""
+        return max(self.left, self.right, key=lambda side: side.columns).reader(columns)
 
     def knows(self, word: str) -> bool | None:
         """Return whether a word was in the training data of the left model."""
@@ -95,18 +121,41 @@ class BidirectionalModel(Model):
         rounds: int | None = None,
         step: float | None = None,
         schedule: str | None = None,
+        constraints: Constraints | str | None = None,
+        allowed: Sequence[AllowedLabels | None] | None = None,
     ) -> list[Agreement]:
-        """Return what both models agree on for each sentence; options that are None are the model's own."""
-        own = self.facts["bidirectional"]
+        """Return what both models agree on for each sentence; options that are None are the model's own.
+
+        `constraints` and `allowed` are as for `tag`; `certain` then means that no other labelling that keeps
+        to them is better.
+        """
+        return self._agree(X, decoder, threads, rounds, step, schedule, self._limiter.of(X, constraints, allowed))
+
+    def _agree(
+        self,
+        X: Sentences,
+        decoder: str | Decoder,
+        threads: int,
+        rounds: int | None,
+        step: float | None,
+        schedule: str | None,
+        limits: Limits,
+    ) -> list[Agreement]:
+        own = self.needed_facts()["bidirectional"]
         rounds = own["rounds"] if rounds is None else rounds
         step = own["step"] if step is None else step
         schedule = own["schedule"] if schedule is None else schedule
         check_options(rounds, step, schedule)
         checks.at_least_one("threads", threads)
         texts = self.left.text(X), self.right.text(X)
+        named = limits.named(self.labels)
+        own = [limits._replace(lists=named), Limits(self._pairs_of_right(limits), named)]
+        left, right = (side.priced(decoder, its.pairs) for side, its in zip((self.left, self.right), own, strict=True))
         flat, facts = _core.agree_batch(
-            self.left.priced(decoder), texts[0], self.right.priced(decoder), texts[1],
+            left, texts[0], right, texts[1],
             self._to_left, rounds=int(rounds), step=float(step), schedule=schedule, threads=threads,
+            left_limits=own[0].searches(self.left.labels, texts[0]),
+            right_limits=own[1].searches(self.right.labels, texts[1]),
         )  # fmt: skip
         names = [self.labels[y] for y in flat.tolist()]
         made, at = [], 0
@@ -115,11 +164,22 @@ class BidirectionalModel(Model):
             at += length
         return made
 
-    def _kbest(self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool) -> list[list[Tagging]]:
-        agreed = self.agree(X, decoder, threads)
+    def _pairs_of_right(self, limits: Limits) -> Constraints | None:
+        """Return what is said of pairs for the labels of the right model, made once for each of the constraints."""
+        if limits.pairs is None:
+            return None
+        if (made := self._right_pairs.get(limits.pairs)) is None:
+            made = self._right_pairs[limits.pairs] = limits.pairs.for_labels(self.right.labels)
+        return made
+
+    def _kbest(
+        self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool, limits: Limits
+    ) -> list[list[Tagging]]:
+        agreed = self._agree(X, decoder, threads, None, None, None, limits)
         if k == 1:
             return [[Tagging(own.labels, own.score or 0.0)] for own in agreed]
-        lists = (self.left.tag_kbest(X, k, decoder, threads), self.right.tag_kbest(X, k, decoder, threads))
+        more: dict[str, Any] = {"constraints": limits.constraints, "allowed": limits.named(self.labels)}
+        lists = [side.tag_kbest(X, k, decoder, threads, **more) for side in (self.left, self.right)]
         union: list[list[list[str]]] = []
         for own, *found in zip(agreed, *lists, strict=True):
             all_labels = [own.labels, *(tagging.labels for side in found for tagging in side)]
@@ -146,3 +206,7 @@ class BidirectionalModel(Model):
             for model, numbers in ((self.left, flat), (self.right, to_right[flat]))
         ]
         return [part.tolist() for part in np.split(both[0] + both[1], np.cumsum(paths)[:-1])] if paths else []
+
+
+def _check(own: dict[str, Any]) -> None:
+    check_options(own["rounds"], own["step"], own["schedule"])

@@ -1,27 +1,28 @@
-"""The model file: one safetensors file with arrays, metadata as JSON, and a digest of both. Read by memory map."""
+"""The model file: one safetensors file with arrays, metadata as JSON, and a digest of both. Large ones are mapped."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core
+from tagwright.data.output import Target, writing
 
-__all__ = ["ModelError", "read", "replacing", "write"]
+__all__ = ["ModelError", "read", "write"]
 
 FORMAT = 1
 """Format of the file; it is raised when older versions of tagwright could not read a new file."""
 
-_DTYPES = {"U8": "u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I32": "<i4", "F32": "<f4", "F64": "<f8"}
+_DTYPES = {"U64": "<u8", "F64": "<f8", "F32": "<f4", "U32": "<u4", "I32": "<i4", "U16": "<u2", "U8": "u1"}
+"""Dtypes of arrays, in the order of the file."""
+_CODES = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
 _LONGEST_HEADER = 100_000_000  # safetensors' own limit
+_COPIED = 16 << 20  # up to this size a file is copied into memory; see docs/model_file.md
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -30,44 +31,43 @@ class ModelError(ValueError):
     """A file that is damaged, or not a model."""
 
 
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a file beside `path` to write to; it replaces `path` at the end, and is removed on an error."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file() and not target.is_dir():
-        yield target  # a device or a pipe: there is nothing to replace
-        return
-    beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
-    try:
-        try:
-            beside.touch(exist_ok=False)
-        except OSError as error:
-            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
-        mode = beside.stat().st_mode
-        yield beside
-        with open(beside, "rb+") as file:
-            # safetensors makes it readable for its owner only; a model has the permissions of any other new file.
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
+def write(path: Target, arrays: Arrays, meta: dict[str, Any]) -> None:
+    """Write arrays and metadata; a file appears whole under its name, or not at all."""
+    arrays = _ordered(arrays)
+    header = _header(arrays, _text({"about": meta, "digest": _digest(meta, arrays)}))
+    with writing(path) as file:
+        file.write(header)
+        for array in arrays.values():
+            file.write(array.data)
 
 
-def write(path: str | os.PathLike[str], arrays: Arrays, meta: dict[str, Any]) -> None:
-    """Write arrays and metadata beside `path`, then rename: a reader sees the whole old file or the whole new one."""
-    from safetensors.numpy import save_file
-
+def _ordered(arrays: Arrays) -> Arrays:
+    """Return the arrays in the order of the file: by dtype, so that all of them are aligned, then by name."""
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    stored = _text({"about": meta, "digest": _digest(meta, arrays)})
-    with replacing(path) as beside:
-        save_file(arrays, beside, {"tagwright": stored})
+    for name, array in arrays.items():
+        if array.ndim != 1 or array.dtype not in _CODES:
+            raise ValueError(f"array {name!r} has {array.ndim} dimensions of {array.dtype}, which no model file holds")
+    order = list(_CODES)
+    return dict(sorted(arrays.items(), key=lambda item: (order.index(item[1].dtype), item[0])))
+
+
+def _header(arrays: Arrays, stored: str) -> bytes:
+    """Return what stands before the arrays, byte for byte as safetensors writes it."""
+    header: dict[str, Any] = {"__metadata__": {"tagwright": stored}}
+    end = 0
+    for name, array in arrays.items():
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": _CODES[array.dtype], "shape": [len(array)], "data_offsets": [begin, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays of a file, mapped read-only and shared with other readers, and its metadata.
+    """Return the arrays of a file, read-only, and its metadata.
+
+    A file of up to 16 MB is copied into memory, so that nothing that happens to it later matters. A larger one is
+    mapped and shared with other readers: whoever cuts it while it is in use ends this process (SIGBUS).
 
     Raises:
         ModelError: for a file that is cut, altered, of a newer format, or not a model.
@@ -78,14 +78,15 @@ def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         size = os.fstat(file.fileno()).st_size
         if size < 8:
             raise ModelError(f"{name}: not a tagwright model ({size} bytes)")
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    length = int.from_bytes(mapped[:8], "little")
+        data = file.read() if size <= _COPIED else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    size = len(data)
+    length = int.from_bytes(data[:8], "little")
     if length > _LONGEST_HEADER:
         raise ModelError(f"{name}: not a tagwright model (no safetensors header)")
     if 8 + length > size:
         raise ModelError(f"{name}: cut short, or not a tagwright model; get or train it again")
     try:
-        header = json.loads(mapped[8 : 8 + length].decode("utf-8"))
+        header = json.loads(data[8 : 8 + length].decode("utf-8"))
         stored = json.loads(header.pop("__metadata__")["tagwright"])
         meta, digest = stored["about"], stored["digest"]
         form = meta["format"]
@@ -93,7 +94,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         raise ModelError(f"{name}: not a tagwright model (a safetensors file of another kind, or damaged)") from None
     if form != FORMAT:
         raise ModelError(f"{name}: written in format {form!r}, but this tagwright reads {FORMAT}; install a newer one")
-    arrays = _arrays(name, mapped, 8 + length, header)
+    arrays = _arrays(name, data, 8 + length, header)
     try:
         whole = digest == _digest(meta, arrays)
     except (ValueError, RecursionError):
@@ -103,7 +104,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     return arrays, meta
 
 
-def _arrays(name: str, mapped: mmap.mmap, data: int, header: dict[str, Any]) -> Arrays:
+def _arrays(name: str, data: bytes | mmap.mmap, first: int, header: dict[str, Any]) -> Arrays:
     arrays = {}
     for key, entry in header.items():
         try:
@@ -112,9 +113,9 @@ def _arrays(name: str, mapped: mmap.mmap, data: int, header: dict[str, Any]) -> 
             begin, end = (int(n) for n in entry["data_offsets"])
         except (KeyError, TypeError, ValueError, OverflowError):
             raise ModelError(f"{name}: damaged (array {key!r} is not described rightly)") from None
-        if begin < 0 or count < 0 or end - begin != count * dtype.itemsize or data + end > len(mapped):
+        if begin < 0 or count < 0 or end - begin != count * dtype.itemsize or first + end > len(data):
             raise ModelError(f"{name}: cut short or damaged (array {key!r} ends beyond the file); get it again")
-        array: npt.NDArray[Any] = np.frombuffer(mapped, dtype, count, data + begin) if count else np.empty(0, dtype)
+        array: npt.NDArray[Any] = np.frombuffer(data, dtype, count, first + begin) if count else np.empty(0, dtype)
         arrays[key] = array if array.flags.aligned else array.copy()
     return arrays
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from tagwright.models.facts import fact_in
 
 if TYPE_CHECKING:
     from tagwright.models.model import Model
@@ -38,6 +39,6 @@ KINDS = {
 }
 
 
-def kind_of(facts: Mapping[str, Any]) -> Kind:
+def kind_of(facts: object) -> Kind:
     """Return the kind of model that the facts name; a model that names no known learner is as a perceptron's."""
-    return KINDS.get(str(facts.get("learner")), KINDS["perceptron"])
+    return KINDS.get(fact_in(facts, str, "learner") or "", KINDS["perceptron"])

@@ -9,12 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
+from tagwright.constraints.allowed import AllowedLabels
+from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decode import decode
-from tagwright.decoding.decoders import Decoder, plan
+from tagwright.decoding.decoders import Decoder, plan, plan_by_score
 from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
+from tagwright.models.facts import checked
 from tagwright.models.file import Arrays
-from tagwright.models.model import Lattice, Model, Sentences, Tagging, make_scorer
+from tagwright.models.limits import Limits, limit_tokens
+from tagwright.models.model import Lattice, Model, Tagging
+from tagwright.models.native import Sentences, make_scorer
 from tagwright.schemes import span_labels
 
 __all__ = ["MemmModel"]
@@ -35,15 +40,16 @@ class MemmModel(Model):
     lacks: ClassVar = {
         "probabilities": "a MEMM has the probability of a whole labelling, exp(score), but none of single labels; "
         "train a CRF to get those",
+        "explain": "a MEMM's scores are log probabilities, not sums of weights; train a CRF to explain its labels",
         "edges": "a MEMM has no edges of its own; lattice(sentence).edges has those of a sentence",
     }
 
     def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Check that the parts fit together."""
         super().__init__(labels, features, arrays, facts)
-        own = facts["memm"]
-        checks.one_of("direction", own["direction"], ("right", "left"))
-        checks.at_least_one("beam", own["beam"])
+        own: dict[str, Any] = dict(facts["memm"])
+        self._own = own
+        self._check_options(own)
         self.beam = own["beam"]
         self.leftward = own["direction"] == "left"
         # Ready-made features have templates for labels only.
@@ -51,15 +57,24 @@ class MemmModel(Model):
         scorer = make_scorer(self.labels, templates.core, arrays)
         if len(arrays["edges.score"]):
             raise ValueError("a maxent Markov model has no edges")
-        start = stop = follows = np.empty(0, bool)
         spans = span_labels(self.labels) if own["spans"] else None
-        if spans is not None:
-            start, stop, follows = spans.rules(backwards=self.leftward)
-        rules = {"start": start.view(np.uint8), "stop": stop.view(np.uint8), "follows": follows.ravel().view(np.uint8)}
-        self._memm = _core.Memm.make(scorer, self.labels, arrays, leftward=self.leftward, width=self.beam, **rules)
+        if spans is not None and self.leftward:
+            spans = spans.reversed()
+        self._memm = _core.Memm.make(scorer, self.labels, arrays, leftward=self.leftward, width=self.beam, spans=spans)
+
+    def _check_options(self, own: dict[str, Any]) -> None:
+        checks.one_of("direction", own["direction"], ("right", "left"))
+        checks.at_least_one("beam", own["beam"])
+        checks.one_of("spans", str(own["spans"]), ("True", "False"))
+        if self.features is None:
+            Features.restored(own["templates"], {})
+
+    def needed_facts(self) -> dict[str, Any]:
+        """Return what kind of model it is, and its options."""
+        return {"learner": "memm", "memm": checked(self.facts, "memm", self._check_options, self._own)}
 
     @property
-    def history(self) -> int:
+    def order(self) -> int:
         """How many labels back the model looks."""
         return self._memm.history
 
@@ -68,14 +83,19 @@ class MemmModel(Model):
         text = super().text(X)
         return text.reversed() if self.leftward else text
 
-    def _kbest(self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool) -> list[list[Tagging]]:
+    def _kbest(
+        self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool, limits: Limits
+    ) -> list[list[Tagging]]:
         row, options, _ = plan(decoder)
         if row.name not in ("auto", "beam"):
-            return [self._by_lattice(sentence, k, decoder) for sentence in X]
+            given = limits.lists or [None] * len(X)
+            return [self._by_lattice(own, k, decoder, limits, given[s]) for s, own in enumerate(X)]
         if options.get("keep") is not None:
             raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
         text = self.text(X)
-        return self._taggings(text, self._memm.decode(text, int(options.get("width", self.beam)), k, threads))
+        rules, lists = limits.searches(self.labels, text)
+        found = self._memm.decode(text, int(options.get("width") or self.beam), k, threads, rules, lists)
+        return self._taggings(text, found)
 
     def proven(self, X: Sentences, k: int = 1, threads: int = 1) -> list[bool]:
         """Return for each sentence whether its k best are known to be the k best.
@@ -84,14 +104,20 @@ class MemmModel(Model):
         """
         checks.at_least_one("k", k)
         checks.at_least_one("threads", threads)
-        *_, work = self._memm.decode(self.text(X), self.beam, k, threads)
+        text = self.text(X)
+        *_, work = self._memm.decode(
+            text, self.beam, k, threads, *self._limiter.of(X, None, None).searches(self.labels, text)
+        )
         return [exact for *_, exact, _ in work]
 
-    def _by_lattice(self, sentence: Sequence[object], k: int, decoder: str | Decoder) -> list[Tagging]:
+    def _by_lattice(
+        self, sentence: Sequence[object], k: int, decoder: str | Decoder, limits: Limits, allowed: AllowedLabels | None
+    ) -> list[Tagging]:
         nodes, edges, _ = self.lattice(sentence)
         if not len(nodes):
             return [Tagging([], 0.0)]
-        paths = decode(nodes, edges, k, decoder).paths
+        lists = None if allowed is None else limit_tokens(allowed, self.labels)
+        paths = decode(nodes, edges, k, decoder, constraints=limits.pairs, allowed=lists).paths
         return [Tagging([self.labels[y] for y in path.labels.tolist()], path.score) for path in paths]
 
     def lattice(self, sentence: Sequence[object]) -> Lattice:
@@ -102,9 +128,9 @@ class MemmModel(Model):
         the model goes to the left, all this is mirrored. Without a history, edges do not depend on i. What the rules
         and the tag dictionary forbid has -inf; that may leave no path, where the beam would ignore the dictionary.
         """
-        if self.history > 1:
+        if self.order > 1:
             raise ValueError(
-                f"a MEMM that looks back at {self.history} labels is no lattice; train one with history=1, "
+                f"a MEMM that looks back at {self.order} labels is no lattice; train one with history=1, "
                 "or use the decoder 'auto' or a beam"
             )
         steps = self._memm.steps(self.text([sentence]), 0)  # (T, L + 1, L), in the model's order
@@ -118,7 +144,7 @@ class MemmModel(Model):
             edges = edges[::-1].transpose(0, 2, 1)
         return Lattice(nodes, Edges(np.ascontiguousarray(edges) if T > 1 else np.zeros((L, L))), None)
 
-    def priced(self, decoder: str | Decoder = "auto") -> _core.PricedModel:
+    def priced(self, decoder: str | Decoder = "auto", constraints: Constraints | None = None) -> _core.PricedModel:
         """Return what dual decomposition asks for the best labels under prices, found by the model's beam."""
-        plan(decoder)  # refuses what is no decoder
+        plan_by_score(decoder, "an agreement")
         return self._memm

@@ -1,61 +1,43 @@
-"""What all models share: text in, labels and the k best labellings out; saved to and mapped from one file."""
+"""What all models share: text in, labels and the k best labellings out; saved to and read from one file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core, checks
+from tagwright import _core
+from tagwright.constraints.arrays import from_arrays
+from tagwright.constraints.constraints import Constraints
+from tagwright.data.output import Target
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.edges import Edges
-from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
+from tagwright.markup import notebook_table
 from tagwright.models import file as container
+from tagwright.models.facts import fact_in, plain
 from tagwright.models.file import Arrays, ModelError
+from tagwright.models.history import History, history_of, timed_facts
 from tagwright.models.kinds import KINDS, kind_of
+from tagwright.models.native import Sentences, core_text
+from tagwright.models.summary import summary
+from tagwright.models.tagger import Tagger
+from tagwright.models.tagging import Lattice, Tagging
+
+if TYPE_CHECKING:
+    from tagwright.models.explanation import Explanation
 
 __all__ = ["Lattice", "Model", "Tagging", "load"]
-
-Sentences: TypeAlias = Sequence[Sequence[object]]
-"""Tokens of each sentence: words, rows of columns, or ready-made features."""
 
 BUILT_IN = Path(__file__).with_name("english.safetensors")
 """The POS tagger for English that is part of the package; see NOTICE."""
 
 
-class Tagging(NamedTuple):
-    """One labelling of a sentence."""
-
-    labels: list[str]
-    """The name of each token's label."""
-    score: float
-    """Its score under the model; higher is better."""
-    probability: float | None = None
-    """Probability of the whole labelling, exp(score - log Z); None unless it was asked for."""
-    marginals: list[float] | None = None
-    """Probability of each token's label, whatever the labels of the others; None unless they were asked for."""
-
-
-class Lattice(NamedTuple):
-    """A sentence's scores, to be decoded by any means, as in ``tw.decode(lattice.nodes, lattice.edges, k=5)``.
-
-    A model with token-dependent edges needs ``switched_on=lattice.switched_on`` there too.
-    """
-
-    nodes: npt.NDArray[np.floating[Any]]
-    """(T, L); label y is ``model.labels[y]``."""
-    edges: Edges
-    """The model's edges, shared by all sentences; for a MEMM those of the sentence."""
-    switched_on: list[list[int]] | None
-    """For each step the correction sets that count there; None for a model without token-dependent edges."""
-
-
-class Model:
+class Model(Tagger):
     """What training makes and tagging uses.
 
     There is one class for each way to tag: one lattice per sentence (`LinearModel`: perceptron, CRF, HMM), a beam over
@@ -74,8 +56,6 @@ class Model:
 
     looks_back: ClassVar[bool] = False
     """Whether templates may look at the labels of earlier tokens."""
-    lacks: ClassVar[Mapping[str, str]] = {}
-    """Members that this kind of model does not have, each with the error that says what to ask instead."""
 
     def __new__(cls, *parts: object, **named: object) -> Self:
         """Return an empty model, for ``Model(...)`` itself one of one lattice per sentence."""
@@ -87,13 +67,27 @@ class Model:
         """Keep the parts; subclasses check that they fit together."""
         self.labels = list(labels)
         self.features = features
-        self.arrays = arrays
+        self.arrays = {name: _read_only(array) for name, array in arrays.items()}
         self.facts = facts
+        self._constraints = from_arrays(self.labels, self.arrays)
+
+    @property
+    def history(self) -> History:
+        """How training went: a dict per epoch or iteration, with error or objective, seconds, and dev where measured.
+
+        A copy of ``facts["history"]``; empty for a model that was counted, or made by an older tagwright. The two sides
+        of a bidirectional model have one each.
+        """
+        return history_of(self.facts)
 
     @property
     def columns(self) -> int:
         """How many columns a token must have; 0 for ready-made features."""
         return self.features.columns if self.features else 0
+
+    def reader(self, columns: int) -> str:
+        """Return which template reads a column that tokens with so many columns do not have; for messages."""
+        return self.features.reader(columns) if self.features else ""
 
     def knows(self, word: str) -> bool | None:
         """Return whether a word was in the training data at least min_count times; None if no feature is the word."""
@@ -104,83 +98,6 @@ class Model:
         return _core.index_find((slots, ends, names), prefix + word) >= 0
 
     @property
-    def probabilistic(self) -> bool:
-        """Whether exp(score - log Z) is a probability that was trained to be one: true of CRFs and HMMs."""
-        return kind_of(self.facts).probabilistic
-
-    def need_probabilities(self) -> None:
-        """Raise ValueError unless scores are log probabilities."""
-        if not self.probabilistic:
-            raise self._lacking("probabilities")
-
-    def _lacking(self, member: str) -> ValueError:
-        return ValueError(self.lacks[member].format(learner=self.facts.get("learner", "model of unknown making")))
-
-    @overload
-    def tag(
-        self, sentence: Sequence[object], decoder: str | Decoder = "auto", proba: Literal[False] = False
-    ) -> list[str]: ...
-    @overload
-    def tag(
-        self, sentence: Sequence[object], decoder: str | Decoder = "auto", *, proba: Literal[True]
-    ) -> list[tuple[str, float]]: ...
-
-    def tag(
-        self, sentence: Sequence[object], decoder: str | Decoder = "auto", proba: bool = False
-    ) -> list[str] | list[tuple[str, float]]:
-        """Return the best label of each token of one sentence; with `proba`, pairs of a label and its probability."""
-        best = self.tag_kbest([sentence], 1, decoder, proba=proba)[0][0]
-        return best.labels if best.marginals is None else list(zip(best.labels, best.marginals, strict=True))
-
-    def tag_batch(self, X: Sentences, decoder: str | Decoder = "auto", threads: int = 1) -> list[list[str]]:
-        """Return the best labels of many sentences: one native call, `threads` threads over the sentences."""
-        return [found[0].labels for found in self.tag_kbest(X, 1, decoder, threads)]
-
-    def tag_kbest(
-        self, X: Sentences, k: int, decoder: str | Decoder = "auto", threads: int = 1, proba: bool = False
-    ) -> list[list[Tagging]]:
-        """Return the k best labellings of each sentence, best first; fewer where there are no more.
-
-        With `proba` each has its probability and those of its labels; ValueError if the model is not probabilistic.
-        """
-        if proba:
-            self.need_probabilities()
-        checks.at_least_one("k", k)
-        checks.at_least_one("threads", threads)
-        return self._kbest(X, k, decoder, threads, proba)
-
-    def _kbest(self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool) -> list[list[Tagging]]:
-        raise NotImplementedError
-
-    def _taggings(
-        self,
-        text: _core.Text,
-        found: tuple[npt.NDArray[np.int32], Sequence[float], Sequence[tuple[Any, ...]]],
-        probabilities: Sequence[float] = (),
-        marginals: Sequence[float] = (),
-    ) -> list[list[Tagging]]:
-        """Return the labellings of each sentence, given labels, scores and work as the core lists them for all."""
-        labels, scores, work = found
-        names = [self.labels[y] for y in labels.tolist()]
-        made = []
-        at = path = 0
-        for length, counts in zip(text.lengths().tolist(), work, strict=True):
-            own = []
-            for _ in range(counts[0]):
-                more = (probabilities[path], list(marginals[at : at + length])) if probabilities else ()
-                own.append(Tagging(names[at : at + length], scores[path], *more))
-                at, path = at + length, path + 1
-            made.append(own)
-        return made
-
-    def marginals(self, X: Sentences, keep: Keep | None = None, threads: int = 1) -> list[npt.NDArray[np.float32]]:
-        """Return the probability of every label: one array (T, L) per sentence, label y being ``labels[y]``.
-
-        keep: a rule for sparse sums, as for `tw.marginals`; None for exact ones.
-        """
-        raise self._lacking("probabilities")
-
-    @property
     def edges(self) -> Edges:
         """The edges that all sentences share; ValueError if the model has none of its own."""
         raise self._lacking("edges")
@@ -189,19 +106,53 @@ class Model:
         """Return the scores of a sentence without decoding it; ValueError if the model is not a lattice."""
         raise self._lacking("lattice")
 
-    def priced(self, decoder: str | Decoder = "auto") -> _core.PricedModel:
-        """Return what dual decomposition asks for the best labels under prices, found by this decoder."""
+    def explain(self, sentence: Sequence[object], token: int, labels: Sequence[str] | None = None) -> Explanation:
+        """Return why a token of a sentence has its label: what its features and edges add, and the same for its rival.
+
+        Contributions of features add up to the label's node score, to the last bit, and the edges are those of the
+        best labelling with that label. The rival is the label of the best labelling that has another label there.
+
+        Args:
+            sentence: as for `tag`.
+            token: its place in the sentence, from 0 on; -1 is the last.
+            labels: names of labels to explain; by default the best one and its rival.
+
+        Raises:
+            ValueError: if there is no such token or label, or the model's scores are no sums of weights (a MEMM's and
+                those of two models that agree).
+
+        Example:
+            >>> import tagwright as tw
+            >>> why = tw.load().explain(["Time", "flies"], 1)
+            >>> [reason.label for reason in why.reasons], why.margin > 0
+            (['NNS', 'VBZ'], True)
+
+        """
+        raise self._lacking("explain")
+
+    def priced(self, decoder: str | Decoder = "auto", constraints: Constraints | None = None) -> _core.PricedModel:
+        """Return what dual decomposition asks for the best labels under prices, found by this decoder.
+
+        constraints: that a lattice keeps to; a search over histories is told of them for each sentence.
+        """
         raise self._lacking("priced")
 
     def text(self, X: Sentences) -> _core.Text:
         """Return sentences as the core takes them."""
         return core_text(X, self.features)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one safetensors file, which `load` maps."""
+    def save(self, path: Target) -> None:
+        """Write the model to one safetensors file, which `load` maps.
+
+        Where the environment has SOURCE_DATE_EPOCH, the seconds of its history are left out, so that the same training
+        always makes the same file.
+
+        path: may also be ``"-"``, standard output, or a file object that takes bytes. OSError where there is no room or
+        no permission; what was there before stays.
+        """
         self.save_with(path, {}, {})
 
-    def save_with(self, path: str | os.PathLike[str], more: Arrays, meta: dict[str, Any]) -> None:
+    def save_with(self, path: Target, more: Arrays, meta: dict[str, Any]) -> None:
         """Write the model with arrays and metadata of a training that is under way."""
         from tagwright import __version__
 
@@ -215,8 +166,16 @@ class Model:
             "templates": self.features.text if self.features else None,
             "lists": self.features.lists if self.features else {},
             "finds": bool(self.features and self.features.finds),
-            "facts": self.facts,
+            "facts": timed_facts(plain(self.all_facts())),
         }
+
+    def all_facts(self) -> dict[str, Any]:
+        """Return the facts, and those that are needed, whatever was made of them meanwhile."""
+        return {**(fact_in(self.facts, dict) or {}), **self.needed_facts()}
+
+    def needed_facts(self) -> dict[str, Any]:
+        """Return the facts without which a file could not be read."""
+        return {}
 
     @classmethod
     def restored(cls, meta: dict[str, Any], arrays: Arrays) -> Self:
@@ -229,17 +188,25 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         """Let scikit-learn send a model to another process; files are for `save`."""
         arrays = {name: np.array(array) for name, array in self.arrays.items()}
-        return type(self), (self.labels, self.features, arrays, self.facts)
+        return type(self), (self.labels, self.features, arrays, self.all_facts())
 
     def __repr__(self) -> str:
         """Return the learner and the sizes."""
         features, weights = len(self.arrays["rows.end"]), len(self.arrays["rows.weight"])
-        learner = self.facts.get("learner", "model")
+        learner = fact_in(self.facts, str, "learner") or "model"
         return f"Model({learner}, {len(self.labels)} labels, {features:,} features, {weights:,} weights)"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the model's sizes, options and training for a notebook."""
+        return notebook_table(["model", ""], summary(self), (0, 1))
 
 
 def load(path: str | os.PathLike[str] | None = None) -> Model:
-    """Map a model from its file; without a path, the built-in one for English POS tags.
+    """Return the model of a file; without a path, the built-in one for English POS tags.
+
+    A file of up to 16 MB is copied into memory. A larger one is mapped: processes share it, and it must not be cut or
+    written over in place while a model is in use, or the process ends with a bus error. `save` and `tagwright train`
+    are safe: they put a new file in the place of the old one.
 
     Raises:
         ModelError: if the file is damaged or not a model.
@@ -264,26 +231,8 @@ def model_from(meta: dict[str, Any], arrays: Arrays) -> Model:
     return kind_of(dict(meta["facts"])).model_class.restored(meta, arrays)
 
 
-def core_text(X: Sentences, features: Features | None) -> _core.Text:
-    """Return sentences as the core takes them: tokens as text for templates, or as ready-made features."""
-    return _core.Text.from_rows(X, features.columns) if features else _core.Text.from_ready(X)
-
-
-def core_templates(features: Features | None) -> _core.Templates:
-    """Return templates as the core takes them: none where tokens are given as ready-made features."""
-    return features.core if features else _core.Templates.make([], [], [])
-
-
-def make_scorer(
-    labels: list[str], templates: _core.Templates, arrays: Arrays, first_only: bool = False
-) -> _core.Scorer:
-    """Return the core's scorer of tokens; ValueError where labels and arrays do not fit together.
-
-    first_only: whether a token's scores are the row of the first of its features that the model has, as in an HMM.
-    """
-    if not all(isinstance(name, str) for name in labels) or len(set(labels)) < len(labels):
-        raise ValueError("label names must be strings that differ")
-    for end in ("start", "stop"):
-        if end in arrays and (arrays[end].shape != (len(labels),) or not np.isfinite(arrays[end]).all()):
-            raise ValueError(f"{end} must hold a finite score for each label")
-    return _core.Scorer(templates, _core.Weights.from_arrays(len(labels), arrays, first_only))
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a view of an array that the core checks once and then trusts."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

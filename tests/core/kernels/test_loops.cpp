@@ -155,6 +155,26 @@ TEST(add_scaled) {
   });
 }
 
+TEST(add_blocks) {
+  for_every_size(6, [](Draw& draw, size_t n, Kind kind) {
+    std::vector<uint16_t> first;
+    for (size_t j = 0; j + kBlockKeys <= n; j += kBlockKeys)
+      if (draw.chance(0.5)) first.push_back(static_cast<uint16_t>(j));
+    // The last block may reach into the one before it.
+    if (n >= kBlockKeys && n % kBlockKeys) first.push_back(static_cast<uint16_t>(n - kBlockKeys));
+    const auto rows = draw_scores<float>(draw, kind, first.size() * kBlockKeys);
+    const auto before = draw_scores<float>(draw, Kind::kReal, n);
+    const float value = static_cast<float>(std::abs(draw.normal()));
+    const auto found = at_every_level(before, [&](const Kernels& level, float* out) {
+      level.add_blocks_f(first.data(), rows.data(), first.size(), value, out);
+    });
+    std::vector<float> truth(before);
+    for (size_t b = 0; b < first.size(); ++b)
+      for (size_t q = 0; q < kBlockKeys; ++q) truth[first[b] + q] += rows[b * kBlockKeys + q] * value;
+    CHECK(found == truth);
+  });
+}
+
 // --- tree ---
 
 size_t padded(size_t L) { return (L + kGroup - 1) / kGroup * kGroup; }

@@ -41,6 +41,29 @@ void check_exp(void (*Kernels::*exp)(const E*, double, size_t, double*), Draw& d
   }
 }
 
+TEST(exp_below) {
+  Draw draw(23);
+  for (size_t round = 0; round < 200; ++round) {
+    const size_t n = kTreeLanes * static_cast<size_t>(draw.whole(1, 20));
+    std::vector<float> a(n), b(n);
+    for (float& x : a)
+      x = draw.chance(0.1) ? -std::numeric_limits<float>::infinity() : static_cast<float>(draw.normal(9));
+    for (float& x : b) x = static_cast<float>(draw.whole(0, 4));
+    float shift = -1000;
+    for (size_t j = 0; j < n; ++j) shift = std::max(shift, a[j] + b[j]);
+    const float least = shift - static_cast<float>(draw.whole(0, 12));
+    const auto found = at_every_level([&](const Kernels& level) {
+      return std::vector<double>{level.exp_below(a.data(), b.data(), n, least, shift)};
+    });
+    double right = 0;
+    for (size_t j = 0; j < n; ++j)
+      if (a[j] + b[j] < least) right += std::exp(double{a[j] + b[j]} - shift);
+    // Never too low.
+    CHECK(found[0] >= right);
+    CHECK(found[0] <= 1.07 * right + 1e-30);
+  }
+}
+
 TEST(exp_within_a_few_units_of_the_last_place) {
   for_every_size(20, [](Draw& draw, size_t n, Kind) {
     check_exp(&Kernels::exp_f, draw, n);

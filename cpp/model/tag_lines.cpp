@@ -1,0 +1,43 @@
+#include "model/tag_lines.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "base/need.h"
+#include "base/threads.h"
+
+namespace tagwright {
+
+std::optional<std::string> tag_lines(const Scorer& scorer, std::string_view block, const LineForm& form,
+                                     const Edges& edges, const Plan& plan, size_t threads,
+                                     std::span<const std::string_view> names) {
+  need(names.size() == scorer.L(), "there must be one name per label");
+  need(threads >= 1, "threads must be at least 1");
+  // Several pieces per thread, since some take longer; large enough that sentences of like length are decoded together.
+  constexpr size_t kLeast = size_t{8} << 10;
+  const size_t bytes = threads == 1 ? block.size() : std::max(kLeast, block.size() / 4 / threads);
+  const std::vector<std::string_view> pieces = cut_between_sentences(block, bytes);
+  std::vector<std::optional<std::string>> written(pieces.size());
+  in_parallel(pieces.size(), threads, [&](size_t p) {
+    const std::optional<Lines> lines = read_lines(pieces[p], form);
+    if (!lines) return;
+    std::vector<Answer> answers;
+    try {
+      answers = tag_all(scorer, lines->text, edges, plan, 1);
+    } catch (const std::invalid_argument&) {
+      return;
+    }
+    std::string& out = written[p].emplace();
+    out.reserve(pieces[p].size() + 8 * lines->text.tokens());
+    for (size_t s = 0; s < answers.size(); ++s) append_tagged(out, *lines, s, form, answers[s].paths[0].labels, names);
+  });
+  std::string all;
+  for (const std::optional<std::string>& one : written) {
+    if (!one) return std::nullopt;
+    all += *one;
+  }
+  return all;
+}
+
+}  // namespace tagwright

@@ -1,0 +1,136 @@
+// What users know of labels: rules for pairs, and the labels that tokens may have.
+#include <algorithm>
+#include <string>
+
+#include "python/objects.h"
+
+namespace tagwright {
+namespace {
+
+// A rule: its name, and the states that labels need before them and leave.
+using RuleArrays = std::tuple<std::string, Vector<int32_t>, Vector<int32_t>>;
+
+std::vector<bool> flags_of(const std::optional<Vector<bool>>& flags) {
+  std::vector<bool> made;
+  for (size_t y = 0; flags && y < flags->shape(0); ++y) made.push_back((*flags)(y));
+  return made;
+}
+
+std::shared_ptr<PairRules> make_rules(size_t L, const std::vector<RuleArrays>& arrays,
+                                      std::span<const int32_t> previous, std::span<const int32_t> current,
+                                      const std::optional<Vector<bool>>& start,
+                                      const std::optional<Vector<bool>>& stop) {
+  need(previous.size() == current.size(), "constraints: previous and current must have the same length");
+  std::vector<PairRule> rules;
+  for (const auto& [name, entry, exit] : arrays) rules.push_back({name, copied(span_of(entry)), copied(span_of(exit))});
+  PairRules::Pairs forbidden;
+  for (size_t q = 0; q < previous.size(); ++q) forbidden.emplace_back(previous[q], current[q]);
+  need(!start || start->shape(0) == L, "constraints: start is for other labels");
+  need(!stop || stop->shape(0) == L, "constraints: stop is for other labels");
+  return std::make_shared<PairRules>(L, std::move(rules), std::move(forbidden), flags_of(start), flags_of(stop));
+}
+
+// Reads the lists of one token after the other.
+class ListReader {
+ public:
+  // names: the numbers of labels by their names, or None where labels are numbers only.
+  explicit ListReader(nb::object names) : names_(std::move(names)) {}
+
+  // L: how many labels there are.
+  void read(nb::handle token, size_t L, const std::string& where, AllowedLists& lists) {
+    L_ = L;
+    labels_.clear();
+    const Wanted wanted{"a list of labels, or None where all are allowed", "; write a list around it", kMostItems};
+    each_item(
+        token, wanted, [&] { return where; }, [&](nb::handle item, size_t) { labels_.push_back(label(item, where)); });
+    if (labels_.empty())
+      throw std::invalid_argument(where + " is empty, so that no label is left; use None where all are allowed");
+    std::sort(labels_.begin(), labels_.end());
+    labels_.erase(std::unique(labels_.begin(), labels_.end()), labels_.end());
+    lists.add(labels_);
+  }
+
+ private:
+  static constexpr size_t kMostItems = size_t{1} << 24;
+
+  int32_t label(nb::handle item, const std::string& where) const {
+    if (!names_.is_none() && !PyLong_CheckExact(item.ptr())) {
+      PyObject* const found =
+          PyUnicode_CheckExact(item.ptr()) ? PyDict_GetItemWithError(names_.ptr(), item.ptr()) : nullptr;
+      if (PyErr_Occurred()) throw nb::python_error();
+      if (found) return nb::cast<int32_t>(nb::handle(found));
+      throw std::invalid_argument(where + " names " + nb::repr(item).c_str() + ", which is no label of the model");
+    }
+    const nb::object index = nb::steal(PyBool_Check(item.ptr()) ? nullptr : PyNumber_Index(item.ptr()));
+    PyErr_Clear();
+    int64_t number = -1;
+    if (!index.is_valid()) throw std::invalid_argument(where + " must hold whole numbers, not " + class_name(item));
+    if (!nb::try_cast(index, number) || number < 0 || static_cast<size_t>(number) >= L_)
+      throw std::invalid_argument(where + " names label " + nb::str(index).c_str() + ", but labels go from 0 to " +
+                                  std::to_string(L_ - 1));
+    return static_cast<int32_t>(number);
+  }
+
+  size_t L_ = 0;
+  nb::object names_;
+  std::vector<int32_t> labels_;
+};
+
+// given: for each sentence None, or a list of one entry per token: None, or labels.
+std::unique_ptr<AllowedLists> read_lists(nb::handle given, const std::vector<size_t>& lengths,
+                                         const std::vector<size_t>& L, nb::object names) {
+  auto made = std::make_unique<AllowedLists>();
+  need(L.size() == 1 || L.size() == lengths.size(), "allowed: how many labels there are, once or per sentence");
+  ListReader reader(std::move(names));
+  const bool many = lengths.size() != 1;
+  const auto in_sentence = [&](size_t s) { return many ? " of sentence " + std::to_string(s) : std::string(); };
+  size_t sentences = 0;
+  each_item(
+      given, {"a list with one entry per sentence", "", lengths.size()}, [] { return std::string("allowed"); },
+      [&](nb::handle sentence, size_t s) {
+        need(s < lengths.size(),
+             "allowed has more entries than there are sentences, " + std::to_string(lengths.size()));
+        ++sentences;
+        if (sentence.is_none()) {
+          for (size_t t = 0; t < lengths[s]; ++t) made->add_wide();
+          return;
+        }
+        size_t tokens = 0;
+        const auto name = [&] { return "allowed" + in_sentence(s); };
+        each_item(sentence, {"a list with one entry per token", "", SIZE_MAX}, name, [&](nb::handle token, size_t t) {
+          if (++tokens > lengths[s]) return;
+          if (token.is_none()) return made->add_wide();
+          reader.read(token, L[L.size() == 1 ? 0 : s], "allowed[" + std::to_string(t) + "]" + in_sentence(s), *made);
+        });
+        if (tokens != lengths[s])
+          throw std::invalid_argument(name() + " has " + std::to_string(tokens) + " entries, but there are " +
+                                      std::to_string(lengths[s]) + " tokens");
+      });
+  need(sentences == lengths.size(), "allowed has " + std::to_string(sentences) + " entries, but there are " +
+                                        std::to_string(lengths.size()) + " sentences");
+  return made;
+}
+
+}  // namespace
+
+void bind_constraints(nb::module_& m) {
+  nb::class_<PairRules>(m, "PairRules")
+      .def_static("make", &make_rules, "L"_a, "rules"_a, "previous"_a, "current"_a, "start"_a.none(), "stop"_a.none())
+      .def(
+          "may_follow",
+          [](const PairRules& rules, std::span<const int32_t> previous, std::span<const int32_t> current) {
+            need(previous.size() == current.size(), "previous and current must have the same length");
+            std::vector<uint8_t> may(previous.size());
+            for (size_t q = 0; q < may.size(); ++q) {
+              const auto i = static_cast<size_t>(previous[q]), j = static_cast<size_t>(current[q]);
+              need(i < rules.L() && j < rules.L(), "no such label");
+              may[q] = rules.may_follow(i, j);
+            }
+            return array_of(std::move(may));
+          },
+          "previous"_a, "current"_a, "Returns for each pair of labels whether the second may follow the first.");
+  nb::class_<AllowedLists>(m, "AllowedLists")
+      .def_static("read", &read_lists, "given"_a, "lengths"_a, "L"_a, "names"_a.none() = nb::none());
+}
+
+}  // namespace tagwright

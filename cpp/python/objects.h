@@ -1,0 +1,86 @@
+// Reading Python's containers, whatever happens to them meanwhile.
+//
+// Almost any look at an object may run Python code: its own, or that of another thread. What is read is therefore held
+// by a reference of our own, not by that of its container, and a container that changes while it is read is an error,
+// as it is in Python's own loops over a dict.
+#pragma once
+
+#include <string>
+
+#include "python/bindings.h"
+
+namespace tagwright {
+
+// What a container must be, for messages.
+struct Wanted {
+  const char* what;
+  const char* if_text = "";  // what to do where it is a string
+  size_t most;               // of an iterator, which may have no end
+};
+
+// The name of an object's type; runs no code of the object.
+inline std::string class_name(nb::handle object) {
+  return object.is_none() ? "None" : reinterpret_cast<PyTypeObject*>(object.type().ptr())->tp_name;
+}
+
+// Lets Ctrl-C end a loop that runs no Python code of its own; n: how many times it went round.
+inline void hear_signals(size_t n) {
+  if (n % 4096 == 4095 && PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+inline std::runtime_error changed(const std::string& name) {
+  return std::runtime_error(name + " changed while it was read");
+}
+
+// Calls each(item, n) for the items of a list, a tuple or anything else that is iterable, but text; name(): what it is
+// called in messages.
+template <class Name, class Each>
+void each_item(nb::handle items, const Wanted& wanted, Name&& name, Each&& each) {
+  const nb::object held = nb::borrow(items);
+  PyObject* const ptr = held.ptr();
+  if (PyList_CheckExact(ptr) || PyTuple_CheckExact(ptr)) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(ptr);
+    for (Py_ssize_t n = 0; n < size; ++n) {
+      const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(ptr, n));
+      each(nb::handle(item), static_cast<size_t>(n));
+      hear_signals(static_cast<size_t>(n));
+      if (PySequence_Fast_GET_SIZE(ptr) != size) throw changed(name());
+    }
+    return;
+  }
+  const bool text = PyUnicode_Check(ptr) || PyBytes_Check(ptr);
+  const nb::object iterator = nb::steal(text ? nullptr : PyObject_GetIter(ptr));
+  if (!iterator.is_valid()) {
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+    PyErr_Clear();
+    throw std::invalid_argument(name() + " must be " + wanted.what + ", not " + class_name(held) +
+                                (PyUnicode_Check(ptr) ? wanted.if_text : ""));
+  }
+  for (size_t n = 0;; ++n) {
+    const nb::object item = nb::steal(PyIter_Next(iterator.ptr()));
+    if (!item.is_valid()) break;
+    if (n >= wanted.most)
+      throw std::invalid_argument(name() + " has more than " + std::to_string(wanted.most) +
+                                  " items, or no end; give a list");
+    each(nb::handle(item), n);
+    hear_signals(n);
+  }
+  if (PyErr_Occurred()) throw nb::python_error();
+}
+
+// Calls each(key, value) for the entries of a dict.
+template <class Name, class Each>
+void each_entry(nb::handle dict, Name&& name, Each&& each) {
+  const nb::object held = nb::borrow(dict);
+  const Py_ssize_t size = PyDict_GET_SIZE(held.ptr());
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0, n = 0; PyDict_Next(held.ptr(), &at, &key, &value); ++n) {
+    // Entries that come in the place of others leave the size as it was.
+    if (n == size) throw changed(name());
+    const nb::object own_key = nb::borrow(key), own_value = nb::borrow(value);
+    each(nb::handle(own_key), nb::handle(own_value));
+    if (PyDict_GET_SIZE(held.ptr()) != size) throw changed(name());
+  }
+}
+
+}  // namespace tagwright

@@ -1,0 +1,59 @@
+// Probabilities of spans: that a labelling has a span of this type from here to there, exactly.
+//
+// A span goes on from token t to t + 1 if both labels have its type, the first may be gone on from and the second
+// continues. So a labelling has a span where a run of such steps begins and ends: the sum over all labellings that have
+// it is a product of transitions of the posterior within the labels of its type, times what begins and what ends there.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sums/posterior.h"
+
+namespace tagwright {
+
+// What each label says of spans. Throws std::invalid_argument where arrays do not fit together.
+class SpanRules {
+ public:
+  // type: [y], -1 outside of spans; goes_on, continues: [y].
+  SpanRules(std::span<const int32_t> type, std::span<const uint8_t> goes_on, std::span<const uint8_t> continues);
+
+  size_t L() const { return type_.size(); }
+  size_t types() const { return labels_.size(); }
+  int32_t type(int32_t y) const { return type_[static_cast<size_t>(y)]; }
+  bool goes_on(int32_t y) const { return goes_on_[static_cast<size_t>(y)]; }
+  bool continues(int32_t y) const { return continues_[static_cast<size_t>(y)]; }
+  std::span<const int32_t> labels(size_t type) const { return labels_[type]; }
+  // Whether a span goes on from a label i to a label j behind it.
+  bool joined(int32_t i, int32_t j) const { return type(i) == type(j) && goes_on(i) && continues(j); }
+
+ private:
+  std::vector<int32_t> type_;
+  std::vector<uint8_t> goes_on_, continues_;
+  std::vector<std::vector<int32_t>> labels_;  // [type], in their order
+};
+
+struct Span {
+  int32_t type;
+  size_t begin, end;  // tokens begin .. end - 1
+  double probability;
+};
+
+// Which spans are asked for: those of a labelling where k is 0, or the k most probable of any.
+struct SpanQuery {
+  const SpanRules& rules;
+  size_t k = 0;
+
+  // labels: the labelling.
+  std::vector<Span> answer(const Lattice& lattice, const Sums& sums, std::span<const int32_t> labels,
+                           Arena& arena) const;
+};
+
+// The spans of a labelling, from left to right.
+std::vector<Span> spans_of(const Lattice& lattice, const Sums& sums, const SpanRules& rules,
+                           std::span<const int32_t> labels, Arena& arena);
+// The k most probable spans of any labelling, the most probable first; fewer where no more are possible.
+std::vector<Span> best_spans(const Lattice& lattice, const Sums& sums, const SpanRules& rules, size_t k, Arena& arena);
+
+}  // namespace tagwright

@@ -1,0 +1,111 @@
+"""`tagwright explain`: why a token has its label."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from tagwright.cli.options import COUNT, INPUT, model_option, reading_options, tokenize_option
+from tagwright.cli.raw_text import advised
+from tagwright.cli.tag import load_for_text, rows_of
+from tagwright.data.reading import batches
+from tagwright.models.explanation import Explanation, compared, told
+from tagwright.models.facts import tokenizer_in
+from tagwright.models.model import Model
+from tagwright.table import table
+
+__all__ = ["explain"]
+
+Row = list[list[str]]
+
+
+@click.command()
+@click.argument("source", metavar="[INPUT]", default="-", type=INPUT)
+@model_option
+@click.option("--sentence", "number", type=COUNT, default=1, help="Number of the sentence in the file, from 1 on.")
+@click.option(
+    "--token",
+    help="The token: its number in the sentence, from 1 on, or the word; by default the first about which the second "
+    "best labelling differs from the best.",
+)
+@click.option(
+    "--label", "labels", multiple=True, help="A label to explain, may be repeated; by default the best and its rival."
+)
+@click.option("--most", type=COUNT, default=10, help="Number of features to show.")
+@click.option("--json", "as_json", is_flag=True, help="Write everything as one JSON object.")
+@tokenize_option("How text becomes tokens; auto: as the model was trained, or else between blanks.")
+@reading_options
+def explain(
+    source: str,
+    model_path: str | None,
+    number: int,
+    token: str | None,
+    labels: tuple[str, ...],
+    most: int,
+    as_json: bool,
+    tokenize: str,
+    **asked: Any,
+) -> None:
+    """Explain why a token of INPUT, by default of standard input, has its label and not its rival.
+
+    What the token's features add to the score of a label, and the edges to its neighbours' labels. Features that make
+    the largest difference come first. The rival is the label of the best labelling that has another one there.
+
+    \b
+    Example:
+      echo "Time flies like an arrow." | tagwright explain --token flies
+      tagwright explain -m pos.safetensors test.txt --sentence 3 --token 2 --label NN --label VB
+    """
+    model = load_for_text(model_path)
+    asked["tokenize"] = (tokenizer_in(model.facts) or "whitespace") if tokenize == "auto" else tokenize
+    rows = _sentence(model, source, number, asked)
+    found = model.explain(rows, _place(model, rows, token), list(labels) or None)
+    if as_json:
+        click.echo(json.dumps(told(found), ensure_ascii=False, allow_nan=False))
+        return
+    click.echo(_heading(found, len(rows)))
+    click.echo(f"\n{_features(found, most)}")
+    if found.unknown:
+        click.echo(f"\nnot in the model: {'  '.join(found.unknown)}")
+
+
+def _sentence(model: Model, source: str, number: int, asked: dict[str, Any]) -> Row:
+    seen = 0
+    for batch in advised(batches(source, columns=model.columns, **asked), model, asked["tokenize"]):
+        if number <= seen + len(batch):
+            return rows_of(model, batch)[number - seen - 1]
+        seen += len(batch)
+    raise click.ClickException(f"--sentence {number}: there {'is' if seen == 1 else 'are'} only {seen}")
+
+
+def _place(model: Model, rows: Row, token: str | None) -> int:
+    """Return the place of the token that is asked for."""
+    words = [row[0] for row in rows]
+    if token is None:
+        best, *others = (found.labels for found in model.tag_kbest([rows], 2)[0])
+        return next((t for other in others for t, name in enumerate(other) if name != best[t]), 0)
+    if token in words:
+        return words.index(token)
+    if token.isascii() and token.isdigit() and 1 <= int(token) <= len(words):
+        return int(token) - 1
+    raise click.ClickException(f"--token {token!r}: neither a word of the sentence nor a number from 1 to {len(words)}")
+
+
+def _heading(found: Explanation, tokens: int) -> str:
+    where = f"{found.word}, token {found.token + 1} of {tokens}"
+    first, *others = found.reasons
+    if len(others) != 1:
+        return where
+    return f"{where}: {first.label} rather than {others[0].label}, by {found.margin:.6f}"
+
+
+def _features(found: Explanation, most: int) -> str:
+    """Return a table of what features and edges add to each label, and of their sums."""
+    two = len(found.reasons) == 2
+    lines = [
+        [name, *(f"{x:.4f}" for x in row), *([f"{row[0] - row[1]:+.4f}"] if two else [])]
+        for name, row in compared(found, most)
+    ]
+    return table(["", *(reason.label for reason in found.reasons), *(["difference"] if two else [])], lines)

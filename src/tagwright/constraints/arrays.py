@@ -1,0 +1,101 @@
+"""Constraints as the arrays of a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright.constraints.constraints import Constraints, Rule
+from tagwright.constraints.reading import Ints
+
+__all__ = ["from_arrays", "to_arrays"]
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+PREFIX = "constraints."
+
+
+def to_arrays(constraints: Constraints | None) -> Arrays:
+    """Return arrays whose names begin with "constraints."; none for no constraints."""
+    if constraints is None:
+        return {}
+    made: Arrays = {
+        "names": _bytes("\n".join(rule.name for rule in constraints.rules)),
+        "entry": np.concatenate([np.zeros(0, np.int32), *(rule.entry for rule in constraints.rules)]),
+        "exit": np.concatenate([np.zeros(0, np.int32), *(rule.exit for rule in constraints.rules)]),
+        "previous": constraints.forbidden[:, 0],
+        "current": constraints.forbidden[:, 1],
+    }
+    for name in ("start", "stop"):
+        if (flags := getattr(constraints, name)) is not None:
+            made[name] = flags.astype(np.uint8)
+    if constraints.words is not None:
+        words = [word.encode("utf-8", "surrogatepass") for word in constraints.words]
+        lists = list(constraints.words.values())
+        made["words"] = np.frombuffer(b"".join(words), np.uint8)
+        made["word_end"] = np.cumsum([len(word) for word in words], dtype=np.uint64)
+        made["list"] = np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
+        made["list_end"] = np.cumsum([len(own) for own in lists], dtype=np.uint64)
+    if constraints.unknown is not None:
+        made["unknown"] = constraints.unknown
+    return {PREFIX + name: np.ascontiguousarray(array) for name, array in made.items()}
+
+
+def from_arrays(labels: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Constraints | None:
+    """Return the constraints of a file, or None; ValueError where they fit neither labels nor each other."""
+    own = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
+    if not own:
+        return None
+    L = len(labels)
+    made = Constraints._of(list(labels))
+    text = _text(own["names"])
+    names = text.split("\n") if text else []
+    entry, exits = (own[name].astype(np.int32) for name in ("entry", "exit"))
+    if len(entry) != len(names) * L or len(exits) != len(entry):
+        raise ValueError("constraints: rules for another number of labels")
+    made.rules = [Rule(name, entry[n * L : n * L + L], exits[n * L : n * L + L]) for n, name in enumerate(names)]
+    if len(own["previous"]) != len(own["current"]):
+        raise ValueError("constraints: pairs of one label")
+    made.forbidden = np.stack([own["previous"], own["current"]], axis=1).astype(np.int32)
+    for name in ("start", "stop"):
+        if name in own:
+            setattr(made, name, own[name].astype(bool))
+    if "words" in own:
+        made.words = _words(own, L)
+    if "unknown" in own:
+        made.unknown = _checked(own["unknown"], L)
+    made.core()  # checks what is said of pairs
+    return made
+
+
+def _words(own: Mapping[str, npt.NDArray[Any]], L: int) -> dict[str, Ints]:
+    data, labels = own["words"].tobytes(), own["list"]
+    ends = [own[name].astype(np.int64) for name in ("word_end", "list_end")]
+    for end, size in zip(ends, (len(data), len(labels)), strict=True):
+        if len(ends[0]) != len(end) or (np.diff(end, prepend=0) < 0).any() or (end[-1] if len(end) else 0) != size:
+            raise ValueError("constraints: words and lists do not fit together")
+    words: dict[str, Ints] = {}
+    at, first = 0, 0
+    for stop, last in zip(*(end.tolist() for end in ends), strict=True):
+        words[data[at:stop].decode("utf-8", "surrogatepass")] = _checked(labels[first:last], L, empty=True)
+        at, first = stop, last
+    return words
+
+
+def _checked(labels: npt.NDArray[Any], L: int, empty: bool = False) -> Ints:
+    if (not len(labels) and not empty) or (len(labels) and (labels.min() < 0 or labels.max() >= L)):
+        raise ValueError("constraints: a list without labels, or of labels that are not there")
+    if (np.diff(labels.astype(np.int64)) <= 0).any():
+        raise ValueError("constraints: labels out of order")
+    return np.array(labels, np.int32)
+
+
+def _bytes(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def _text(array: npt.NDArray[Any]) -> str:
+    return array.astype(np.uint8).tobytes().decode()

@@ -1,0 +1,285 @@
+"""What a user knows of labels: which may follow which, be first or last, and which a word may have."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagwright import _core, checks
+from tagwright.constraints.reading import (
+    Ints,
+    both_flags,
+    checked_word,
+    common_labels,
+    label_flags,
+    label_list,
+    label_names,
+    label_pairs,
+    part_reader,
+    read_words,
+    word_of,
+)  # fmt: skip
+from tagwright.schemes import scheme_rule
+
+__all__ = ["Constraints", "Rule"]
+
+
+class Rule(NamedTuple):
+    """A rule for pairs: label j may follow label i where ``entry[j]`` is -1, for any state, or ``exit[i]``."""
+
+    name: str
+    """For messages: "scheme BIO"."""
+    entry: Ints
+    """[label]: the state that must hold before it."""
+    exit: Ints
+    """[label]: the state after it."""
+
+
+class Constraints:
+    """Rules that every labelling must keep to, for a set of labels.
+
+    They are given to `decode`, `marginals` and their like. All that is given must hold; `c1 & c2` is all of both.
+
+    Args:
+        labels: the names of all labels, in the order of their numbers.
+        scheme: how labels mark spans: "BIO", "IOB1", "IOBES" (or "BIOES"), "BILOU", "BMES" or "IO". Spans then begin
+            and end as the scheme wants it: I-X only after B-X or I-X.
+        part: of joint labels, such as ``NN|B-NP``, the number of the part to which the scheme applies.
+        sep: what separates parts.
+        scheme_of: a function from a label's name to the label that the scheme applies to, in place of `part`.
+        forbid: pairs of labels (previous, current) that may not follow each other.
+        start: labels that may be the first of a sentence. None: all.
+        stop: labels that may be the last. None: all.
+        words: a tag dictionary: for each word the labels it may have. Or the path of a file of lines: a word, a tab,
+            and its labels with commas between them.
+        unknown: labels that words not in the dictionary may have. None: all.
+
+    Raises:
+        ValueError: for names that are no labels, or labels that are not of the scheme.
+
+    Example:
+        >>> import tagwright as tw
+        >>> c = tw.Constraints(["O", "B-PER", "I-PER"], scheme="BIO")
+        >>> edges = [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
+        >>> tw.decode([[1, 0, 0], [0, 0, 2]], edges, constraints=c).paths[0].labels.tolist()
+        [1, 2]
+
+    """
+
+    def __init__(
+        self,
+        labels: Iterable[str],
+        scheme: str | None = None,
+        *,
+        part: int | None = None,
+        sep: str = "|",
+        scheme_of: Callable[[str], str] | None = None,
+        forbid: Iterable[tuple[str, str]] = (),
+        start: Iterable[str] | None = None,
+        stop: Iterable[str] | None = None,
+        words: Mapping[str, Iterable[str]] | str | os.PathLike[str] | None = None,
+        unknown: Iterable[str] | None = None,
+    ) -> None:
+        """Check all names."""
+        self.labels = label_names(labels)
+        self.rules: list[Rule] = []
+        if scheme is None and (part is not None or scheme_of is not None):
+            raise ValueError("part and scheme_of say what a scheme applies to; give the scheme, too")
+        if scheme is not None:
+            if part is not None and scheme_of is not None:
+                raise ValueError("part and scheme_of exclude each other")
+            shown, read = part_reader(part, sep, scheme_of)
+            name, rule, first, last = scheme_rule(scheme, [read(label) for label in self.labels], self.labels)
+            self.rules.append(Rule(f"scheme {name}{shown}", *rule))
+            start_of_scheme, stop_of_scheme = first, last
+        else:
+            start_of_scheme = stop_of_scheme = None
+        number = {name: y for y, name in enumerate(self.labels)}
+        self.forbidden = label_pairs(forbid, number)
+        self.start = both_flags(start_of_scheme, label_flags("start", start, number))
+        self.stop = both_flags(stop_of_scheme, label_flags("stop", stop, number))
+        self.words: dict[str, Ints] | None = None
+        self.unknown: Ints | None = None
+        if words is not None:
+            given = read_words(words, number) if isinstance(words, str | os.PathLike) else words
+            if not isinstance(given, Mapping):
+                raise ValueError(f"words must be a dict from words to labels, or a path, not {checks.shown(words)}")
+            self.words = {checked_word(word): label_list(f"words[{word!r}]", of, number) for word, of in given.items()}
+        if unknown is not None:
+            if words is None:
+                raise ValueError("unknown is for words that are not in the dictionary; give words, too")
+            self.unknown = label_list("unknown", unknown, number)
+        self._core: _core.PairRules | None = None
+        self._lists: dict[str, list[int]] | None = None
+        self._pairs: Constraints | None = None
+
+    @classmethod
+    def learnt(
+        cls,
+        X: Iterable[Sequence[Any]],
+        y: Iterable[Sequence[str]],
+        min_count: int = 5,
+        *,
+        column: int = 0,
+        labels: Iterable[str] | None = None,
+    ) -> Constraints:
+        """Return the tag dictionary of a corpus: words met often can have only the labels they were met with.
+
+        Args:
+            X: sentences: lists of words, or of rows of columns.
+            y: the labels of their tokens.
+            min_count: how often a word must be met; all other words may have any label.
+            column: the column that holds the word.
+            labels: all labels, where there are more than those of y.
+
+        Example:
+            >>> import tagwright as tw
+            >>> c = tw.Constraints.learnt([["the", "the", "a"]], [["DT", "DT", "DT"]], min_count=2, labels=["DT", "NN"])
+            >>> c.allowed(["the", "dog"])
+            [[0], None]
+
+        """
+        checks.at_least_one("min_count", min_count)
+        checks.at_least_zero("column", column)
+        count: Counter[str] = Counter()
+        seen: defaultdict[str, set[str]] = defaultdict(set)
+        open_words: set[str] = set()
+        for s, (sentence, own) in enumerate(zip(X, y, strict=True)):
+            if len(sentence) != len(own):
+                raise ValueError(f"sentence {s} has {len(sentence)} tokens, but {len(own)} labels")
+            for token, label in zip(sentence, own, strict=True):
+                word = word_of(token, column)
+                if isinstance(label, str):
+                    count[word] += 1
+                    seen[word].add(label)
+                else:  # not known, or one of some: the word may have others
+                    open_words.add(word)
+        words = {word: sorted(seen[word]) for word, n in count.items() if n >= min_count and word not in open_words}
+        every = sorted(set().union(*seen.values())) if labels is None else labels
+        return cls(every, words=words)
+
+    @classmethod
+    def _of(cls, labels: list[str]) -> Constraints:
+        made = cls.__new__(cls)
+        made.labels = labels
+        made.rules, made.forbidden = [], np.zeros((0, 2), np.int32)
+        made.start = made.stop = made.words = made.unknown = made._core = made._lists = made._pairs = None
+        return made
+
+    def __and__(self, other: Constraints) -> Constraints:
+        """Return constraints that are kept where both are. Labels are those of the first."""
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        other = other.for_labels(self.labels)
+        made = self._of(self.labels)
+        made.rules = self.rules + other.rules
+        made.forbidden = np.unique(np.concatenate([self.forbidden, other.forbidden]), axis=0)
+        made.start, made.stop = both_flags(self.start, other.start), both_flags(self.stop, other.stop)
+        if self.words is None or other.words is None:
+            one = other if self.words is None else self
+            made.words, made.unknown = one.words, one.unknown
+            return made
+        made.unknown = common_labels(self.unknown, other.unknown)
+        made.words = {}
+        for word in {**self.words, **other.words}:
+            both = common_labels(self.list_of(word), other.list_of(word))
+            if both is not None:
+                made.words[word] = both
+        return made
+
+    def list_of(self, word: str) -> Ints | None:
+        """Return the labels that the tag dictionary allows a word; None where it allows all."""
+        return None if self.words is None else self.words.get(word, self.unknown)
+
+    def without_words(self) -> Constraints:
+        """Return the same without the tag dictionary."""
+        if self._pairs is None:
+            self._pairs = self._of(self.labels)
+            self._pairs.rules, self._pairs.forbidden = self.rules, self.forbidden
+            self._pairs.start, self._pairs.stop = self.start, self.stop
+        return self._pairs
+
+    def for_labels(self, labels: Sequence[str]) -> Constraints:
+        """Return the same for labels in another order, or for some of them.
+
+        Raises:
+            ValueError: for labels that the constraints do not know.
+
+        """
+        if list(labels) == self.labels:
+            return self
+        made = self._of(label_names(labels))
+        number = {name: y for y, name in enumerate(self.labels)}
+        unknown = next((name for name in made.labels if name not in number), None)
+        if unknown is not None:
+            raise ValueError(f"the constraints do not know the label {unknown!r}; name all labels when they are made")
+        old = np.array([number[name] for name in made.labels], np.int64)
+        new = np.full(len(self.labels), -1, np.int32)
+        new[old] = np.arange(len(old), dtype=np.int32)
+        made.rules = [Rule(rule.name, rule.entry[old], rule.exit[old]) for rule in self.rules]
+        pairs = new[self.forbidden]
+        made.forbidden = pairs[(pairs >= 0).all(axis=1)].astype(np.int32)
+        made.start, made.stop = (None if own is None else own[old] for own in (self.start, self.stop))
+        if self.words is not None:
+            made.words = {word: np.sort(new[own][new[own] >= 0]) for word, own in self.words.items()}
+        if self.unknown is not None:
+            made.unknown = np.sort(new[self.unknown][new[self.unknown] >= 0])
+        return made
+
+    def allowed(self, words: Iterable[Any], column: int = 0) -> list[list[int] | None]:
+        """Return the labels that the tag dictionary allows each token, as numbers; None where it allows all.
+
+        Args:
+            words: a sentence: words, or rows of columns.
+            column: the column that holds the word.
+
+        """
+        lists = [self.list_of(word_of(token, column)) for token in words]
+        for t, own in enumerate(lists):
+            if own is not None and len(own) == 0:
+                raise ValueError(f"token {t}: the tag dictionary leaves no label")
+        return [None if own is None else own.tolist() for own in lists]
+
+    def word_lists(self) -> tuple[dict[str, list[int]], list[int] | None]:
+        """Return the tag dictionary as lists of numbers, and that of all other words; None where these may have all."""
+        if self._lists is None:
+            self._lists = {word: own.tolist() for word, own in (self.words or {}).items()}
+        return self._lists, None if self.unknown is None else self.unknown.tolist()
+
+    def may_follow(self, previous: str, current: str) -> bool:
+        """Return whether one label may follow another."""
+        i, j = (np.array([self._number(name)], np.int32) for name in (previous, current))
+        return bool(self.core().may_follow(i, j)[0])
+
+    def _number(self, name: str) -> int:
+        try:
+            return self.labels.index(name)
+        except ValueError:
+            raise ValueError(f"there is no label {name!r}") from None
+
+    @property
+    def limits_edges(self) -> bool:
+        """Whether anything is said of pairs, first or last labels."""
+        return bool(self.rules) or len(self.forbidden) > 0 or self.start is not None or self.stop is not None
+
+    def core(self) -> _core.PairRules:
+        """Return what is said of pairs, first and last labels, as the core takes it."""
+        if self._core is None:
+            previous, current = (np.ascontiguousarray(self.forbidden[:, side]) for side in (0, 1))
+            rules = [(rule.name, rule.entry, rule.exit) for rule in self.rules]
+            self._core = _core.PairRules.make(len(self.labels), rules, previous, current, self.start, self.stop)
+        return self._core
+
+    def __repr__(self) -> str:
+        """Say what there is."""
+        said = [rule.name for rule in self.rules]
+        if len(self.forbidden):
+            said.append(f"{len(self.forbidden)} forbidden pairs")
+        said += [name for name in ("start", "stop") if not self.rules and getattr(self, name) is not None]
+        if self.words is not None:
+            said.append(f"a dictionary of {len(self.words)} words")
+        return f"Constraints({len(self.labels)} labels; {', '.join(said) or 'nothing'})"

@@ -1,0 +1,102 @@
+"""Constraints of trainings: what a learner has, whether the right labels keep to it, and how the core is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import _core, checks
+from tagwright.constraints.allowed import read_allowed
+from tagwright.constraints.arrays import to_arrays
+from tagwright.constraints.constraints import Constraints
+from tagwright.constraints.reading import word_of
+from tagwright.models.limits import scheme_constraints
+from tagwright.models.model import Model
+
+__all__ = ["digest_of", "training_constraints", "training_limits"]
+
+
+def training_constraints(
+    given: Constraints | str | int | list[Any] | None,
+    old: Model | None,
+    X: Sequence[Any],
+    y: Sequence[Any],
+    labels: Sequence[str],
+) -> Constraints | None:
+    """Return the constraints of a training for its labels, after a check that the right labels keep to them.
+
+    Args:
+        given: the learner's parameter: None, constraints, the name of a scheme, or a list of these, all of which count.
+            A number is a tag dictionary: of the words that are met at least so often.
+        old: a model that training goes on from, whose constraints count too.
+        X: sentences.
+        y: their labels.
+        labels: the names of all labels.
+
+    """
+    made = None if old is None or old.constraints is None else old.constraints.for_labels(labels)
+    for one in given if isinstance(given, list | tuple) else [given]:
+        if one is None:
+            continue
+        if isinstance(one, str):
+            own = scheme_constraints(one, labels)
+        elif isinstance(one, Constraints):
+            own = one.for_labels(labels)
+        elif isinstance(one, int) and not isinstance(one, bool):
+            own = Constraints.learnt(X, y, one, labels=labels)
+        else:
+            raise ValueError(f"constraints must be tw.Constraints, a scheme or a number, not {checks.shown(one)}")
+        made = own if made is None else made & own
+    if made is not None and made.limits_edges:
+        _check_labels(made, y, labels)
+    return made
+
+
+def _check_labels(constraints: Constraints, y: Sequence[Any], labels: Sequence[str]) -> None:
+    """Complain about the first right labelling that breaks a rule."""
+    number = {name: n for n, name in enumerate(labels)}
+    core = constraints.core()
+    for s, own in enumerate(y):
+        if not len(own):
+            continue
+        # Labels that are not known, or known to be one of some, are left to the search.
+        numbers = np.array([number[name] if isinstance(name, str) else -1 for name in own], np.int32)
+        pairs = np.flatnonzero((numbers[:-1] >= 0) & (numbers[1:] >= 0))
+        wrong = pairs[core.may_follow(numbers[pairs], numbers[pairs + 1]) == 0]
+        where = f"the labels of sentence {s} break the constraints ({constraints!r}): "
+        help_ = "; correct them, or train without constraints and give these when tagging"
+        if len(wrong):
+            t = int(wrong[0]) + 1
+            raise ValueError(f"{where}{own[t]!r} of token {t} may not follow {own[t - 1]!r}{help_}")
+        for t, may, what in ((0, constraints.start, "first"), (-1, constraints.stop, "last")):
+            if may is not None and numbers[t] >= 0 and not may[numbers[t]]:
+                raise ValueError(f"{where}{own[t]!r} may not be the {what}{help_}")
+
+
+def training_limits(
+    constraints: Constraints | None, X: Sequence[Any], ids: npt.NDArray[np.int32], labels: Sequence[str]
+) -> dict[str, Any]:
+    """Return rules and lists as the core's trainers take them; a token's right label is in its list in any case."""
+    if constraints is None:
+        return {}
+    made: dict[str, _core.PairRules | _core.AllowedLists | None] = {}
+    if constraints.limits_edges:
+        made["rules"] = constraints.core()
+    if constraints.words is not None:
+        known, unknown = constraints.word_lists()
+        lists, at = [], 0
+        for sentence in X:
+            found = [known.get(word_of(token), unknown) for token in sentence]
+            right = ids[at : at + len(found)].tolist()
+            at += len(found)
+            lists.append([None if own is None or y < 0 else [*own, y] for own, y in zip(found, right, strict=True)])
+        made["allowed"] = read_allowed(lists, [len(own) for own in lists], [len(labels)])
+    return made
+
+
+def digest_of(constraints: Constraints) -> str:
+    """Return a digest of what the constraints say."""
+    return _core.digest(list(to_arrays(constraints).values()))

@@ -1,0 +1,114 @@
+"""What is known of labels: one, some of which one is right, or nothing; and how much each sentence counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import checks
+
+__all__ = ["Known", "Marks", "Numbers", "Weights", "checked_weights", "known_labels", "label_counts", "marks"]
+
+Known: TypeAlias = str | frozenset[str] | None
+"""A token's label; some of which one is right; or None where nothing is known."""
+Weights: TypeAlias = npt.NDArray[np.float64]
+_HEAVIEST = 1e9  # of a sentence
+
+
+def known_labels(y: Sequence[Sequence[Any]]) -> tuple[Sequence[Sequence[Any]], bool]:
+    """Return labels with sets of one label as that label, and whether a token is left that has no single one.
+
+    Where every label is a string, y itself is returned.
+    """
+    if all(type(label) is str for labels in y for label in labels):
+        return y, False
+    made = [[_known(label, s, t) for t, label in enumerate(labels)] for s, labels in enumerate(y)]
+    return made, any(label is None or isinstance(label, frozenset) for labels in made for label in labels)
+
+
+def _known(label: object, s: int, t: int) -> object:
+    if not isinstance(label, AbstractSet):
+        return label  # a label or None; what is neither is told when labels are counted
+    names = frozenset(label)
+    if not names:
+        raise ValueError(f"y[{s}][{t}] is an empty set, so no label is allowed; None allows any")
+    if wrong := next((name for name in names if not isinstance(name, str)), None):
+        raise ValueError(f"y[{s}][{t}] holds {checks.shown(wrong)}; the labels of a set are strings")
+    return next(iter(names)) if len(names) == 1 else names
+
+
+def label_counts(y: Sequence[Sequence[Any]], weights: Weights | None) -> Counter[Any]:
+    """Return how often each label is given; of a set, each counts for its share of a token. weights: of sentences."""
+    count: Counter[Any] = Counter()
+    if weights is None and not any(isinstance(label, AbstractSet) or label is None for own in y for label in own):
+        for labels in y:
+            count.update(labels)
+        return count
+    for s, labels in enumerate(y):
+        weight = 1 if weights is None else float(weights[s])
+        for label in labels:
+            names: Collection[object] = label if isinstance(label, AbstractSet) else () if label is None else (label,)
+            for name in names:
+                count[name] += weight if len(names) == 1 else weight / len(names)  # type: ignore[assignment]
+    return count
+
+
+class Marks(NamedTuple):
+    """Labels as the core takes them."""
+
+    ids: npt.NDArray[np.int32]
+    """Of every token; -1 where it has no single label."""
+    allowed_end: npt.NDArray[np.uint64]
+    """Of every token, in `allowed`; empty where all labels are known."""
+    allowed: npt.NDArray[np.int32]
+    """The labels that a token may have that has no single one; none where it may have any."""
+
+
+class Numbers(dict[str, int]):
+    """The number of each label by its name."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Number them in their order."""
+        super().__init__((name, n) for n, name in enumerate(names))
+
+    def __missing__(self, name: object) -> int:
+        """Complain: all labels were counted before."""
+        raise ValueError(f"label {name!r} is new: y changed while it was read")
+
+
+def marks(y: Sequence[Sequence[Known]], names: Sequence[str]) -> Marks:
+    """Return labels by their numbers among the names."""
+    number = Numbers(names)
+    ids, allowed, ends = [], [], []
+    for labels in y:
+        for label in labels:
+            if isinstance(label, str):
+                ids.append(number[label])
+            else:
+                ids.append(-1)
+                allowed += sorted(number[name] for name in label or ())
+            ends.append(len(allowed))
+    return Marks(np.array(ids, np.int32), np.array(ends, np.uint64), np.array(allowed, np.int32))
+
+
+def checked_weights(sample_weight: object, sentences: int) -> Weights | None:
+    """Return the weight of each sentence, after a check; None where none are given."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must hold a number per sentence, not {checks.shown(sample_weight)}") from None
+    if weights.shape != (sentences,):
+        raise ValueError(f"sample_weight must hold one number per sentence: {sentences}, not {weights.shape}")
+    wrong = np.flatnonzero(~((weights >= 0) & (weights <= _HEAVIEST)))
+    if len(wrong):
+        raise ValueError(f"sample_weight[{wrong[0]}] is {weights[wrong[0]]}; weights are from 0 to 1e9")
+    if sentences and not weights.any():
+        raise ValueError("sample_weight is 0 for every sentence; there is nothing to learn from")
+    return None if (weights == 1).all() else np.ascontiguousarray(weights)

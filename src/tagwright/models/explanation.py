@@ -1,0 +1,260 @@
+"""Why a token has its label: what each feature adds to its score and to its rival's, and the edges around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tagwright import checks
+from tagwright.decoding.decode import decode
+from tagwright.models.model import Lattice, Model
+
+Rows: TypeAlias = tuple[list[list[tuple[str, float, float, float, int]]], list[str]]
+"""What the core says of some labels of a token: their contributions, and the features that the model lacks."""
+
+__all__ = ["Contribution", "Explanation", "Reason", "Step", "compared", "explained", "summed", "told"]
+
+
+class Contribution(NamedTuple):
+    """What one feature of a token adds to the score of a label."""
+
+    feature: str
+    """As the templates write it, or as a ready-made feature is called."""
+    value: float
+    """Of the feature: 1 unless ready-made features have values."""
+    weight: float
+    """That the model has for the feature and the label."""
+    score: float
+    """weight * value in float32, which is what is added."""
+    part: int | None = None
+    """The number of the part of the label that the weight belongs to, from 1 on; None for the label itself."""
+
+
+class Step(NamedTuple):
+    """An edge of a labelling, from one token to the next."""
+
+    previous: str
+    """Label that it leaves."""
+    current: str
+    """Label that it leads to."""
+    score: float
+    """Of the edge and of the edge features of the token it leads to."""
+    features: list[tuple[str, float]]
+    """The edge features that change it, with what they add; empty without token-dependent edges."""
+
+
+class Reason(NamedTuple):
+    """What speaks for one label at the token."""
+
+    label: str
+    """Its name."""
+    score: float
+    """Node score: the sum of the contributions, as `summed` sums them."""
+    contributions: list[Contribution]
+    """In the order in which the model adds them."""
+    before: Step | None
+    """The edge into the token, on the best labelling with this label; None at the first token."""
+    after: Step | None
+    """The edge out of the token, on the same labelling; None at the last token."""
+    start: float
+    """Score of starting with the label, at the first token; or else 0."""
+    stop: float
+    """Score of ending with the label, at the last token; or else 0."""
+    labels: list[str]
+    """The best labelling of the sentence that has this label at the token."""
+    total: float
+    """Score of that labelling; -inf, with no labels, where there is none."""
+
+    def strongest(self, most: int | None = None) -> list[Contribution]:
+        """Return the contributions by size, largest first, whatever their sign; most: how many at most."""
+        return sorted(self.contributions, key=lambda one: -abs(one.score))[:most]
+
+
+class Explanation(NamedTuple):
+    """Why a token has its label and not another."""
+
+    token: int
+    """Its place in the sentence, from 0 on."""
+    word: str
+    """Its first column, or the first of its ready-made features."""
+    reasons: list[Reason]
+    """Of the best label first, then of its rival: the label of the best labelling that has another one here. Where
+    labels were asked for, of those."""
+    unknown: list[str]
+    """Features of the token that the model does not have."""
+
+    @property
+    def margin(self) -> float:
+        """How much better the best labelling with the first label is than that with the second."""
+        return self.reasons[0].total - self.reasons[1].total if len(self.reasons) > 1 else np.inf
+
+
+def summed(contributions: Sequence[Contribution]) -> float:
+    """Return the sum of contributions in float32: of the label from first to last, then part by part.
+
+    It is the model's own node score, to the last bit.
+    """
+    sums: dict[int | None, np.float32] = {None: np.float32(0)}
+    for one in contributions:
+        sums[one.part] = sums.get(one.part, np.float32(0)) + np.float32(one.score)
+    total = sums.pop(None)
+    for part in sums.values():
+        total = total + part
+    return float(total)
+
+
+def compared(found: Explanation, most: int) -> list[tuple[str, list[float]]]:
+    """Return what features and edges add to each label that was explained, a name and a score per label.
+
+    Features that decide most come first, `most` of them, then the sum of the others, the sum of all features, the edges
+    around the token, what the rest of the labelling adds, and the score of the whole labelling.
+    """
+    reasons = found.reasons
+    scores: dict[str, list[float]] = {}
+    for at, reason in enumerate(reasons):
+        for one in reason.contributions:
+            name = one.feature if one.part is None else f"{one.feature} (part {one.part})"
+            scores.setdefault(name, [0.0] * len(reasons))[at] += one.score
+    rows = sorted(scores.items(), key=lambda pair: -_decides(pair[1]))
+    body = rows[:most]
+    if rest := rows[most:]:
+        body.append((f"{len(rest)} more", [sum(column) for column in zip(*(row for _, row in rest), strict=True)]))
+    body.append(("all features", [reason.score for reason in reasons]))
+    sides = (("edge from", [reason.before for reason in reasons]), ("edge to", [reason.after for reason in reasons]))
+    for (what, steps), end in zip(sides, ("previous", "current"), strict=True):
+        if names := dict.fromkeys(getattr(step, end) for step in steps if step):
+            body.append((f"{what} {' / '.join(names)}", [step.score if step else 0.0 for step in steps]))
+    for end in ("start", "stop"):
+        if any(ends := [getattr(reason, end) for reason in reasons]):
+            body.append((end, ends))
+    here = [reason.score + sum(s.score for s in (reason.before, reason.after) if s) for reason in reasons]
+    elsewhere = [r.total - own - r.start - r.stop for r, own in zip(reasons, here, strict=True)]
+    return [*body, ("rest of the sentence", elsewhere), ("whole labelling", [reason.total for reason in reasons])]
+
+
+def _decides(row: Sequence[float]) -> float:
+    """Return how much a feature decides: the difference between two labels, or else the largest score."""
+    return abs(row[0] - row[1]) if len(row) == 2 else max(map(abs, row))
+
+
+def told(found: Explanation) -> dict[str, Any]:
+    """Return an explanation as JSON has it: dicts and lists, with None for what is infinite."""
+    return {**_plain(found), "margin": _plain(found.margin)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: _plain(own) for name, own in value._asdict().items()}
+    if isinstance(value, list | tuple):
+        return [_plain(own) for own in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def explained(
+    model: Model,
+    sentence: Sequence[object],
+    token: int,
+    labels: Sequence[str] | None,
+    rows_of: Callable[[int, list[int]], Rows],
+    lattice: Lattice | None = None,
+) -> Explanation:
+    """Return why a token of a sentence has its label; see `Model.explain`.
+
+    rows_of: returns what the core says of some labels of a token.
+    """
+    if not checks.is_whole(token):
+        raise ValueError(f"token must be a whole number, counted from 0, not {checks.shown(token)}")
+    T = len(sentence)
+    if not -T <= token < T:
+        raise ValueError(f"token {token} of a sentence of {T} tokens; they are counted from 0")
+    t = int(token) % T
+    lattice = model.lattice(sentence) if lattice is None else lattice
+    if labels is None:
+        wanted = _best_and_rival(lattice, t)
+    else:
+        numbers = {name: y for y, name in enumerate(model.labels)}
+        for name in labels:
+            if not isinstance(name, str) or name not in numbers:
+                raise ValueError(f"the model has no label {checks.shown(name)}; model.labels lists them")
+        wanted = [(numbers[name], _path(lattice, t, np.arange(len(model.labels)) != numbers[name])) for name in labels]
+    each, unknown = rows_of(t, [y for y, _ in wanted])
+    reasons = []
+    for (y, (path, total)), rows in zip(wanted, each, strict=True):
+        own = [Contribution(*row[:4], None if row[4] < 0 else row[4] + 1) for row in rows]
+        before = _step(model, lattice, path, t - 1) if path and t else None
+        after = _step(model, lattice, path, t) if path and t + 1 < T else None
+        start, stop = (
+            float(model.arrays[end][y]) if at and end in model.arrays else 0.0
+            for end, at in (("start", t == 0), ("stop", t + 1 == T))
+        )
+        node = float(lattice.nodes[t, y])
+        names = [model.labels[one] for one in path]
+        reasons.append(Reason(model.labels[y], node, own, before, after, start, stop, names, total))
+    return Explanation(t, _word(sentence[t]), reasons, unknown)
+
+
+_Found = tuple[list[int], float]
+
+
+def _path(lattice: Lattice, t: int, forbidden: npt.NDArray[Any] | int | None) -> _Found:
+    """Return the best path without some labels at a token, and its score; no path is an empty one."""
+    nodes = lattice.nodes.copy()
+    if forbidden is not None:
+        nodes[t, forbidden] = -np.inf
+    if not np.isfinite(nodes[t]).any():
+        return [], -np.inf
+    try:
+        best = decode(nodes, lattice.edges, switched_on=lattice.switched_on).paths[0]
+    except ValueError:  # no path at all, though the token could have a label
+        return [], -np.inf
+    return best.labels.tolist(), best.score
+
+
+def _best_and_rival(lattice: Lattice, t: int) -> list[tuple[int, _Found]]:
+    best = _path(lattice, t, None)
+    if not best[0]:
+        raise ValueError("the sentence has no labelling at all, so there is none to explain")
+    rival = _path(lattice, t, best[0][t])
+    return [(found[0][t], found) for found in (best, rival) if found[0]]
+
+
+def _step(model: Model, lattice: Lattice, path: list[int], t: int) -> Step:
+    """Return the edge from token t to the next."""
+    i, j = path[t], path[t + 1]
+    arrays = model.arrays
+    score = _weight(arrays, "edges", slice(None), i, j)
+    features = []
+    for number in lattice.switched_on[t] if lattice.switched_on else []:
+        begin, end = _range(arrays["corrections.set"], number)
+        if added := _weight(arrays, "corrections", slice(begin, end), i, j):
+            ends, text = arrays["edge_names.ends"], arrays["edge_names.bytes"]
+            name = text[int(ends[number - 1]) if number else 0 : int(ends[number])].tobytes()
+            features.append((name.decode("utf-8", "replace"), added))
+            score += added
+    return Step(model.labels[i], model.labels[j], score, features)
+
+
+def _weight(arrays: dict[str, npt.NDArray[Any]], kind: str, within: slice, i: int, j: int) -> float:
+    """Return the weight of a pair of labels, which are in order; 0 where it has none."""
+    previous, current = arrays[f"{kind}.previous"][within], arrays[f"{kind}.current"][within]
+    begin, end = _range(previous, i)
+    place = int(begin + _range(current[begin:end], j)[0])
+    return float(arrays[f"{kind}.score"][within][place]) if place < end and current[place] == j else 0.0
+
+
+def _range(rising: npt.NDArray[Any], number: int) -> tuple[int, int]:
+    """Return where a number stands in an array that rises."""
+    begin, end = np.searchsorted(rising, np.array([number, number + 1], rising.dtype))
+    return int(begin), int(end)
+
+
+def _word(token: object) -> str:
+    if isinstance(token, str):
+        return token
+    try:
+        return str(next(iter(token), ""))  # type: ignore[call-overload]
+    except TypeError:
+        return str(token)

@@ -1,0 +1,65 @@
+"""What a model or a tagging says of itself in a few rows: for `tagwright info`, reports and notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tagwright.markup import Html, notebook_table
+from tagwright.models.facts import OWN, fact_in
+
+if TYPE_CHECKING:
+    from tagwright.models.model import Model, Tagging
+
+__all__ = ["array_sizes", "size_text", "summary", "tagging_table"]
+
+_SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score"}
+"""What is counted, and in which array."""
+
+
+def array_sizes(model: Model) -> dict[str, int]:
+    """Return the numbers of features, weights and edges; of a bidirectional model, those of both sides."""
+    return {
+        name: sum(len(held) for key, held in model.arrays.items() if key in (array, f"left.{array}", f"right.{array}"))
+        for name, array in _SIZES.items()
+    }
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes in kB or MB."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
+
+
+def summary(model: Model) -> list[list[str]]:
+    """Return names and values: learner, sizes, what it was trained on, options, and the user's own facts."""
+    facts, arrays = model.facts, model.arrays
+    rows = [
+        ["learner", str(fact_in(facts, object, "learner") or "?")],
+        ["labels", f"{len(model.labels):,}"],
+        *([name, f"{number:,}"] for name, number in array_sizes(model).items()),
+    ]
+    rows[-1][1] += f" of {len(model.labels) ** 2:,}"
+    if "corrections.set" in arrays:
+        rows.append(["token-dependent edges", f"{len(arrays['corrections.set']):,}"])
+    rows.append(["size", size_text(sum(array.nbytes for array in arrays.values()))])
+    sentences, tokens = fact_in(facts, int, "sentences"), fact_in(facts, int, "tokens")
+    if sentences is not None and tokens is not None:
+        rows.append(["trained on", f"{sentences:,} sentences, {tokens:,} tokens"])
+    told: dict[str, Any] = {name: fact_in(facts, object, name) for name in ("epochs_done", "version")}
+    for part in ("options", "data"):
+        given = fact_in(facts, object, part)
+        told |= given if isinstance(given, dict) else {part: given}  # users may put anything there
+    told["templates"] = told.pop("features", None)
+    told |= {name: value for name, value in (fact_in(facts, dict) or {}).items() if name not in OWN}
+    return rows + [[str(name).replace("_", " "), str(value)] for name, value in told.items() if value is not None]
+
+
+def tagging_table(tagging: Tagging) -> Html:
+    """Return a table of a labelling for a notebook: a row per token."""
+    shares = [[f"{share:.4f}"] for share in tagging.marginals or ()]
+    rows = [
+        [str(t), label, *share]
+        for t, (label, share) in enumerate(zip(tagging.labels, shares or [[]] * len(tagging.labels), strict=True))
+    ]
+    whole = "" if tagging.probability is None else f", probability {tagging.probability:.4g}"
+    header = ["token", "label", *(["probability"] if shares else [])]
+    return notebook_table(header, rows, (1,), f"score {tagging.score:.6g}{whole}")

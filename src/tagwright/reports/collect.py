@@ -1,0 +1,91 @@
+"""Sentences tagged and compared with their gold labels, batch by batch: all labels, and the worst sentences whole."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tagwright.decoding.decoders import Decoder
+from tagwright.evaluation.evaluate import evaluate
+from tagwright.evaluation.result import Evaluation
+from tagwright.models.model import Model
+from tagwright.models.native import Sentences
+
+__all__ = ["Collected", "Tagged", "word_of"]
+
+
+class Tagged(NamedTuple):
+    """A sentence with its gold labels and those of the model."""
+
+    number: int
+    """Its place among all sentences, from 0."""
+    tokens: Sequence[object]
+    gold: list[str]
+    predicted: list[str]
+    probabilities: list[float] | None
+    """Of the predicted labels, if the model has any."""
+
+    @property
+    def wrong(self) -> list[int]:
+        """The tokens whose label is wrong."""
+        return [t for t, (own, other) in enumerate(zip(self.gold, self.predicted, strict=True)) if own != other]
+
+
+class Collected:
+    """Labels of all sentences that were added, tagged by one model.
+
+    Args:
+        model: tags the sentences.
+        decoder: the decoder.
+        threads: threads over the sentences.
+        worst: how many sentences are kept whole: those with the most wrong labels; of as many, those in which they are
+            the larger share.
+
+    """
+
+    def __init__(self, model: Model, decoder: str | Decoder = "auto", threads: int = 1, worst: int = 0) -> None:
+        """Begin without sentences."""
+        self.model, self.decoder, self.threads = model, decoder, threads
+        self.gold: list[list[str]] = []
+        self.predicted: list[list[str]] = []
+        self._knows = model.knows("") is not None
+        self._known: list[list[bool]] = []
+        self._probabilities: list[list[float]] = []
+        self._most, self._worst = worst, list[tuple[int, float, int, Tagged]]()
+
+    def add(self, X: Sentences, gold: Sequence[Sequence[str]]) -> None:
+        """Tag sentences and keep their labels."""
+        proba = self.model.probabilistic
+        for tokens, truth, found in zip(
+            X, gold, self.model.tag_kbest(X, 1, self.decoder, self.threads, proba), strict=True
+        ):
+            labels, shares = found[0].labels, found[0].marginals
+            sentence = Tagged(len(self.gold), tokens, list(truth), labels, shares)
+            self.gold.append(sentence.gold)
+            self.predicted.append(labels)
+            if self._knows:
+                self._known.append([bool(self.model.knows(word_of(token))) for token in tokens])
+            if shares is not None:
+                self._probabilities.append(shares)
+            if self._most and len(truth) == len(labels) and (wrong := len(sentence.wrong)):
+                keep = heapq.heappush if len(self._worst) < self._most else heapq.heappushpop
+                keep(self._worst, (wrong, wrong / len(labels), -sentence.number, sentence))
+
+    def worst(self) -> list[Tagged]:
+        """Return the worst sentences, the worst first."""
+        return [entry[-1] for entry in sorted(self._worst, reverse=True)]
+
+    def evaluation(self) -> Evaluation:
+        """Return how good the labels are."""
+        known = self._known if self._knows else None
+        return evaluate(self.gold, self.predicted, known, self._probabilities if self.model.probabilistic else None)
+
+
+def word_of(token: object) -> str:
+    """Return the word of a token: the string, the first of its columns, or its ready-made features as text."""
+    if isinstance(token, str):
+        return token
+    if isinstance(token, Sequence) and token and isinstance(token[0], str):
+        return token[0]
+    return repr(token)

@@ -1,0 +1,97 @@
+"""Sentences on a page: words over their labels, mistakes marked, and why they were made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from tagwright.markup import Html, cut, html_table, join, tag
+from tagwright.reports.collect import Tagged, word_of
+from tagwright.reports.reasons import Line, Why
+
+__all__ = ["sentence_article"]
+
+AROUND = 8  # tokens that are shown on both sides of a mistake in a long sentence
+SHORT = 60  # tokens of a sentence that is shown whole
+MOST_MISTAKES = 30  # of a long sentence around which tokens are shown
+LONGEST = 40  # characters of a word or label that are shown
+
+
+def sentence_article(sentence: Tagged, reasons: Sequence[Why], is_open: bool) -> Html:
+    """Return a sentence with its labels, gold beside predicted where they differ, and the reasons."""
+    wrong = sentence.wrong
+    heading = [
+        f"Sentence {sentence.number + 1:,} ",
+        tag("small", f"{len(wrong):,} of {len(sentence.gold):,} labels wrong"),
+    ]
+    tokens = tag("div", *_tokens(sentence), class_="tokens")
+    parts = [tag("h3", *heading), tokens]
+    if reasons:
+        left = len(wrong) - len(reasons)
+        more = [tag("p", f"Reasons are given for the first {len(reasons)} of them.", class_="note")] if left else []
+        summary = tag("summary", "Why")
+        body = [_reason(sentence, why) for why in reasons]
+        parts.append(tag("details", summary, *body, *more, open="" if is_open else None))
+    return tag("article", *parts)
+
+
+def _tokens(sentence: Tagged) -> list[Html]:
+    """Return the tokens; of a long sentence only those around its first mistakes."""
+    wrong, T = sentence.wrong, len(sentence.gold)
+    near: Iterable[int] = range(T)
+    if T > SHORT:
+        near = sorted({n for t in wrong[:MOST_MISTAKES] for n in range(max(t - AROUND, 0), min(t + AROUND + 1, T))})
+    parts, after, marked = [], 0, {*wrong}
+    for t in [*near, T]:
+        if t > after:
+            parts.append(tag("span", f"… {t - after:,} more …", class_="note"))
+        after = t + 1
+        if t < T:
+            parts.append(_token(sentence, t, t in marked))
+    return parts
+
+
+def _token(sentence: Tagged, t: int, is_wrong: bool) -> Html:
+    word = _named("bdi", word_of(sentence.tokens[t]), "word")
+    if not is_wrong:
+        return tag("span", word, _named("bdi", sentence.gold[t], "label"), class_="token")
+    share = "" if sentence.probabilities is None else f" {sentence.probabilities[t]:.0%}"
+    guess = tag("span", "✗ ", _named("bdi", sentence.predicted[t]), share, class_="guess", title="predicted")
+    gold = tag("span", "✓ ", _named("bdi", sentence.gold[t]), class_="gold", title="gold")
+    return tag("span", word, guess, gold, class_="token mistake")
+
+
+def _named(name: str, text: str, class_: str | None = None) -> Html:
+    shown = cut(text, LONGEST)
+    return tag(name, shown, class_=class_, title=cut(text) if shown != text else None)
+
+
+def _reason(sentence: Tagged, why: Why) -> Html:
+    """Return what speaks for a wrong label and for the right one, or why nothing can be said."""
+    t = why.token
+    guess, gold = (_named("bdi", name) for name in (sentence.predicted[t], sentence.gold[t]))
+    heading: list[object] = [_named("bdi", word_of(sentence.tokens[t]), "word"), ": ✗ ", guess, " rather than ✓ ", gold]
+    if why.probabilities:
+        heading.append(" (probabilities {:.1%} and {:.1%})".format(*why.probabilities))
+    if not why.lines:
+        return join([tag("p", *heading), tag("p", why.note, class_="note")])
+    largest = max((abs(line.difference) for line in why.lines if math.isfinite(line.difference)), default=0.0)
+    rows = [
+        [_named("bdi", line.name), _score(line.difference), _lean(line, largest), *map(_score, line[1:])]
+        for line in why.lines
+    ]
+    header = ["what", "difference", "", join(["✗ ", guess]), join(["✓ ", gold])]
+    return join([tag("p", *heading), tag("div", html_table(header, rows, (0, 2)), class_="wide reason")])
+
+
+def _score(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−") if math.isfinite(value) else "−∞" if value < 0 else "∞"
+
+
+def _lean(line: Line, largest: float) -> Html:
+    """Return a bar to the left for what speaks for the wrong label, to the right for the right one."""
+    share = line.difference / largest if largest and math.isfinite(line.difference) else 0.0
+    begin, width = (50 - 50 * share, 50 * share) if share >= 0 else (50, -50 * share)
+    box = tag("rect", x=begin, y=2, width=width, height=10, class_="wrong" if share >= 0 else "right")
+    middle = tag("line", x1=50, x2=50, y1=0, y2=14, class_="base")
+    return tag("svg", box, middle, viewBox="0 0 100 14", width=100, height=14, class_="bar-cell", aria_hidden="true")

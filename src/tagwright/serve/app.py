@@ -1,0 +1,297 @@
+"""The application: which path asks for what, and what every answer carries in its head."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tagwright.models.model import Model
+from tagwright.serve import answers
+from tagwright.serve.asked import Asked, asked_of, check_size, check_text, json_of
+from tagwright.serve.batching import Batcher
+from tagwright.serve.errors import Problem
+from tagwright.serve.metrics import PATHS, Metrics
+from tagwright.serve.openapi import described
+from tagwright.serve.settings import Settings
+from tagwright.serve.store import Store
+from tagwright.serve.stream import streamed
+from tagwright.serve.view import viewed
+
+__all__ = ["Service", "application"]
+
+log = logging.getLogger("tagwright.serve")
+
+Scope: TypeAlias = dict[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
+Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
+
+_PAGE = Path(__file__).with_name("page")
+_KINDS = {
+    ".html": b"text/html; charset=utf-8",
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+}
+_JSON = b"application/json"
+_HEAD = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+]
+_PAGE_HEAD = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"cache-control", b"no-cache"),
+]
+_LONG_BODY = 50_000  # bytes; a longer one is read on a thread, so that others need not wait for it
+_LONG_TEXT = 2_000  # characters; the same of text that is split into tokens
+_SMALL_ANSWER = 60_000  # bytes that are handed over without waiting for the reader
+
+
+class Service:
+    """What answers requests: the models, the batches and the counts."""
+
+    def __init__(self, settings: Settings, metrics: Metrics, stop: Callable[[Exception], None]) -> None:
+        """Open nothing yet; stop: is told what keeps the server from running."""
+        self.settings, self.metrics, self.stop = settings, metrics, stop
+        self.store = Store(settings)
+        self.batcher = Batcher(settings, self.metrics)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Open the models in the background, then watch their files."""
+        self._tasks.append(asyncio.create_task(self._open()))
+
+    async def _open(self) -> None:
+        try:
+            await self.store.open()
+        except Exception as error:
+            self.stop(error)
+            return
+        await self.store.watch()
+
+    def reopen(self) -> None:
+        """Read all models again, as SIGHUP asks for."""
+        self._tasks = [task for task in self._tasks if not task.done()]
+        self._tasks.append(asyncio.get_running_loop().create_task(self.store.reopen(changed_only=False)))
+
+    async def end(self) -> None:
+        """Stop watching; requests have been answered by now."""
+        for task in self._tasks:
+            task.cancel()
+        self.batcher.close()
+
+    # What the paths answer
+
+    async def tag(self, asked: Asked) -> bytes:
+        """Return labellings."""
+        served, model = self.store.find(asked.model)
+        await self._tokenized(asked, model)
+        if not asked.plain:
+            self.metrics.batch(1, asked.tokens)
+            return answers.dumped(await self.batcher.beside(answers.searched, asked, served, model))
+        with answers.blamed("sentences"):
+            found = await self.batcher.tag(model, asked)
+        return answers.dumped(answers.tagged(asked, served, model, found))
+
+    async def _tokenized(self, asked: Asked, model: Model) -> None:
+        """Split the text of a request, and see that it has not too many tokens."""
+        check_text(asked, self.settings)
+        if asked.text is not None and len(asked.text) > _LONG_TEXT:
+            await self.batcher.beside(answers.tokenized, asked, model)
+        else:
+            answers.tokenized(asked, model)
+        check_size(asked, self.settings)
+
+    async def explain(self, asked: Asked) -> bytes:
+        """Return why a token has its label."""
+        return await self._about_one(answers.explained, asked)
+
+    async def lattice(self, asked: Asked) -> bytes:
+        """Return what the page draws."""
+        return await self._about_one(viewed, asked)
+
+    async def _about_one(self, work: Callable[..., dict[str, Any]], asked: Asked) -> bytes:
+        served, model = self.store.find(asked.model)
+        await self._tokenized(asked, model)
+        self.metrics.batch(1, asked.tokens)
+        return answers.dumped(await self.batcher.beside(work, asked, served, model))
+
+
+class _Answer:
+    """An endpoint: reads a request, asks the service, sends what it says. An ASGI application of its own.
+
+    It has no clock: `server.py` closes connections whose bodies do not come, and the batcher gives up what waits too
+    long.
+    """
+
+    def __init__(self, service: Service, path: str, work: Callable[[Asked], Awaitable[bytes]]) -> None:
+        self.service, self.path, self.work = service, path, work
+        self.limit = service.settings.body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        service, status = self.service, 200
+        more: list[tuple[bytes, bytes]] = []
+        began = service.metrics.began()
+        try:
+            if self.path == "/v1/tag" and (b"content-type", b"application/x-ndjson") in scope["headers"]:
+                await streamed(service, scope, receive, send, _HEAD)
+                return
+            body = await self._body(scope, receive)
+            if len(body) > _LONG_BODY:
+                asked = await service.batcher.beside(_read, body, service.settings)
+            else:
+                asked = _read(body, service.settings)
+            told = await self.work(asked)
+        except Problem as problem:
+            status, more, told = _said(problem)
+        except TimeoutError:
+            service.metrics.rejected("time")
+            fix = "send less at once, or later"
+            status, more, told = _said(Problem(503, "there was no answer in time", "timeout", fix, retry=1))
+        except _GoneError:
+            return
+        except Exception:
+            log.exception("%s: an error of the server's own", self.path)
+            status, more, told = _said(Problem(500, "an error of the server's own", self.path, "report it"))
+        finally:
+            service.metrics.answered(self.path, status, began)
+        await _respond(send, status, told, _JSON, [*_HEAD, *more], service.settings.timeout)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """Return a body of at most so many bytes."""
+        for name, value in scope["headers"]:
+            if name == b"content-length" and int(value) > self.limit:
+                raise self._too_large()
+        pieces: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise _GoneError
+            pieces.append(message.get("body", b""))
+            size, more = size + len(pieces[-1]), message.get("more_body", False)
+            if size > self.limit:
+                raise self._too_large()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _too_large(self) -> Problem:
+        self.service.metrics.rejected("size")
+        fix = f"send at most {self.limit:,} bytes at once, or stream lines as application/x-ndjson"
+        return Problem(413, "the body is too large", "body", fix, close=True)
+
+
+def _said(problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """Return status, head and body that tell of a problem."""
+    return problem.status, problem.headers, answers.dumped(problem.told())
+
+
+class _GoneError(Exception):
+    """The client has closed the connection."""
+
+
+def _read(body: bytes, settings: Settings) -> Asked:
+    return asked_of(json_of(body), settings)
+
+
+async def _respond(
+    send: Send, status: int, body: bytes, kind: bytes, head: list[tuple[bytes, bytes]], timeout: float
+) -> None:
+    """Send an answer; one that its reader does not take in time is given up."""
+    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *head]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    if len(body) <= _SMALL_ANSWER:
+        await send({"type": "http.response.body", "body": body})
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout):
+            await send({"type": "http.response.body", "body": body})
+
+
+class _Fixed:
+    """An endpoint that asks for nothing."""
+
+    def __init__(self, service: Service, path: str, make: Callable[[], tuple[int, bytes, bytes]]) -> None:
+        self.service, self.make = service, make
+        self.path = path if path in PATHS else "/page"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        began = self.service.metrics.began()
+        status, body, kind = self.make()
+        head = _PAGE_HEAD if status == 200 else [*_PAGE_HEAD, (b"retry-after", b"1")]
+        self.service.metrics.answered(self.path, status, began)
+        sent = b"" if scope["method"] == "HEAD" else body
+        await _respond(send, status, sent, kind, head, self.service.settings.timeout)
+
+
+def application(service: Service) -> Any:
+    """Return the ASGI application."""
+    from starlette.applications import Starlette
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    def fixed(path: str, make: Callable[[], tuple[int, bytes, bytes]]) -> Any:
+        return Route(path, _Fixed(service, path, make), methods=["GET"])
+
+    def told(make: Callable[[], Any]) -> Callable[[], tuple[int, bytes, bytes]]:
+        return lambda: (200, answers.dumped(make()), _JSON)
+
+    def ready() -> tuple[int, bytes, bytes]:
+        is_ready = service.store.ready
+        return 200 if is_ready else 503, answers.dumped({"ready": is_ready}), _JSON
+
+    def file(path: Path) -> Callable[[], tuple[int, bytes, bytes]]:
+        held = path.read_bytes()  # once: no request leads to a file
+        return lambda: (200, held, _KINDS[path.suffix])
+
+    works = (("/v1/tag", service.tag), ("/v1/explain", service.explain), ("/v1/lattice", service.lattice))
+    direct = {path: _Answer(service, path, work) for path, work in works}
+    routes = [
+        *(Route(path, answer, methods=["POST"]) for path, answer in direct.items()),
+        fixed("/health/live", told(lambda: {"live": True})),
+        fixed("/health/ready", ready),
+        fixed("/v1/models", told(lambda: answers.list_models(service.store))),
+        fixed("/metrics", lambda: (200, service.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8")),
+        fixed("/openapi.json", told(lambda: described(service.settings))),
+        fixed("/", file(_PAGE / "index.html")),
+        *(fixed(f"/page/{path.name}", file(path)) for path in sorted(_PAGE.iterdir()) if path.suffix in _KINDS),
+    ]
+
+    async def unknown(request: Any, error: Any) -> Any:
+        wrong_method = error.status_code == 405
+        what = f"{request.method} is not answered here" if wrong_method else "there is nothing under this path"
+        problem = Problem(error.status_code, what, "path", "GET /openapi.json lists the paths and their methods")
+        body = answers.dumped(problem.told())
+        service.metrics.answered("other", error.status_code, service.metrics.began())
+        headers = {name.decode(): value.decode() for name, value in _PAGE_HEAD} | dict(error.headers or {})
+        return Response(body, error.status_code, headers, "application/json")
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Any) -> Any:
+        await service.start()
+        yield
+        await service.end()
+
+    from starlette.exceptions import HTTPException
+
+    others: Any = Starlette(routes=routes, exception_handlers={HTTPException: unknown}, lifespan=lifespan)
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer questions without a detour through the framework's layers, which take a tenth of their time."""
+        answer = direct.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        await (others if answer is None else answer)(scope, receive, send)
+
+    return routed

@@ -1,0 +1,204 @@
+"""Requests that arrive together are tagged together, in one native call."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+from tagwright.models.model import Model, Tagging
+from tagwright.serve.asked import Asked
+from tagwright.serve.errors import Problem
+from tagwright.serve.metrics import Metrics
+from tagwright.serve.settings import Settings
+
+__all__ = ["Batcher"]
+
+Result = TypeVar("Result")
+Found = list[list[Tagging]]
+
+_AT_ONCE = 0.002  # seconds of work for which a hand-over to another thread does not pay
+_ALONE = 16  # requests
+_LARGE = 2000  # tokens; larger requests do not keep small ones waiting
+
+
+class _Job(NamedTuple):
+    asked: Asked
+    tokens: int
+    future: asyncio.Future[Found]
+    began: float
+
+
+class _Group:
+    """Jobs that can be one call: of the same model, with the same options."""
+
+    def __init__(self, model: Model, asked: Asked) -> None:
+        self.model, self.asked = model, asked
+        self.jobs: deque[_Job] = deque()
+
+
+class Batcher:
+    """Tags what is waiting whenever nothing is being tagged.
+
+    Small batches are tagged on the event loop itself, large ones on a thread beside it, and what is large by itself or
+    takes long for other reasons on further threads.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        """Start no threads yet."""
+        self.settings, self.metrics = settings, metrics
+        self.groups: dict[tuple[Any, ...], _Group] = {}
+        self.waiting = self.slow = self.alone = 0
+        self.timer: asyncio.Handle | None = None
+        self.running: list[_Job] = []
+        self.rates: dict[tuple[Any, ...], float] = {}
+        """Seconds per token of each kind of group, by what it took lately."""
+        self.lane = ThreadPoolExecutor(1, "tagwright-batch")
+        self.others = ThreadPoolExecutor(max(2, settings.threads), "tagwright-long")
+
+    async def tag(self, model: Model, asked: Asked) -> Found:
+        """Return the k best labellings of each sentence of a request."""
+        tokens = asked.tokens
+        if tokens > _LARGE:
+            return await self.beside(_tagged, model, asked.sentences, asked, self.settings.threads)
+        if self.waiting >= self.settings.queue:
+            raise self._full("queue")
+        key = (id(model), asked.k, asked.decoder, asked.proba)
+        if self.alone and not self.waiting and not self.running and self._is_quick(key, tokens):
+            self.alone -= 1
+            return self._at_once(key, model, asked, tokens)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Found] = loop.create_future()
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = _Group(model, asked)
+        group.jobs.append(_Job(asked, tokens, future, loop.time()))
+        self.waiting += 1
+        self._schedule(loop, hurry=len(group.jobs) >= self.settings.batch)
+        return await future
+
+    def _is_quick(self, key: tuple[Any, ...], tokens: int) -> bool:
+        return self.rates.get(key, 1.0) * (tokens + 1) < _AT_ONCE
+
+    def _at_once(self, key: tuple[Any, ...], model: Model, asked: Asked, tokens: int) -> Found:
+        """Return the answer to a request that has no company."""
+        self.metrics.batch(1, tokens)
+        began = time.perf_counter()
+        found = _tagged(model, asked.sentences, asked, self.settings.threads)
+        self._took(key, tokens, time.perf_counter() - began)
+        return found
+
+    async def beside(self, work: Callable[..., Result], *given: Any) -> Result:
+        """Return what work returns that is too long for the event loop."""
+        if self.slow >= max(4, self.settings.queue // 16):
+            raise self._full("long requests")
+        self.slow += 1
+        done = asyncio.get_running_loop().run_in_executor(self.others, work, *given)
+        done.add_done_callback(self._ended)
+        async with asyncio.timeout(self.settings.timeout):
+            return await asyncio.shield(done)
+
+    def _ended(self, done: asyncio.Future[Any]) -> None:
+        self.slow -= 1
+        if not done.cancelled():
+            done.exception()  # seen, also where nobody waits for it any more
+
+    def give_up(self) -> None:
+        """Let requests that have waited too long know."""
+        oldest = asyncio.get_running_loop().time() - self.settings.timeout
+        for jobs in (*(group.jobs for group in self.groups.values()), self.running):
+            for job in jobs:
+                if job.began < oldest and not job.future.done():
+                    job.future.set_exception(TimeoutError())
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self.lane.shutdown(wait=False)
+        self.others.shutdown(wait=False)
+
+    def _full(self, where: str) -> Problem:
+        self.metrics.rejected("full")
+        return Problem(503, "the server has as much to do as it can hold", where, "try again after a second", retry=1)
+
+    def _schedule(self, loop: asyncio.AbstractEventLoop, hurry: bool = False) -> None:
+        if self.running or (self.timer is not None and not (hurry and self.settings.wait)):
+            return
+        if self.timer is not None:
+            self.timer.cancel()
+        wait = 0.0 if hurry else self.settings.wait
+        self.timer = loop.call_later(wait, self._flush, loop) if wait else loop.call_soon(self._flush, loop)
+
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Tag the group that waited longest: at once if that is quick, or else on the thread beside."""
+        self.timer = None
+        if self.running or not self.groups:
+            return
+        key, group = next(iter(self.groups.items()))
+        jobs = [group.jobs.popleft() for _ in range(min(len(group.jobs), self.settings.batch))]
+        del self.groups[key]
+        if group.jobs:
+            self.groups[key] = group  # behind the others
+        self.waiting -= len(jobs)
+        jobs = [job for job in jobs if not job.future.done()]  # some have given up
+        tokens = sum(job.tokens for job in jobs)
+        self.metrics.batch(len(jobs), tokens)
+        # Where one came alone, the next few are not kept until the event loop has looked for others.
+        self.alone = _ALONE if len(jobs) == 1 and not self.groups and not self.settings.wait else 0
+        if self._is_quick(key, tokens):
+            self._answer(key, jobs, tokens, *self._work(group, jobs))
+        elif jobs:
+            self.running = jobs
+            done = loop.run_in_executor(self.lane, self._work, group, jobs)
+            done.add_done_callback(lambda done: self._came(loop, key, jobs, tokens, done))
+            return
+        if self.groups:
+            self._schedule(loop)
+
+    def _came(
+        self, loop: asyncio.AbstractEventLoop, key: tuple[Any, ...], jobs: list[_Job], tokens: int, done: Any
+    ) -> None:
+        self.running = []
+        self._answer(key, jobs, tokens, *done.result())
+        if self.groups:
+            self._schedule(loop)
+
+    def _work(self, group: _Group, jobs: Sequence[_Job]) -> tuple[list[Found | Exception], float]:
+        """Return the answer to each job, or the error that it alone causes; and the seconds it took."""
+        began = time.perf_counter()
+        X = [sentence for job in jobs for sentence in job.asked.sentences]
+        answers: list[Found | Exception]
+        try:
+            found = _tagged(group.model, X, group.asked, self.settings.threads)
+            answers, at = [], 0
+            for job in jobs:
+                count = len(job.asked.sentences)
+                answers.append(found[at : at + count])
+                at += count
+        except Exception as error:
+            answers = [error] if len(jobs) == 1 else [self._work(group, [job])[0][0] for job in jobs]
+        return answers, time.perf_counter() - began
+
+    def _answer(
+        self, key: tuple[Any, ...], jobs: Sequence[_Job], tokens: int, answers: list[Found | Exception], seconds: float
+    ) -> None:
+        self._took(key, tokens, seconds)
+        for job, answer in zip(jobs, answers, strict=True):
+            if job.future.done():
+                continue
+            if isinstance(answer, Exception):
+                job.future.set_exception(answer)
+            else:
+                job.future.set_result(answer)
+
+    def _took(self, key: tuple[Any, ...], tokens: int, seconds: float) -> None:
+        """Remember what a token takes when nothing else runs: other work on the machine only ever adds to it."""
+        if len(self.rates) > 1000:
+            self.rates.clear()  # of models that are gone
+        self.rates[key] = min(seconds / (tokens + 1), 1.1 * self.rates.get(key, 1.0))
+
+
+def _tagged(model: Model, X: list[list[Any]], asked: Asked, threads: int) -> Found:
+    return model.tag_kbest(X, asked.k, asked.decoder, threads, asked.proba)

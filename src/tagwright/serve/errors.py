@@ -1,0 +1,37 @@
+"""What can go wrong with a request: an HTTP status, and what, where and what to do about it."""
+
+from __future__ import annotations
+
+__all__ = ["Problem"]
+
+
+class Problem(Exception):  # noqa: N818 - what goes to a client is called so
+    """An error that its sender can do something about.
+
+    Args:
+        status: of HTTP.
+        what: what is wrong.
+        where: the field of the request, the limit or the path that it is about.
+        fix: what to do.
+        retry: after so many seconds the same request may succeed.
+        close: whether the connection ends with the answer, since the rest of the request is not read.
+
+    """
+
+    def __init__(
+        self, status: int, what: str, where: str, fix: str, retry: int | None = None, close: bool = False
+    ) -> None:
+        """Keep the parts."""
+        super().__init__(what)
+        self.status, self.what, self.where, self.fix = status, what, where, fix
+        self.retry, self.close = retry, close
+
+    def told(self) -> dict[str, dict[str, str]]:
+        """Return it as JSON has it."""
+        return {"error": {"what": self.what, "where": self.where, "fix": self.fix}}
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """What the answer's head says."""
+        made = [] if self.retry is None else [(b"retry-after", str(self.retry).encode())]
+        return [*made, (b"connection", b"close")] if self.close else made

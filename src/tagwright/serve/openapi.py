@@ -1,0 +1,140 @@
+"""The description of the interface, as OpenAPI 3.1 has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tagwright import __version__
+from tagwright.data.tokens import TOKENIZERS
+from tagwright.serve.settings import Settings
+
+__all__ = ["described"]
+
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+_PER_TOKEN = {
+    "description": "For each sentence, labels by token: a list with null for tokens without, or an object by number.",
+    "type": "array",
+    "items": {
+        "oneOf": [
+            {"type": "array", "items": {"oneOf": [_STRINGS, {"type": "null"}]}},
+            {"type": "object", "additionalProperties": _STRINGS},
+            {"type": "null"},
+        ]
+    },
+}
+_TOKEN = {
+    "oneOf": [
+        {"type": "string", "description": "a word"},
+        {**_STRINGS, "description": "columns; or ready-made features, each of value 1"},
+        {"type": "object", "description": "ready-made features with values"},
+    ]
+}
+
+
+def _request(settings: Settings, more: dict[str, Any]) -> dict[str, Any]:
+    shared = {
+        "text": {"type": "string", "description": "Raw text; give this or sentences."},
+        "sentences": {"type": "array", "items": {"type": "array", "items": _TOKEN}},
+        "model": {"type": "string", "description": "Its name; by default the first."},
+        "tokenize": {"enum": list(TOKENIZERS), "description": "How text is split; by default as in training."},
+        "decoder": {"type": "string", "default": "auto", "description": "As in tagwright decoders, such as beam:16."},
+        "k": {"type": "integer", "minimum": 1, "maximum": settings.k, "default": 1},
+        "deadline_ms": {"type": "number", "minimum": 0, "maximum": settings.timeout * 1000},
+        "allowed": {**_PER_TOKEN, "title": "labels that tokens may have"},
+        "forbidden": {**_PER_TOKEN, "title": "labels that tokens must not have"},
+        "constraints": {
+            "type": "object",
+            "description": "The arguments of tw.Constraints.",
+            "properties": {
+                "scheme": {"type": "string"},
+                "part": {"type": "integer"},
+                "sep": {"type": "string"},
+                "forbid": {"type": "array", "items": _STRINGS},
+                "start": _STRINGS,
+                "stop": _STRINGS,
+                "words": {"type": "object", "additionalProperties": _STRINGS},
+                "unknown": _STRINGS,
+            },
+            "additionalProperties": False,
+        },
+    }
+    schema = {"type": "object", "properties": {**shared, **more}, "additionalProperties": False}
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+def described(settings: Settings) -> dict[str, Any]:
+    """Return the description."""
+    labelling = {
+        "labels": _STRINGS,
+        "score": {"type": ["number", "null"]},
+        "probability": {"type": "number", "description": "of the whole labelling, with proba"},
+        "marginals": {"type": "array", "items": {"type": "number"}, "description": "of each label, with proba"},
+    }
+    sentence = {
+        "tokens": {**_STRINGS, "description": "of text"},
+        "offsets": {"type": "array", "description": "of text: begin and end of each token, in characters"},
+        **labelling,
+        "exact": {"type": ["boolean", "null"], "description": "whether the answer is proven; null if not known"},
+        "gap": {"type": ["number", "null"], "description": "how much better another labelling can be at most"},
+        "kbest": {"type": "array", "items": {"type": "object", "properties": labelling}},
+        "spans": {"type": "array", "items": {"type": "object"}},
+        "work": {"type": "object", "description": "rounds, nodes and edges that the decoder looked at"},
+    }
+    answer = {
+        "type": "object",
+        "properties": {
+            "model": {"type": "string"},
+            "sentences": {"type": "array", "items": {"type": "object", "properties": sentence}},
+        },
+    }
+    which = {"sentence": {"type": "integer", "minimum": 0, "default": 0, "description": "which one it is about"}}
+    flag = {"type": "boolean", "default": False}
+    paths: dict[str, Any] = {
+        "/v1/tag": _post(
+            "Labels of sentences, best and k best. As application/x-ndjson, one request per line, of any number.",
+            _request(settings, {"proba": flag, "spans": flag, "work": flag}),
+            answer,
+        ),
+        "/v1/explain": _post(
+            "Why a token of a sentence has its label: contributions that add up to its score.",
+            _request(settings, {**which, "token": {"type": "integer", "minimum": 0}, "labels": _STRINGS}),
+            {"type": "object"},
+        ),
+        "/v1/lattice": _post(
+            "The k best labellings of a sentence, and the part of its lattice that matters.",
+            _request(settings, {**which, "nodes": {"type": "integer", "minimum": 1, "maximum": 50, "default": 6}}),
+            {"type": "object"},
+        ),
+    }
+    for path, summary in (
+        ("/v1/models", "The models, their labels and the decoders."),
+        ("/health/live", "Whether the server runs."),
+        ("/health/ready", "Whether every model is open; 503 if not."),
+        ("/metrics", "Counts, as Prometheus reads them."),
+    ):
+        paths[path] = {"get": {"summary": summary, "responses": {"200": {"description": "as asked"}}}}
+    info = {"title": "tagwright", "version": __version__, "description": "Exact best and k best labellings."}
+    problem = {
+        "type": "object",
+        "properties": {
+            "error": {"type": "object", "properties": {name: {"type": "string"} for name in ("what", "where", "fix")}}
+        },
+    }
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": {"Problem": problem}}}
+
+
+def _post(summary: str, request: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    responses: dict[str, Any] = {
+        "200": {"description": "the answer", "content": {"application/json": {"schema": answer}}}
+    }
+    for status, text in (
+        ("400", "the body is not JSON"),
+        ("404", "no such model"),
+        ("408", "the body did not come in time"),
+        ("413", "too much for one request"),
+        ("422", "a field is wrong"),
+        ("503", "too much to do; see Retry-After"),
+    ):
+        responses[status] = {"description": text, "content": problem}
+    return {"post": {"summary": summary, "requestBody": request, "responses": responses}}

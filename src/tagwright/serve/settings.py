@@ -1,0 +1,48 @@
+"""What a server is told when it starts: its models, its limits, and how requests are put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tagwright import checks
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits and options of a server; `tagwright serve --help` says more."""
+
+    models: tuple[tuple[str, str | None], ...] = (("english", None),)
+    """Names and files; None is the included model."""
+    threads: int = 1
+    """That share the sentences of a batch."""
+    batch: int = 64
+    """Requests that are tagged together, at most."""
+    wait: float = 0.0
+    """Seconds that a request waits for others to come; 0: only for what is being tagged already."""
+    queue: int = 1024
+    """Requests that may wait; others are turned away."""
+    body: int = 1_000_000
+    """Bytes of a request, and of a line of a stream."""
+    tokens: int = 10_000
+    """Tokens of a request, and of a line of a stream."""
+    k: int = 100
+    """Labellings per sentence."""
+    timeout: float = 10.0
+    """Seconds until a request must have come in whole, and again until it must be answered."""
+    connections: int = 4096
+    """Connections that are open at once; more are turned away."""
+    watch: float = 1.0
+    """Seconds between looks at the models' files; 0: never."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("threads", "batch", "queue", "body", "tokens", "k", "connections"):
+            checks.at_least_one(name, getattr(self, name))
+        checks.above_zero("timeout", self.timeout)
+        for name in ("wait", "watch"):
+            checks.not_negative(name, getattr(self, name))
+        names = [name for name, _ in self.models]
+        if not names or len(set(names)) < len(names):
+            raise ValueError("models must have names that differ, such as pos=pos.safetensors")

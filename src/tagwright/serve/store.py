@@ -1,0 +1,130 @@
+"""The models of a server, by name: opened in the background, and opened again when their files are replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tagwright.constraints.constraints import Constraints
+from tagwright.models.model import BUILT_IN, Model, load
+from tagwright.serve.errors import Problem
+from tagwright.serve.settings import Settings
+
+__all__ = ["Served", "Store"]
+
+log = logging.getLogger("tagwright.serve")
+
+Stamp = tuple[int, int, int]
+
+_RULES = 4  # constraints that are kept per model; each may have as many edges as the model
+
+
+@dataclass
+class Served:
+    """A model under its name. A request keeps the model it began with, whatever is opened meanwhile."""
+
+    name: str
+    path: str
+    model: Model | None = None
+    stamp: Stamp | None = None
+    """Of the file that the model came from, or that could not be read."""
+    opened: int = 0
+    """How often a file was read."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Of labels by name."""
+    rules: dict[str, Constraints] = field(default_factory=dict)
+    """Constraints that were asked for lately, by what the requests say."""
+
+    def take(self, model: Model) -> None:
+        """Answer from another model from now on."""
+        self.numbers, self.rules = {name: y for y, name in enumerate(model.labels)}, {}
+        self.model, self.opened = model, self.opened + 1
+
+    def constraints(self, model: Model, told: Mapping[str, Any]) -> Constraints:
+        """Return what a request says of labels; ValueError where it is wrong. What it costs to make is kept."""
+        key = json.dumps(told, sort_keys=True)
+        held = self.rules
+        found = held.get(key)
+        if found is None or found.labels != model.labels:
+            found = Constraints(model.labels, **told)
+            while len(held) >= _RULES:
+                held.pop(next(iter(held)), None)
+            held[key] = found
+        return found
+
+
+class Store:
+    """All models of a server."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Name the models; `open` reads them."""
+        self.settings = settings
+        self.served = {name: Served(name, os.fspath(path or BUILT_IN)) for name, path in settings.models}
+        self.first = next(iter(self.served))
+
+    @property
+    def ready(self) -> bool:
+        """Whether every model is open."""
+        return all(own.model is not None for own in self.served.values())
+
+    def find(self, name: str | None) -> tuple[Served, Model]:
+        """Return a model and what it is served as; None is the first one's name."""
+        own = self.served.get(self.first if name is None else name)
+        if own is None:
+            raise Problem(404, "there is no model of this name", "model", f"take one of {', '.join(self.served)}")
+        if own.model is None:
+            raise Problem(503, "the model is not open yet", "model", "try again in a second", retry=1)
+        return own, own.model
+
+    async def open(self) -> None:
+        """Read all models; ModelError or OSError for the first that cannot be read."""
+        for own in self.served.values():
+            await self._read(own)
+
+    async def reopen(self, changed_only: bool) -> None:
+        """Read models again: all, or those whose files changed. What cannot be read leaves the old one in place."""
+        for own in self.served.values():
+            if changed_only and _stamp(own.path) in (own.stamp, None):
+                continue
+            try:
+                await self._read(own)
+                log.info("%s: opened again from %s", own.name, own.path)
+            except (OSError, ValueError, MemoryError) as error:
+                log.warning("%s: %s; the model that was open goes on", own.name, error)
+
+    async def watch(self) -> None:
+        """Look at the files from time to time, for ever."""
+        while self.settings.watch:
+            await asyncio.sleep(self.settings.watch)
+            await self.reopen(changed_only=True)
+
+    async def _read(self, own: Served) -> None:
+        stamp = _stamp(own.path)
+        own.stamp = stamp
+        own.take(await asyncio.to_thread(_opened, own.path))
+
+
+def _opened(path: str) -> Model:
+    """Return a model, ready to tag."""
+    began = time.perf_counter()
+    model = load(path)
+    with contextlib.suppress(ValueError):  # of a kind that has no edges
+        model.edges.prepare()
+    log.info("%s: open after %.2f s", path, time.perf_counter() - began)
+    return model
+
+
+def _stamp(path: str) -> Stamp | None:
+    """Return what changes when a file is replaced; None where there is none at the moment."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size

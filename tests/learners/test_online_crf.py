@@ -1,0 +1,246 @@
+"""CRFs trained online: the promise about log Z, steps against plain Python, and the solver that "auto" takes."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from support.brute_force import Case
+from support.corpora import many_labels, same_arrays, ten_sentences, weights_of
+from support.levels import run_at
+from support.sums import enumerated
+
+import tagwright as tw
+from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.online_crf import OnlineTraining
+
+X10, Y10 = ten_sentences()
+RICH = "U0:%x[0,0]\nU1:%x[-1,0]\nUV\nB\n"
+DEPENDENT = "U0:%x[0,0]\nUV\nB\nB07:%x[0,0]\n"
+STEP_FROM, NEW_FROM = 0.01, 0.05
+ROUNDING = 1e-4  # of weights and scores in single precision
+
+
+def all_weights_of(model):
+    nodes, edges, sets = weights_of(model)
+    return nodes | edges | sets
+
+
+def trained(X, y, epochs, **options):
+    """A training that has gone so many epochs."""
+    run = OnlineTraining(tw.CRF(solver="adagrad", epochs=epochs, progress=False, **options), X, y, None)
+    run.run()
+    return run
+
+
+# The promise
+
+
+@pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0])
+def test_log_z_lacks_no_more_than_was_promised(features, epsilon):
+    # Labels depend on their neighbours, and rates are large, so that edges matter.
+    X, y = many_labels(sentences=30, labels=50)
+    fewer = 0
+    for epochs in (1, 2, 6):
+        run = trained(X, y, epochs, features=features, keep=tw.KeepDivergence(epsilon), rate=1.0)
+        model = run.model(run.trainer.last(), epochs)
+        for s, (found, missing) in enumerate(run.trainer.log_z(np.arange(len(X), dtype=np.int32))):
+            scores = model.lattice(X[s])
+            exact = tw.marginals(scores.nodes, scores.edges, switched_on=scores.switched_on).log_z
+            assert found <= exact + ROUNDING
+            assert exact <= found + missing + ROUNDING
+            assert missing <= epsilon * len(X[s])
+            fewer += exact > found + ROUNDING
+    if epsilon > 0.01:  # where it is less, bounds leave nothing out of so few labels
+        assert fewer > 0
+        assert run.history[-1]["kept"] < 50
+
+
+def test_what_is_missing_is_told_where_nothing_is_promised():
+    X, y = many_labels(sentences=30, labels=50)
+    run = trained(X, y, 2, features=RICH, keep=tw.KeepSize(3))
+    model = run.model(run.trainer.last(), 2)
+    for s, (found, missing) in enumerate(run.trainer.log_z(np.arange(len(X), dtype=np.int32))):
+        scores = model.lattice(X[s])
+        exact = tw.marginals(scores.nodes, scores.edges).log_z
+        assert found - ROUNDING <= exact <= found + missing + ROUNDING
+    assert run.history[-1]["kept"] <= 4
+    assert run.history[-1]["missing"] > 0
+
+
+# Steps
+
+
+class Plain:
+    """AdaGrad over all labellings of a sentence, by enumeration: what training comes to where nothing is left out."""
+
+    def __init__(self, X, y, rate, l2):
+        self.X, self.y, self.rate, self.l2, self.seen = X, y, rate, l2, 0
+        self.labels = tw.CRF(epochs=1, progress=False).fit(X, y).model_.labels
+        self.weight, self.squares, self.late = defaultdict(float), defaultdict(float), defaultdict(float)
+        tokens = [(s, t) for s in range(len(X)) for t in range(len(X[s]))]
+        self.known = {name for s, t in tokens for name in self.names(s, t, *self.right(s, t))}
+
+    def right(self, s, t):
+        return (self.y[s][t - 1] if t else None), self.y[s][t]
+
+    def features(self, s, t):
+        return [f"U0:{self.X[s][t]}", f"U1:{self.X[s][t - 1] if t else '_B-1'}", "UV"]
+
+    def names(self, s, t, i, j):
+        return [(f, j) for f in self.features(s, t)] + ([(i, j)] if i is not None else [])
+
+    def asked(self, s):
+        """The gradients of a sentence's labels and pairs of labels, in the order in which they are stepped."""
+        T, L = len(self.X[s]), len(self.labels)
+        nodes = np.array([[sum(self.weight[f, j] for f in self.features(s, t)) for j in self.labels] for t in range(T)])
+        edges = np.array([[self.weight[i, j] for j in self.labels] for i in self.labels])
+        none = np.zeros(L)
+        sums = enumerated(Case(nodes, edges, None, np.repeat(edges[None], max(T - 1, 0), axis=0), none, none))
+        steps = []
+        for t in range(T):
+            for j in range(L):
+                g = sums.nodes[t][j] - (self.labels[j] == self.y[s][t])
+                steps += [((f, self.labels[j]), g) for f in self.features(s, t)]
+        for t in range(1, T):
+            for i in range(L):
+                for j in range(L):
+                    own = (self.labels[i], self.labels[j])
+                    steps.append((own, sums.edges[t - 1][i][j] - (own == self.right(s, t))))
+        return [(name, g) for name, g in steps if abs(g) >= STEP_FROM]
+
+    def change(self, name, by):
+        self.weight[name] += by
+        self.late[name] += self.seen * by
+
+    def epoch(self, order, batch):
+        for begin in range(0, len(order), batch):
+            some = order[begin : begin + batch]
+            for name, g in [step for s in some for step in self.asked(s)]:
+                if abs(g) >= NEW_FROM:
+                    self.known.add(name)
+                if name in self.known:
+                    self.squares[name] += g * g
+                    self.change(name, -self.rate * g / math.sqrt(1 + self.squares[name]))
+            self.seen += len(some)
+        for name in self.known:
+            by = 1 + 2 * self.l2 * self.rate / math.sqrt(1 + self.squares[name])
+            self.change(name, self.weight[name] / by - self.weight[name])
+
+    def average(self):
+        return {name: self.weight[name] - self.late[name] / self.seen for name in self.known}
+
+
+@pytest.mark.parametrize(("batch", "l2"), [(1, 0.0), (3, 0.0), (2, 0.1)])
+def test_steps_against_a_plain_version(batch, l2):
+    X = [["a", "b"], ["b", "a", "a"], ["c"], ["a", "c", "b"], ["b", "b"]]
+    y = [["P", "Q"], ["Q", "R", "P"], ["R"], ["P", "R", "Q"], ["Q", "P"]]
+    plain = Plain(X, y, 0.7, l2)
+    options = {"features": RICH, "keep": tw.KeepDivergence(1e-9), "rate": 0.7, "l2": l2, "batch": batch}
+    for epoch in range(3):
+        plain.epoch(np.random.default_rng([0, epoch]).permutation(len(X)), batch)
+    found = all_weights_of(trained(X, y, 3, **options).learner.model_)
+    expected = {name: w for name, w in plain.average().items() if abs(w) > ROUNDING}
+    assert {name: w for name, w in found.items() if abs(w) > ROUNDING} == pytest.approx(expected, abs=ROUNDING)
+
+
+def test_touched_pairs_get_weights_and_observed_ones_do_not():
+    X, y = many_labels(sentences=30, labels=50)
+    met = set()
+    for words, labels in zip(X, y, strict=True):
+        met |= {(f"U0:{word}", label) for word, label in zip(words, labels, strict=True)}
+    found = {}
+    for pairs in ("touched", "observed"):
+        model = tw.CRF("U0:%x[0,0]\nB\n", pairs=pairs, epochs=2).fit(X, y).model_
+        found[pairs] = {name for name in all_weights_of(model) if name[0].startswith("U0")}
+    assert found["observed"] <= met
+    assert found["touched"] - met
+
+
+def test_parts_share_what_is_learnt():
+    # Whole labels cannot tell which of the two was not met with this word; parts can.
+    X = [["a", "x"], ["b", "x"], ["a", "y"], ["b", "y"], ["c", "x"]]
+    y = [["A|1", "X|2"], ["B|1", "X|2"], ["A|1", "Y|2"], ["B|1", "Y|2"], ["C|1", "X|2"]]
+    learner = tw.CRF("U0:%x[0,0]\nU1:%x[-1,0]\nB\n", parts="|", epochs=5).fit(X, y)
+    model = learner.model_
+    assert learner.score(X, y) == 1
+    assert len(model.arrays["parts"]) == 2 * len(model.labels)
+    again = tw.CRF("U0:%x[0,0]\nU1:%x[-1,0]\nB\n", parts="|", epochs=1, warm_start=model).fit(X, y)
+    assert again.objective_ < learner.history_[0]["objective"]
+    # A label's score is its own weight and those of its parts, in training as in the model.
+    run = trained(X, y, 3, features="U0:%x[0,0]\nB\n", keep=tw.KeepDivergence(1e-6), parts="|")
+    last = run.model(run.trainer.last(), 3)
+    for s, (found, _) in enumerate(run.trainer.log_z(np.arange(len(X), dtype=np.int32))):
+        scores = last.lattice(X[s])
+        assert found == pytest.approx(tw.marginals(scores.nodes, scores.edges).log_z, abs=ROUNDING)
+
+
+# Levels, solvers
+
+
+def test_weights_do_not_depend_on_the_kernels():
+    code = """
+import numpy as np, tagwright as tw
+from support.corpora import many_labels
+arrays = tw.CRF("U0:%x[0,0]\\nU1:%x[-1,0]\\nB\\n", epochs=3).fit(*many_labels(sentences=30, labels=90)).model_.arrays
+print(tw._core.digest([arrays[name] for name in ("rows.weight", "edges.score")]))
+"""
+    base, best = (run_at(level, code) for level in ("base", "avx2"))
+    if "avx2 is" in best.stderr:
+        pytest.skip("this CPU has one level")
+    assert base.stdout == best.stdout != ""
+
+
+def test_auto_takes_lbfgs_where_an_option_of_it_is_set():
+    for options in ({}, {"epochs": 3}, {"rate": 0.1}, {"batch": 2}, {"pairs": "observed"}, {"threads": 2}):
+        assert tw.CRF(**options)._is_online
+    own = {
+        "l1": 0.1,
+        "l2": 1.0,
+        "max_iterations": 3,
+        "keep": "auto",
+        "all_pairs": True,
+        "start_on": 0.5,
+        "tolerance": 0,
+    }
+    for options in ({name: value} for name, value in own.items()):
+        assert tw.CRF(**options)._solver == "lbfgs"
+    assert tw.CRF(solver="adagrad", keep="auto")._is_online
+    assert not tw.CRF(solver="adagrad", keep="all")._is_online
+    default = CrfTraining(tw.CRF(solver="lbfgs"), X10, Y10, None).options
+    assert (default.l2, default.keep, default.solver) == (1.0, None, "lbfgs")
+
+
+def test_auto_is_the_solvers_own_rule():
+    models = [tw.CRF(solver="adagrad", keep=keep, epochs=2).fit(X10, Y10).model_ for keep in (None, "auto")]
+    assert same_arrays(models[0].arrays, models[1].arrays)
+
+
+def test_warm_start():
+    first = tw.CRF(DEPENDENT, epochs=5).fit(X10, Y10)
+    warm = tw.CRF(DEPENDENT, epochs=1, warm_start=first.model_).fit(X10, Y10)
+    cold = tw.CRF(DEPENDENT, epochs=1).fit(X10, Y10)
+    assert warm.objective_ < cold.objective_
+    more = tw.CRF(DEPENDENT, epochs=5, warm_start=first.model_).fit([["wow", "dogs"]], [["UH", "NNS"]])
+    assert {"UH", "MD"} <= set(more.model_.labels)
+    assert more.predict([["wow"]]) == [["UH"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("state.nodes.weight", lambda values: values * np.nan),
+        ("state.nodes.squares", lambda values: values - 1e9),
+        ("state.edges.row", lambda values: values + 1000),
+        ("state.nodes.key", lambda values: values + 1000),
+        ("state.edges.late", lambda values: values[1:]),
+    ],
+)
+def test_a_state_that_someone_changed(name, change):
+    run = trained(X10, Y10, 2)
+    state = {key: np.array(value) for key, value in run.trainer.state().items()}
+    state[name] = change(state[name]).astype(state[name].dtype)
+    fresh = OnlineTraining(tw.CRF(epochs=2), X10, Y10, None)
+    with pytest.raises(ValueError, match="state: "):
+        fresh.trainer.restore(run.trainer.seen, state)

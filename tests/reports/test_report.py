@@ -1,0 +1,287 @@
+"""Reports: their figures are those of `eval` and of plain Python, and whatever is in a corpus, the page is safe."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.commands import complaint, printed, stopped
+from support.corpora import ten_sentences
+from support.documents import HOSTILE, Document
+from support.reports import hostile_report
+
+import tagwright as tw
+from tagwright.markup import cut, visible
+from tagwright.reports.report import Report
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def joint(tmp_path_factory):
+    """A CRF of joint labels, so that there are spans and probabilities."""
+    path = tmp_path_factory.mktemp("joint") / "joint.safetensors"
+    train = ["train", EXAMPLES / "train.txt", path, "--label", "2+3", "--features", "chunk"]
+    stopped(*train, "--learner", "crf", "--max-iterations", "30", "--l2", "0.1", "--dev", EXAMPLES / "test.txt")
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(joint):
+    path = joint.with_name("report.html")
+    said = printed("report", "-m", joint, EXAMPLES / "test.txt", "-o", path)
+    assert re.fullmatch(rf"{re.escape(str(path))}: [\d.]+ kB; [\d.]+% of 337 labels are right\n", said)
+    made = Document(path.read_text(encoding="utf-8"))
+    made.check_quiet()
+    return made
+
+
+@pytest.fixture(scope="module")
+def labelled(joint):
+    X, y = tw.read(EXAMPLES / "test.txt", label="2+3")
+    return X, y, tw.load(joint).tag_batch(X)
+
+
+def table(page, *header):
+    """The rows of the table with this header, which are as long."""
+    begin = next(n for n, row in enumerate(page.rows) if tuple(row[: len(header)]) == header)
+    width = len(page.rows[begin])
+    rows = []
+    for row in page.rows[begin + 1 :]:
+        if len(row) != width or row[1].isalpha():
+            break
+        rows.append(row)
+    return rows
+
+
+def test_cards_are_the_figures_of_eval(page, joint):
+    found = json.loads(printed("eval", "-m", joint, EXAMPLES / "test.txt", "--json"))
+    wanted = {
+        "Token accuracy": found["token_accuracy"],
+        "Sentence accuracy": found["sentence_accuracy"],
+        "Span F1": found["spans"]["micro"]["f1"],
+        "Label F1, mean": found["macro_f1"],
+        "Known words": found["known"]["accuracy"],
+        "Unknown words": found["unknown"]["accuracy"],
+        "Calibration error": found["calibration"]["error"],
+    }
+    shown = dict(zip(page.texts["dt"], page.texts["dd"][::2], strict=True))
+    assert shown == {name: f"{share:.2%}" for name, share in wanted.items()}
+    for row, own in zip(table(page, "label", "F1, %"), found["labels"], strict=False):
+        shares = [f"{100 * own[name]:.2f}" for name in ("f1", "precision", "recall")]
+        assert row == [own["name"], shares[0], "", *shares[1:], str(own["support"]), str(own["predicted"])]
+    bins = [row[1:] for row in table(page, "probability", "tokens", "mean, %")]
+    assert bins == [
+        [str(own["tokens"]), f"{100 * own['probability']:.2f}", f"{100 * own['accuracy']:.2f}"]
+        for own in found["calibration"]["bins"]
+    ]
+
+
+def test_figures_are_those_of_plain_python(page, labelled):
+    X, gold, guess = labelled
+    pairs = [pair for own, other in zip(gold, guess, strict=True) for pair in zip(own, other, strict=True)]
+    shown = dict(zip(page.texts["dt"], page.texts["dd"][::2], strict=True))
+    trained = {row[0] for rows in tw.read(EXAMPLES / "train.txt", label="2+3")[0] for row in rows}
+    words = [row[0] for rows in X for row in rows]
+    for name, is_known in (("Known words", True), ("Unknown words", False)):
+        right = [a == b for word, (a, b) in zip(words, pairs, strict=True) if (word in trained) == is_known]
+        assert shown[name] == f"{sum(right) / len(right):.2%}"
+    assert shown["Token accuracy"] == f"{sum(a == b for a, b in pairs) / len(pairs):.2%}"
+    assert shown["Sentence accuracy"] == f"{sum(map(list.__eq__, gold, guess)) / len(gold):.2%}"
+    count = Counter(a for a, _ in pairs)
+    once = [a == b for a, b in pairs if count[a] == 1]
+    known = {label for labels in tw.read(EXAMPLES / "train.txt", label="2+3")[1] for label in labels}
+    once = [a == b for a, b in pairs if count[a] == 1 and a in known]
+    row = next(row for row in table(page, "occurs", "accuracy, %") if row[0] == "1")
+    assert row == ["1", f"{100 * sum(once) / len(once):.2f}", "", str(len(once)), str(len(once))]
+    unknown = [a for a, _ in pairs if a not in known]
+    row = table(page, "occurs", "accuracy, %")[0]
+    assert row == ["unknown to the model", "0.00", "", str(len({*unknown})), str(len(unknown))]
+    short = [(a, b) for a, b in zip(gold, guess, strict=True) if 5 <= len(a) <= 9]
+    row = next(row for row in table(page, "tokens in the sentence", "accuracy, %") if row[0] == "5 to 9")
+    assert row[3:5] == [str(len(short)), str(sum(len(a) for a, _ in short))]
+    assert row[-1] == f"{100 * sum(a == b for a, b in short) / len(short):.2f}"
+
+
+def test_confusions_in_the_heat_map_are_counted(page, labelled):
+    _, gold, guess = labelled
+    count = Counter(pair for own, other in zip(gold, guess, strict=True) for pair in zip(own, other, strict=True))
+    cells = [re.fullmatch(r"(\S+) tagged (\S+): ([\d,]+) of ([\d,]+), .*", text) for text in page.texts["title"]]
+    cells = [cell.groups() for cell in cells if cell and cell[2] != "another label"]
+    assert len(cells) > 30
+    for a, b, n, of in cells:
+        assert (int(n), int(of)) == (count[a, b], sum(m for (own, _), m in count.items() if own == a))
+    (most, times), *_ = Counter({pair: n for pair, n in count.items() if pair[0] != pair[1]}).most_common()
+    assert times == max(int(n) for a, b, n, _ in cells if a != b)
+    assert most[0] in {a for a, *_ in cells}
+
+
+def test_the_worst_sentences_have_the_most_wrong_labels(page, labelled):
+    X, gold, guess = labelled
+    wrong = [sum(map(str.__ne__, a, b)) for a, b in zip(gold, guess, strict=True)]
+    order = sorted(range(len(X)), key=lambda s: (-wrong[s], -wrong[s] / len(gold[s]), s))
+    headings = page.texts["h3"]
+    assert headings == [f"Sentence {s + 1} {wrong[s]} of {len(gold[s])} labels wrong" for s in order[:20] if wrong[s]]
+    words = [text for text, (tag, own) in zip(page.texts["bdi"], elements(page, "bdi"), strict=True) if is_word(own)]
+    first = X[order[0]]
+    assert words[: len(first)] == [row[0] for row in first]
+
+
+def elements(page, name):
+    return [(tag, own) for tag, own in page.elements if tag == name]
+
+
+def is_word(attributes):
+    return attributes.get("class") == "word"
+
+
+def test_reasons_are_those_of_explain(joint, labelled):
+    X, gold, guess = labelled
+    model = tw.load(joint)
+    made = tw.report(model, X, gold, worst=3)
+    for sentence, reasons in made.worst:
+        assert 0 < len(reasons) <= 4
+        for why in reasons:
+            t = why.token
+            a, b = guess[sentence.number][t], gold[sentence.number][t]
+            if b not in model.labels:
+                assert "does not know" in why.note
+                continue
+            told = model.explain(X[sentence.number], t, [a, b])
+            assert why.lines[-1].difference == pytest.approx(told.margin)
+            # What is shown adds up: features, edges and the rest are the whole.
+            names = [line.name for line in why.lines]
+            features = why.lines[: names.index("all features")]
+            assert sum(line.difference for line in features) == pytest.approx(
+                why.lines[len(features)].difference, abs=1e-4
+            )
+            assert sum(line.difference for line in why.lines[len(features) : -1]) == pytest.approx(
+                told.margin, abs=1e-4
+            )
+            shares = model.marginals([X[sentence.number]])[0][t]
+            wanted = [shares[model.labels.index(name)] for name in (a, b)]
+            assert why.probabilities == pytest.approx(wanted)
+
+
+def test_python_and_the_command_line_make_the_same_page(page, joint, labelled):
+    X, gold, _ = labelled
+    made = tw.report(tw.load(joint), X, gold, title="joint.safetensors")
+    written = joint.with_name("report.html").read_text(encoding="utf-8")
+    assert made.html() == written.replace(" of <bdi>test.txt</bdi>", "")
+    frame = Document(made._repr_html_())
+    assert [tag for tag, _ in frame.elements] == ["iframe"]
+    assert frame.elements[0][1]["srcdoc"] == made.html()
+    assert frame.elements[0][1]["sandbox"] == ""
+
+
+def test_the_page_goes_to_standard_output_or_nowhere(joint, tmp_path):
+    assert printed("report", "-m", joint, EXAMPLES / "test.txt", "-o", "-").startswith("<!DOCTYPE html>")
+    nowhere = tmp_path / "none" / "report.html"
+    assert "No such file" in complaint("report", "-m", joint, EXAMPLES / "test.txt", "-o", nowhere)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hostile_words_and_labels_are_only_text():
+    made = hostile_report()
+    text = made.html()
+    page = Document(text)
+    page.check_quiet()
+    shown = page.texts["body"][0]
+    for word in HOSTILE:
+        assert visible(cut(word, 40)) in shown
+    assert page.texts["title"][0] == visible(HOSTILE[0])
+    assert page.texts["h1"] == [visible(HOSTILE[0])]
+    text.encode()
+    policy = next(own for tag, own in page.elements if own.get("http-equiv") == "Content-Security-Policy")
+    assert policy["content"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+
+
+def learners():
+    X, y = ten_sentences()
+    yield "perceptron", tw.Perceptron(epochs=3, progress=False), X, y
+    yield "hmm", tw.HMM(), X, y
+    yield "memm", tw.MEMM(max_iterations=3, progress=False), X, y
+    yield (
+        "bidirectional",
+        tw.Bidirectional(tw.MEMM(max_iterations=3), tw.MEMM(direction="left", max_iterations=3)),
+        X,
+        y,
+    )
+    yield "ready-made", tw.Perceptron(features=None, epochs=3, progress=False), [[{"w": w} for w in x] for x in X], y
+
+
+@pytest.mark.parametrize(("learner", "X", "y"), [row[1:] for row in learners()], ids=[row[0] for row in learners()])
+def test_every_kind_of_model_has_a_report(learner, X, y):
+    model = learner.fit(X, y).model_
+    wrong = [[*labels[1:], labels[0]] for labels in y]
+    made = tw.report(model, X, wrong, worst=2)
+    page = Document(made.html())
+    page.check_quiet()
+    assert ("Calibration" in page.texts["h2"]) == model.probabilistic
+    assert len(page.texts["article"]) == 2
+    explained = any(why.lines for _, reasons in made.worst for why in reasons)
+    assert explained == (type(model).__name__ == "LinearModel")
+
+
+def test_a_model_without_a_mistake_and_a_report_without_sentences():
+    X, y = ten_sentences()
+    model = tw.Perceptron(epochs=20, progress=False).fit(X, y).model_
+    page = Document(tw.report(model, X, y).html())
+    assert "No label is wrong." in page.texts["p"]
+    assert "Worst sentences" not in page.texts["h2"]
+    none = Document(tw.report(model, X, [["?"] * len(x) for x in X], worst=0).html())
+    assert "article" not in none.texts
+    with pytest.raises(ValueError, match="no tokens"):
+        tw.report(model, [], [])
+    with pytest.raises(ValueError, match="labels is 101, more than"):
+        tw.report(model, X, y, labels=101)
+    with pytest.raises(ValueError, match="worst is 101, more than"):
+        tw.report(model, X, y, worst=101)
+    with pytest.raises(ValueError, match="worst"):
+        tw.report(model, X, y, worst=-1)
+
+
+@pytest.mark.slow
+def test_thousands_of_labels_and_endless_sentences_make_a_small_page():
+    n = 3300
+    X = [[f"w{k}" for k in range(begin, begin + 30)] for begin in range(0, n, 30)]
+    y = [[f"label-{word}-{'x' * 200}" for word in words] for words in X]
+    model = tw.Perceptron("U00:%x[0,0]\nB", epochs=1, progress=False).fit(X, y).model_
+    assert len(model.labels) == n
+    X += [[f"w{k % n}" for k in range(20_000)]]
+    gold = [[f"label-w{(int(w[1:]) + 7) % n}-{'x' * 200}" for w in words] for words in X]
+    made = tw.report(model, X, gold)
+    text = made.html()
+    assert len(text) < 3_000_000
+    page = Document(text)
+    page.check_quiet()
+    said = page.texts["body"][0]
+    assert "20 of 3,300 labels: those that" in said
+    assert "The first 50 of 3,300 labels are shown." in said
+    assert "confusions are shown." in said
+    assert "too long to be looked at again" in said
+    assert re.search(r"… [\d,]+ more …", said)
+
+
+def test_a_report_is_made_of_what_was_collected(labelled, joint):
+    X, gold, guess = labelled
+    made = tw.report(tw.load(joint), X, gold, labels=5, threads=2)
+    assert isinstance(made, Report)
+    assert made.evaluation.confusions == tw.evaluate(gold, guess).confusions
+    assert len(made.confusion.labels) <= 5
+
+
+def test_of_a_long_sentence_every_mistake_near_the_first_ones_is_marked():
+    X, y = ten_sentences()
+    model = tw.Perceptron(epochs=2, progress=False).fit(X, y).model_
+    words = ["the", "dog", "can", "see"] * 100
+    labels = model.tag(words)
+    # Every second label is wrong up to token 200, then one is far away.
+    gold = [f"not {label}" if (t % 2 and t < 200) or t == 399 else label for t, label in enumerate(labels)]
+    page = Document(tw.report(model, [words], [gold]).html())
+    kinds = [own["class"] for name, own in page.elements if name == "span" and own["class"].startswith("token")]
+    # The first thirty mistakes are at 1, 3 ... 59; what stands up to 8 tokens further is shown, mistakes or not.
+    assert len(kinds) == 59 + 8 + 1
+    assert kinds == ["token mistake" if t % 2 else "token" for t in range(68)]
+    assert "… 332 more …" in page.texts["article"][0]

@@ -1,0 +1,70 @@
+"""HTML as a browser reads it, strictly: what is open is closed, and nothing runs."""
+
+from html.parser import HTMLParser
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</td></table><img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)',
+    "' style='position:fixed",
+    "&lt;b&gt; &amp; &#60;",
+    "]]> --> <!-- <![CDATA[",
+    "</style></svg></title><svg onload=alert(1)>",
+    "\u202eright to left\u2066",
+    "שלום",
+    "a\x00b\x07c\x1b[31md\x7fe\x85f",
+    "\ud800 half",
+    "line\u2028separator\ufeff",
+    "{} %s $x^2$ \\n ${7*7}",
+    "x" * 10_000,
+    "a̸̢̛͓",
+]
+"""Words and labels that a page must show as they are, and do nothing else."""
+
+VOID = {"meta", "col", "br", "img", "link", "input", "hr"}
+
+
+class Document(HTMLParser):
+    """The elements of a page: names and attributes, what stands in those of each name, and the cells of each row."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements, self.texts, self.rows = [], [], {}, []
+        self.feed(text)
+        self.close()
+        assert self.open == [], f"never closed: {self.open}"
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        assert len(dict(attrs)) == len(attrs), f"an attribute of {tag} stands twice"
+        if tag not in VOID:
+            self.open.append(tag)
+            self.texts.setdefault(tag, []).append("")
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        for tag in {*self.open}:
+            self.texts[tag][-1] += data
+        if {"td", "th"} & {*self.open}:
+            self.rows[-1][-1] += data
+
+    def check_quiet(self):
+        """Nothing runs, nothing is loaded from elsewhere, and nothing is hidden in the text."""
+        for tag, attributes in self.elements:
+            assert tag not in {"script", "iframe", "object", "embed", "link", "img", "form", "base"}, tag
+            for name, value in attributes.items():
+                assert not name.startswith("on"), name
+                assert name not in {"href", "src", "action"} or value.startswith("#"), value
+        for text in self.texts.get("body", self.texts.get("table", [])):
+            hidden = [c for c in text if (ord(c) < 32 and c != "\n") or c in "\x7f\x85\u202e\u2066\u2028\ufeff\ud800"]
+            assert hidden == []

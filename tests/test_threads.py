@@ -1,0 +1,56 @@
+"""Python threads that share edges and models: what is made at first use is made once, and answers are the same."""
+
+import threading
+
+import numpy as np
+import pytest
+from support.corpora import many_labels
+from support.lattices import draw_many
+
+import tagwright as tw
+
+CREW = 4
+
+
+def at_once(work):
+    """What each of a few threads returns that begin the same work at the same time."""
+    barrier, found = threading.Barrier(CREW), [None] * CREW
+
+    def one(n):
+        barrier.wait()
+        found[n] = work()
+
+    crew = [threading.Thread(target=one, args=(n,)) for n in range(CREW)]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join()
+    return found
+
+
+def labels(found):
+    return [[path.labels.tolist() for path in one.paths] for one in found]
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "corrections"])
+@pytest.mark.parametrize("decoder", [row.name for row in tw.decoders() if row.exact])
+def test_threads_that_share_new_edges(form, decoder):
+    rng = np.random.default_rng(6)
+    nodes, edges, on = draw_many(rng, form, "f4", 40)
+    right = labels(tw.decode_batch(nodes, edges, 1, decoder, switched_on=on))
+    rng = np.random.default_rng(6)
+    nodes, edges, on = draw_many(rng, form, "f4", 40)
+    found = at_once(lambda: labels(tw.decode_batch(nodes, edges, 1, decoder, threads=2, switched_on=on)))
+    assert found == [right] * CREW
+
+
+@pytest.mark.parametrize("learner", [tw.CRF(max_iterations=3), tw.MEMM(max_iterations=3), tw.HMM()], ids=str)
+def test_threads_that_share_a_new_model(learner, tmp_path):
+    X, y = many_labels(labels=12)
+    learner.fit(X, y).model_.save(tmp_path / "model")
+    right = learner.model_.tag_kbest(X, 2)
+    model = tw.load(tmp_path / "model")
+    assert at_once(lambda: model.tag_kbest(X, 2, threads=2)) == [right] * CREW
+    if model.probabilistic:
+        tables = [np.concatenate(found).tobytes() for found in at_once(lambda: model.marginals(X, threads=2))]
+        assert tables == [np.concatenate(learner.model_.marginals(X)).tobytes()] * CREW
