@@ -17,11 +17,13 @@
 namespace tagwright {
 namespace {
 
-// Says why there is no answer, by looking again.
-std::string no_path(const Lattice& lattice, const Decoder& decoder, const Options& options) {
-  if (const std::optional<std::string> why = why_no_path(lattice)) return *why;
-  if (decoder.lost) return decoder.lost(options);
-  return "decoder '" + std::string(decoder.name) + "' lost every path to -inf scores; use an exact decoder";
+// Returns the error that says why there is no answer, found by looking again.
+std::exception_ptr no_answer(const Lattice& lattice, const Decoder& decoder, const Options& options) {
+  const auto invalid = [](const std::string& why) { return std::make_exception_ptr(std::invalid_argument(why)); };
+  if (const std::optional<std::string> why = why_no_path(lattice)) return invalid(*why);
+  if (decoder.lost) return invalid(decoder.lost(options));
+  // An exact decoder finds a path where there is one: there was none when it looked.
+  return std::make_exception_ptr(std::runtime_error(kScoresChanged));
 }
 
 // Throws std::invalid_argument where a sentence of text takes too much to be decoded at once.
@@ -138,7 +140,7 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
     for (size_t q = 0; q < whose.size(); ++q) {
       std::vector<Path>& paths = answers[whose[q]].paths;
       if (paths.empty()) {
-        errors[whose[q]] = std::make_exception_ptr(std::invalid_argument(no_path(lattices[q], decoder, options)));
+        errors[whose[q]] = no_answer(lattices[q], decoder, options);
         continue;
       }
       // Decoders sum in their own order; the reported scores may differ from theirs in the last bits.

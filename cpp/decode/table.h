@@ -27,6 +27,9 @@ using Together = std::vector<Answer>(std::span<const Lattice* const> lattices, c
 // What nearly all decoders maximise: the score of a path.
 inline constexpr std::string_view kScore = "score";
 
+// What to say where an answer can only come of scores that another thread wrote in the meantime.
+inline constexpr const char* kScoresChanged = "the scores changed while they were decoded";
+
 struct Decoder {
   std::string_view name;
   std::string_view paper;
@@ -40,7 +43,7 @@ struct Decoder {
   std::vector<Option> options = {};
   Decode* decode;
   Together* together = nullptr;  // decodes several sentences over one large matrix faster than one by one, or none
-  // What to say where a decoder that is not exact lost every path, or none for the usual words.
+  // What to say where every path was lost. Decoders that are not exact have it.
   std::string (*lost)(const Options& options) = nullptr;
 
   const Option* option(std::string_view named) const;

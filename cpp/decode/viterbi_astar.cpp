@@ -51,7 +51,7 @@ class Enumeration {
         item = make(item, 0);
       }
       // What is ahead is the truth: a path that cannot go on would mean a search of all paths, without end.
-      if (item < 0) throw std::runtime_error("the scores changed while they were decoded");
+      if (item < 0) throw std::runtime_error(kScoresChanged);
       found.push_back(path_to(item));
     }
     return found;
