@@ -38,7 +38,7 @@ class BatchTagger:
     * ``labels``: the best label of each token, a list per sentence;
     * with k > 1 or `proba`, ``score`` of that labelling;
     * with `proba`, ``probability`` of that labelling, and ``marginals``, the probability of each of its labels;
-    * with k > 1, ``kbest``: the k best labellings of each sentence, a list of lists of labels; ``kbest_score`` and, with
+    * with k > 1, ``kbest``: the k best labellings of each sentence, lists of labels; ``kbest_score`` and, with
       `proba`, ``kbest_probability``: a list of numbers per sentence.
 
     A column of these names that the batch has already is an error, so that nothing is lost in silence.
@@ -46,8 +46,8 @@ class BatchTagger:
     Example:
         >>> import tagwright as tw
         >>> tagger = tw.BatchTagger(None)
-        >>> tagger({"id": [7], "tokens": [["Dogs", "bark"]]})["labels"]
-        [['NNS', 'VBP']]
+        >>> tagger({"id": [7], "tokens": [["I", "saw", "a", "dog"]]})["labels"]
+        [['PRP', 'VBD', 'DT', 'NN']]
 
     """
 
