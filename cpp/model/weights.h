@@ -15,16 +15,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/arrays.h"
 #include "features/index.h"
 #include "model/parts.h"
 #include "model/rows.h"
 
 namespace tagwright {
-
-template <class V>
-using Owned = std::vector<V>;
-template <class V>
-using Borrowed = std::span<const V>;
 
 inline constexpr size_t kMostLabels = 65'535;  // and parts of labels
 

@@ -13,38 +13,19 @@ using Reals = std::span<const double>;
 
 AllowedLists lists_of(const AllowedLists* given) { return given ? *given : AllowedLists(); }
 
-// What is known beyond one label per token: where the allowed labels of each end, those labels, and sentences' weights.
-using MarkArrays = std::optional<std::tuple<Vector<uint64_t>, Vector<int32_t>, Vector<double>>>;
-
-Marks marks_of(const MarkArrays& given) {
-  if (!given) return {};
-  const auto& [end, allowed, weight] = *given;
-  return {span_of(end), span_of(allowed), span_of(weight)};
-}
-
-std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, Integers labels, size_t L,
-                                            const Weights* known, size_t min_count, size_t threads, Keys parts,
-                                            bool edges, bool all_pairs, double margin, std::optional<bool> dense_edges,
-                                            std::shared_ptr<PairRules> rules, const AllowedLists* allowed,
-                                            const MarkArrays& marks) {
+std::unique_ptr<Perceptron> make_perceptron(const Corpus& corpus, Keys parts, bool edges, bool all_pairs, double margin,
+                                            std::optional<bool> dense_edges, std::shared_ptr<PairRules> rules,
+                                            const AllowedLists* allowed) {
   return without_gil([&] {
-    const CorpusOptions read{L, min_count, known, {}, threads, marks_of(marks)};
     return std::make_unique<Perceptron>(
-        read_corpus(text, templates, labels, read), copied(parts),
-        PerceptronOptions{edges, all_pairs, margin, dense_edges, rules, lists_of(allowed)});
+        corpus, copied(parts), PerceptronOptions{edges, all_pairs, margin, dense_edges, rules, lists_of(allowed)});
   });
 }
 
-std::unique_ptr<Crf> make_crf(const Text& text, const Templates& templates, Integers labels, size_t L,
-                              const Weights* known, size_t min_count, size_t threads,
-                              const std::vector<std::string>& label_names, bool edges, bool all_pairs, bool dense_edges,
-                              bool lanes, std::shared_ptr<PairRules> rules, const AllowedLists* allowed,
-                              const MarkArrays& marks) {
+std::unique_ptr<Crf> make_crf(const Corpus& corpus, bool edges, bool all_pairs, bool dense_edges, bool lanes,
+                              std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
   return without_gil([&] {
-    const CorpusOptions read{L, min_count, known, label_names, threads, marks_of(marks)};
-    Corpus corpus = read_corpus(text, templates, labels, read);
-    WeightKeys<Owned> keys = keys_of(corpus, edges, all_pairs, rules.get());
-    return std::make_unique<Crf>(std::move(corpus), std::move(keys),
+    return std::make_unique<Crf>(corpus, keys_of(corpus, edges, all_pairs, rules.get()),
                                  CrfOptions{dense_edges, lanes, false, rules, lists_of(allowed)});
   });
 }
@@ -57,13 +38,10 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
   return without_gil([&] { return std::make_unique<Crf>(Crf::closed(text, L, names, std::move(keys))); });
 }
 
-std::unique_ptr<OnlineCrf> make_online(const Text& text, const Templates& templates, Integers labels, size_t L,
-                                       const Weights* known, size_t min_count, size_t threads, Keys parts, bool edges,
-                                       bool touched, size_t batch, double rate, double l2, const Keep& keep,
-                                       size_t at_most) {
+std::unique_ptr<OnlineCrf> make_online(const Corpus& corpus, Keys parts, bool edges, bool touched, size_t batch,
+                                       double rate, double l2, const Keep& keep, size_t at_most) {
   return without_gil([&] {
-    const CorpusOptions read{L, min_count, known, {}, threads};
-    return std::make_unique<OnlineCrf>(read_corpus(text, templates, labels, read), copied(parts),
+    return std::make_unique<OnlineCrf>(corpus, copied(parts),
                                        OnlineOptions{edges, touched, batch, rate, l2, keep, at_most});
   });
 }
@@ -105,10 +83,9 @@ void restore(Trainer& trainer, double seen, nb::dict arrays) {
 
 void bind_training(nb::module_& m) {
   nb::class_<Perceptron>(m, "PerceptronTrainer")
-      .def_static("make", &make_perceptron, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
-                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
+      .def_static("make", &make_perceptron, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true,
                   "all_pairs"_a = false, "margin"_a = 0.0, "dense_edges"_a.none() = nb::none(),
-                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
+                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def("run", &run, "sentences"_a, "plan"_a,
            "Goes over sentences once. Returns tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &Perceptron::average, WithoutGil())
@@ -116,13 +93,11 @@ void bind_training(nb::module_& m) {
            "Takes over a model's weights; label: [its label] the number here.")
       .def("state", &state_of<Perceptron>, "Returns the arrays from which training can go on.")
       .def("restore", &restore<Perceptron, State<Borrowed>>, "seen"_a, "arrays"_a)
-      .def_prop_ro("seen", &Perceptron::seen)
-      .def_prop_ro("corpus", [](const Perceptron& p) { return hex(p.corpus().digest); });
+      .def_prop_ro("seen", &Perceptron::seen);
 
   nb::class_<OnlineCrf>(m, "OnlineTrainer")
-      .def_static("make", &make_online, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
-                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
-                  "touched"_a = true, "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "keep"_a, "at_most"_a = 0)
+      .def_static("make", &make_online, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true, "touched"_a = true,
+                  "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "keep"_a, "at_most"_a = 0)
       .def(
           "run",
           [](OnlineCrf& crf, Integers sentences, size_t threads) {
@@ -142,15 +117,12 @@ void bind_training(nb::module_& m) {
       .def("state", &state_of<OnlineCrf>, "Returns the arrays from which training can go on.")
       .def("restore", &restore<OnlineCrf, SteppedState<Borrowed>>, "seen"_a, "arrays"_a)
       .def_prop_ro("seen", &OnlineCrf::seen)
-      .def_prop_ro("size", &OnlineCrf::size)
-      .def_prop_ro("corpus", [](const OnlineCrf& crf) { return hex(crf.corpus().digest); });
+      .def_prop_ro("size", &OnlineCrf::size);
 
   nb::class_<Crf>(m, "CrfTrainer")
-      .def_static("make", &make_crf, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
-                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1,
-                  "label_names"_a = std::vector<std::string>(), "edges"_a = true, "all_pairs"_a = false,
+      .def_static("make", &make_crf, "corpus"_a, nb::kw_only(), "edges"_a = true, "all_pairs"_a = false,
                   "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
-                  "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
+                  "allowed"_a.none() = nb::none())
       .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "row_end"_a, "row_label"_a, "previous"_a,
                   "current"_a)
       .def(
@@ -175,8 +147,7 @@ void bind_training(nb::module_& m) {
            "Takes over a model's weights, where there is a place for them; label: [its label] the number here.")
       .def_prop_ro("size", [](const Crf& crf) { return crf.keys().size(); })
       .def_prop_ro("nodes", [](const Crf& crf) { return crf.keys().nodes(); })
-      .def_prop_ro("edges", [](const Crf& crf) { return crf.keys().edges(); })
-      .def_prop_ro("corpus", [](const Crf& crf) { return hex(crf.corpus().digest); });
+      .def_prop_ro("edges", [](const Crf& crf) { return crf.keys().edges(); });
 }
 
 }  // namespace tagwright

@@ -33,8 +33,7 @@ std::vector<double> tie_preferences(size_t L) {
 
 EdgeForm form_for(const Corpus& corpus, std::optional<bool> dense_edges) {
   if (dense_edges) return *dense_edges ? EdgeForm::kDense : choose_edge_form(corpus.L, 0, EdgeUse::kTraining);
-  std::vector<uint64_t> met;
-  corpus.each_step([&](size_t, int32_t i, int32_t j) { met.push_back(Corrections::pair(i, j)); });
+  std::vector<uint64_t> met = corpus.pairs_met().edges;
   for (const auto& [i, j] : corpus.open_pairs()) met.push_back(Corrections::pair(i, j));
   std::sort(met.begin(), met.end());
   const size_t pairs = static_cast<size_t>(std::unique(met.begin(), met.end()) - met.begin());
@@ -111,6 +110,7 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
   for (const int32_t s : sentences) {
     const size_t first = corpus_.first_token(static_cast<size_t>(s)), T = corpus_.length(static_cast<size_t>(s));
     check_stop();
+    corpus_.visit();
     seen.tokens += T;
     if (T > 0) {
       arena_.reset();

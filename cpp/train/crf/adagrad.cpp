@@ -94,14 +94,14 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
       }
     }
     features.each([&](size_t f, double times) {
-      const double share = times / feature_tokens_[f];
+      const double share = times / scale_.feature_tokens[f];
       for (size_t q = node_begin(f); q < keys_.row_end[f]; ++q) step(q, share);
     });
     const double share = static_cast<double>(some.size()) / static_cast<double>(corpus_.sentences());
     const size_t edges = keys_.nodes(), behind = edges + keys_.edges();
     for (size_t q = edges; q < behind; ++q) step(q, share);
     sets.each([&](size_t set, double times) {
-      const double part = times / set_tokens_[set];
+      const double part = times / scale_.set_tokens[set];
       for (size_t q = set_begin(set); q < set_end_[set]; ++q) step(behind + q, part);
     });
   }

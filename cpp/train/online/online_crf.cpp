@@ -43,7 +43,7 @@ OnlineCrf::OnlineCrf(Corpus corpus, std::vector<uint16_t> parts, const OnlineOpt
 
 // Makes entries of weight 0 for what the corpus has.
 void OnlineCrf::observe() {
-  const LabelsMet met = labels_met(corpus_.node, corpus_.labels, corpus_.features());
+  const LabelsMet met = corpus_.met();
   for (size_t f = 0, at = 0; f < met.end.size(); ++f)
     for (; at < met.end[f]; ++at) {
       nodes_.find_or_add(f, met.label[at]);
@@ -68,6 +68,7 @@ OnlineCrf::Seen OnlineCrf::run(std::span<const int32_t> sentences, size_t thread
     const auto some = sentences.subspan(begin, std::min(options_.batch, sentences.size() - begin));
     crew.each(some.size(), [&](size_t n) {
       check_stop();
+      corpus_.visit();
       sum(static_cast<size_t>(some[n]), strands[n], asked_[n]);
     });
     crew.each(Rows::kShards + 1, [&](size_t n) { n ? step_nodes(some, n - 1) : step_edges(some); });

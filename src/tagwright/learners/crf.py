@@ -13,9 +13,11 @@ from tagwright.decoding.decoders import Decoder, plan
 from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
 from tagwright.learners.crf_training import CrfTraining
-from tagwright.learners.learner import Labels, Learner, Sentences, check
+from tagwright.learners.examples import Examples
+from tagwright.learners.from_files import FileLearner
+from tagwright.learners.learner import Labels, Sentences, check
 from tagwright.learners.online_crf import OnlineTraining
-from tagwright.learners.partial import checked_weights, known_labels
+from tagwright.learners.partial import checked_weights
 from tagwright.learners.parts import check_separators
 from tagwright.learners.training import check_training
 from tagwright.models.model import Model
@@ -35,7 +37,7 @@ _OF_LBFGS = {
 
 
 @dataclass(repr=False, eq=False)
-class CRF(Learner):
+class CRF(FileLearner):
     """A linear-chain conditional random field: p(labels | sentence) is proportional to exp(score).
 
     Minimises, summed over sentences, log Z less the score of the right labels, plus l1 times the absolute weights, plus
@@ -147,14 +149,14 @@ class CRF(Learner):
         (or epoch) is done, there is nothing to return.
         """
         check(X, y)
-        weights = checked_weights(sample_weight, len(X))
-        self._needs_all = weights is not None or known_labels(y)[1]
-        self._check(X, y, dev)
-        if self._is_online:
-            OnlineTraining(self, X, y, dev).run()
-        else:
-            CrfTraining(self, X, y, dev, weights).run()
+        self._train(Examples(X, y, checked_weights(sample_weight, len(X))), dev)
         return self
+
+    def _train(self, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
+        self._needs_all = examples.weights is not None or examples.is_partial()
+        self._check(dev)
+        training = OnlineTraining if self._is_online else CrfTraining
+        training(self, examples, dev).run()
 
     @property
     def _solver(self) -> str:
@@ -172,8 +174,8 @@ class CRF(Learner):
         """Whether sums are over few labels, and steps cost what they touch."""
         return self._solver == "adagrad" and self.keep != "all" and self.constraints is None
 
-    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
-        check_training(self, X, y, dev)
+    def _check(self, dev: tuple[Sentences, Labels] | None) -> None:
+        check_training(self, dev)
         for name in ("epochs", "batch", "min_count", "threads"):
             checks.at_least_one(name, getattr(self, name))
         if self.max_iterations is not None:

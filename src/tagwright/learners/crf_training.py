@@ -16,11 +16,11 @@ from threadpoolctl import threadpool_limits
 from tagwright import _core
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.learners.auto_keep import AutoKeep
+from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.lbfgs import MEMORY, MOST_ITERATIONS, PERIOD, Floats, Lbfgs, Numbers, Objective, converged
 from tagwright.learners.learner import Labels, Sentences, accuracy
 from tagwright.learners.options import CrfOptions
-from tagwright.learners.partial import Weights
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.training import Training, is_best, stalled
 from tagwright.models.file import Arrays
@@ -43,16 +43,9 @@ class CrfTraining(Training):
     kind = "crf"
     options: CrfOptions
 
-    def __init__(
-        self,
-        learner: Any,
-        X: Sentences,
-        y: Labels,
-        dev: tuple[Sentences, Labels] | None,
-        weights: Weights | None = None,
-    ) -> None:
+    def __init__(self, learner: Any, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
-        super().__init__(learner, X, y, weights)
+        super().__init__(learner, examples)
         self.dev = dev
         self.options = self.make_options()
         self.trainer = self.indexed()
@@ -101,12 +94,12 @@ class CrfTraining(Training):
     def make_trainer(self) -> _core.CrfTrainer:
         """Return the core's trainer, which has the corpus and sums over it."""
         return _core.CrfTrainer.make(
-            **self.corpus_arguments(),
+            self.corpus,
             edges=self.features.edges if self.features else True,
             all_pairs=self.options.all_pairs,
             dense_edges=self.learner._dense_edges,
             lanes=self.learner._lanes,
-            **self.limits,
+            **self.limits(),
         )
 
     def run(self) -> None:
@@ -122,7 +115,7 @@ class CrfTraining(Training):
                 raise
             self._finish_with_last()
             warnings.warn(
-                f"interrupted after {len(self.history)} {self.called}; the model is as it was then", stacklevel=3
+                f"interrupted after {len(self.history)} {self.called}; the model is as it was then", stacklevel=4
             )
         learner.objective_ = self.history[self.finished_after - 1]["objective"]
         learner.model_ = self.finished_model()
@@ -249,7 +242,7 @@ class CrfTraining(Training):
                 warnings.warn(
                     "a line search failed: what is kept is too little for its gradients to be trusted; "
                     "keep more, or use keep='auto'",
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         self._end()
         progress.say(f"{_ENDS[why]} after {len(self.history)} iterations: {brief(self.history[-1])}")
@@ -259,7 +252,7 @@ class CrfTraining(Training):
                 f"{self.learner._side or self.kind.upper()}: stopped after {len(self.history)} iterations, before it "
                 "converged; raise max_iterations, or leave it out to train until it has",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _descend(

@@ -11,6 +11,7 @@ import numpy as np
 
 from tagwright import _core
 from tagwright.decoding.keep import KeepDivergence, keep_arguments
+from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Sentences, accuracy
 from tagwright.learners.options import OnlineOptions
@@ -32,9 +33,9 @@ class OnlineTraining(Training):
     kind = "crf"
     options: OnlineOptions
 
-    def __init__(self, learner: Any, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+    def __init__(self, learner: Any, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
-        super().__init__(learner, X, y)
+        super().__init__(learner, examples)
         self.dev = dev
         options = OnlineOptions.of(learner)
         self.options = replace(options, solver="adagrad", keep=None if options.keep == "auto" else options.keep)
@@ -49,7 +50,7 @@ class OnlineTraining(Training):
         """Return the core's trainer, which has the corpus in numbers."""
         options, auto = self.options, self.options.keep is None
         return _core.OnlineTrainer.make(
-            **self.corpus_arguments(),
+            self.corpus,
             parts=label_parts(self.labels, options.parts)[0],
             edges=self.features.edges if self.features else True,
             touched=options.pairs == "touched",
@@ -72,7 +73,7 @@ class OnlineTraining(Training):
             if not self.finished:
                 raise
             after = len(self.history)
-            warnings.warn(f"interrupted after {after} epochs; the model is as it was then", stacklevel=3)
+            warnings.warn(f"interrupted after {after} epochs; the model is as it was then", stacklevel=4)
         learner.objective_ = self.history[self.finished_after - 1]["objective"]
         learner.model_ = self.finished_model()
 

@@ -16,10 +16,12 @@ from tagwright import _core, checks
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.features.templates import Features
+from tagwright.learners.examples import Examples
+from tagwright.learners.from_files import FileLearner
 from tagwright.learners.interrupts import stops
-from tagwright.learners.learner import Labels, Learner, Sentences, accuracy
+from tagwright.learners.learner import Labels, Sentences, accuracy, check
 from tagwright.learners.options import PerceptronOptions
-from tagwright.learners.partial import Weights, checked_weights
+from tagwright.learners.partial import checked_weights
 from tagwright.learners.parts import check_same_parts, check_separators, label_parts
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.training import Training, check_training, is_best, stalled
@@ -31,7 +33,7 @@ _A_WHILE = 0.1  # seconds between two looks at the keyboard and the progress bar
 
 
 @dataclass(repr=False, eq=False)
-class Perceptron(Learner):
+class Perceptron(FileLearner):
     """The averaged perceptron of Collins (2002): decode, and where that is wrong move weights towards the truth.
 
     Args:
@@ -107,8 +109,13 @@ class Perceptron(Learner):
 
         Ctrl-C ends training with the model of the last finished epoch, and a warning.
         """
-        self._check(X, y, dev)
-        run = _Run(self, X, y, checked_weights(sample_weight, len(X)))
+        check(X, y)
+        self._train(Examples(X, y, checked_weights(sample_weight, len(X))), dev)
+        return self
+
+    def _train(self, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
+        self._check(dev)
+        run = _Run(self, examples)
         self.history_ = run.history
         try:
             with stops() as run.check_stop, run.progress("epoch", self.epochs) as progress:
@@ -118,9 +125,8 @@ class Perceptron(Learner):
             if not run.finished:
                 raise
             epoch, kept = min(len(self.history_) + 1, self.epochs), run.finished_after
-            warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=2)
+            warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=3)
         self.model_ = run.finished_model()
-        return self
 
     def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None, progress: Progress) -> None:
         epoch = len(self.history_)
@@ -139,8 +145,8 @@ class Perceptron(Learner):
         if self.checkpoint is not None:
             run.save(self.checkpoint)
 
-    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
-        check_training(self, X, y, dev)
+    def _check(self, dev: tuple[Sentences, Labels] | None) -> None:
+        check_training(self, dev)
         for name in ("epochs", "min_count", "threads"):
             checks.at_least_one(name, getattr(self, name))
         check_separators(self.parts)
@@ -153,8 +159,8 @@ class Perceptron(Learner):
 class _Run(Training):
     kind = "perceptron"
 
-    def __init__(self, learner: Perceptron, X: Sentences, y: Labels, weights: Weights | None) -> None:
-        super().__init__(learner, X, y, weights)
+    def __init__(self, learner: Perceptron, examples: Examples) -> None:
+        super().__init__(learner, examples)
         self.options = PerceptronOptions.of(learner)
         self.min_weight = self.options.min_weight
         self.plan = plan_by_score(learner.decoder, "the perceptron")
@@ -169,13 +175,13 @@ class _Run(Training):
         """Return the core's trainer, which has the corpus in numbers."""
         options = self.options
         return _core.PerceptronTrainer.make(
-            **self.corpus_arguments(),
+            self.corpus,
             parts=label_parts(self.labels, options.parts)[0],
             edges=self.features.edges if self.features else True,
             all_pairs=options.pairs == "touched",
             margin=options.margin,
             dense_edges=self.learner._dense_edges,
-            **self.limits,
+            **self.limits(),
         )
 
     def _start_from(self, old: Model) -> None:
