@@ -65,8 +65,9 @@ class ListReader {
       if (!beyond && number >= 0 && static_cast<size_t>(number) < L_) return static_cast<int32_t>(number);
     }
     if (!names_.is_none() && !PyLong_CheckExact(item.ptr())) {
-      PyObject* const found =
-          PyUnicode_CheckExact(item.ptr()) ? PyDict_GetItemWithError(names_.ptr(), item.ptr()) : nullptr;
+      // Of a string of another class, as NumPy has, the text counts, not what its class makes of equality.
+      const nb::object name = nb::steal(PyUnicode_Check(item.ptr()) ? PyUnicode_FromObject(item.ptr()) : nullptr);
+      PyObject* const found = name.is_valid() ? PyDict_GetItemWithError(names_.ptr(), name.ptr()) : nullptr;
       if (PyErr_Occurred()) throw nb::python_error();
       if (found) return nb::cast<int32_t>(nb::handle(found));
       throw std::invalid_argument(where() + " names " + nb::repr(item).c_str() + ", which is no label of the model");

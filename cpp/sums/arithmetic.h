@@ -182,8 +182,7 @@ class Scaled {
         sum = defaults->into(wanted[q]);
         for (size_t e = columns.begin[j]; e < columns.begin[j + 1]; ++e)
           sum += value[columns.index[e]] * columns.more[e];
-        if (!factors.mild && sum < kFewDigits * defaults->into(wanted[q]))
-          sum = sum_again(t, side, labels, value, j);
+        if (!factors.mild && sum < kFewDigits * defaults->into(wanted[q])) sum = sum_again(t, side, labels, value, j);
       } else if (factors.dense) {
         const double* column = columns.matrix.data() + j * factors.stride;
         for (size_t p = 0; p < labels.size(); ++p) sum += value[p] * column[labels[p]];
