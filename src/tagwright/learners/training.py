@@ -70,7 +70,7 @@ class Training:
 
     def limits(self) -> dict[str, Any]:
         """Return what labellings must keep to while it is trained, as trainers of the core take it."""
-        return training_limits(self.constraints, self.examples.X, self.examples.ids, self.labels)
+        return training_limits(self.constraints, self.examples.X, self.examples.y, self.labels)
 
     def make_trainer(self) -> Any:
         """Return the core's trainer of the corpus."""
