@@ -1,6 +1,8 @@
 // Corpora in numbers: read from text, or looked at where they lie.
 #include "train/corpus.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "features/piecewise.h"
@@ -26,9 +28,10 @@ Corpus read(const Text& text, const Templates& templates, std::span<const int32_
   });
 }
 
-// Arrays that lie elsewhere. mapped: the file that all of them are in, where they are mapped from one.
+// Arrays that lie elsewhere. mapped: the file that all of them are in, where they are mapped from one, and its
+// descriptor, which is left open.
 Corpus opened(const nb::dict& arrays, size_t L, size_t features, size_t sets,
-              const std::optional<Vector<uint8_t>>& mapped) {
+              const std::optional<Vector<uint8_t>>& mapped, int descriptor) {
   Corpus made;
   NamedArrays named(arrays);
   each_corpus_array(made, [&](const char* name, auto& array) {
@@ -37,7 +40,11 @@ Corpus opened(const nb::dict& arrays, size_t L, size_t features, size_t sets,
   made.L = L;
   made.feature_count = features;
   made.set_count = sets;
-  if (mapped) made.pages = std::make_shared<Pages>(std::as_bytes(span_of(*mapped)));
+  if (mapped) {
+    const int own = dup(descriptor);
+    need(own >= 0, "the file of a mapped corpus must be open");
+    made.pages = std::make_shared<Pages>(std::as_bytes(span_of(*mapped)), own);
+  }
   made.owner = owner_of(std::make_pair(named.owner(), mapped));
   without_gil([&] {
     made.check();
@@ -101,8 +108,13 @@ void bind_corpus(nb::module_& m) {
                   "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1,
                   "label_names"_a = std::vector<std::string>(), "marks"_a.none() = nb::none(),
                   "Reads sentences, numbers their features and leaves out rare ones.")
-      .def_static("opened", &opened, "arrays"_a, "L"_a, "features"_a, "sets"_a, "mapped"_a.none() = nb::none(),
-                  "Returns a corpus of arrays that lie elsewhere, after a check; mapped: the file that they are in.")
+      .def_static(
+          "opened", &opened, "arrays"_a, "L"_a, "features"_a, "sets"_a, "mapped"_a.none() = nb::none(),
+          "descriptor"_a = -1,
+          "Returns a corpus of arrays that lie elsewhere, after a check; mapped, descriptor: the file that they "
+          "are in.")
+      .def("cut", &Corpus::cut, "sentences"_a, WithoutGil(), "Returns these sentences as a corpus of their own.")
+      .def_prop_ro("mapped", [](const Corpus& corpus) { return corpus.pages != nullptr; })
       .def_prop_ro("sentences", [](const Corpus& corpus) { return corpus.sentences(); })
       .def_prop_ro("tokens", [](const Corpus& corpus) { return corpus.tokens(); })
       .def_prop_ro("digest", [](const Corpus& corpus) { return hex(corpus.digest); });

@@ -49,8 +49,8 @@ std::unique_ptr<OnlineCrf> make_online(const Corpus& corpus, Keys parts, bool ed
 
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
-nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan) {
-  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan); });
+nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan, const Corpus* from) {
+  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan, from); });
   return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
                         seen.work.edges);
 }
@@ -87,8 +87,9 @@ void bind_training(nb::module_& m) {
       .def_static("make", &make_perceptron, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true,
                   "all_pairs"_a = false, "margin"_a = 0.0, "dense_edges"_a.none() = nb::none(),
                   "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
-      .def("run", &run, "sentences"_a, "plan"_a,
-           "Goes over sentences once. Returns tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
+      .def("run", &run, "sentences"_a, "plan"_a, "of"_a.none() = nb::none(),
+           "Goes over sentences once, those of a cut of the corpus where one is given. Returns tokens, wrong tokens, "
+           "wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &Perceptron::average, WithoutGil())
       .def("start_from", &Perceptron::start_from, "weights"_a, "label"_a, WithoutGil(),
            "Takes over a model's weights; label: [its label] the number here.")
@@ -102,12 +103,13 @@ void bind_training(nb::module_& m) {
                   "allowed"_a.none() = nb::none())
       .def(
           "run",
-          [](OnlineCrf& crf, Integers sentences, size_t threads) {
-            const OnlineCrf::Seen seen = without_gil([&] { return crf.run(sentences, threads); });
+          [](OnlineCrf& crf, Integers sentences, size_t threads, const Corpus* from) {
+            const OnlineCrf::Seen seen = without_gil([&] { return crf.run(sentences, threads, from); });
             return nb::make_tuple(seen.loss, seen.tokens, seen.kept, seen.missing, seen.exact);
           },
-          "sentences"_a, "threads"_a,
-          "Goes over sentences once. Returns the loss, tokens, labels kept, what log Z may lack, sentences summed "
+          "sentences"_a, "threads"_a, "of"_a.none() = nb::none(),
+          "Goes over sentences once, those of a cut of the corpus where one is given. Returns the loss, tokens, labels "
+          "kept, what log Z may lack, sentences summed "
           "exactly.")
       .def("end_epoch", &OnlineCrf::end_epoch, WithoutGil(), "To be called after each pass over the corpus.")
       .def("log_z", &OnlineCrf::log_z, "sentences"_a, WithoutGil(),
@@ -138,11 +140,12 @@ void bind_training(nb::module_& m) {
       .def("observe", &Crf::observe, "sentences"_a, "counts"_a, WithoutGil(), "Fills what the right labels count.")
       .def(
           "adagrad",
-          [](const Crf& crf, std::span<double> weights, std::span<double> squares, const Keep& keep, Integers sentences,
-             size_t batch, double rate, double l2) {
-            return packed(without_gil([&] { return crf.adagrad(weights, squares, keep, sentences, batch, rate, l2); }));
+          [](Crf& crf, std::span<double> weights, std::span<double> squares, const Keep& keep, Integers sentences,
+             size_t batch, double rate, double l2, const Corpus* from) {
+            return packed(
+                without_gil([&] { return crf.adagrad(weights, squares, keep, sentences, batch, rate, l2, from); }));
           },
-          "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a,
+          "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a, "of"_a.none() = nb::none(),
           "Goes over the sentences once and changes weights and squares. Returns the loss, tokens, labels kept.")
       .def("trained", &Crf::trained, "weights"_a, WithoutGil())
       .def("start_from", &Crf::start_from, "weights"_a, "label"_a, "to"_a, WithoutGil(),

@@ -71,7 +71,9 @@ struct Corpus : CorpusArrays<Borrowed> {
   size_t feature_count = 0, set_count = 0;  // known also where the names are not
   std::shared_ptr<const void> owner{};      // of the numbers
   std::shared_ptr<Pages> pages{};           // where the numbers are those of a mapped file
-  Digest digest{};                          // of all that
+  // Of a cut of a corpus: [sentence]: its number there, and where its tokens begin.
+  std::vector<std::pair<size_t, size_t>> origin{};
+  Digest digest{};  // of all that
 
   size_t length(size_t s) const { return sentence_end[s] - first_token(s); }
   size_t tokens() const { return node.end.size(); }
@@ -81,6 +83,12 @@ struct Corpus : CorpusArrays<Borrowed> {
   void visit() const {
     if (pages) pages->visit();
   }
+
+  // What a sentence is called in the whole corpus, and where its tokens begin there.
+  size_t number_of(size_t s) const { return origin.empty() ? s : origin[s].first; }
+  size_t place_of(size_t s) const { return origin.empty() ? first_token(s) : origin[s].second; }
+  // These sentences, copied: of a mapped file, what is needed and no more. Without names.
+  Corpus cut(std::span<const int32_t> sentences) const;
 
   bool is_partial(size_t s) const { return !partial.empty() && partial[s]; }
   double weight_of(size_t s) const { return weight.empty() ? 1.0 : weight[s]; }
@@ -148,6 +156,22 @@ inline std::string no_known_labelling(size_t sentence) {
   return "sentence " + std::to_string(sentence) +
          ": no labelling has labels that y allows and keeps to the constraints";
 }
+
+// Lets a trainer read its sentences from a cut of its corpus for a while.
+class ReadingFrom {
+ public:
+  // other: a cut, or nullptr.
+  ReadingFrom(Corpus& corpus, const Corpus* other) : corpus_(corpus), whole_(corpus) {
+    if (other) corpus_ = *other;
+  }
+  ~ReadingFrom() { corpus_ = std::move(whole_); }
+  ReadingFrom(const ReadingFrom&) = delete;
+  ReadingFrom& operator=(const ReadingFrom&) = delete;
+
+ private:
+  Corpus& corpus_;
+  Corpus whole_;
+};
 
 struct CorpusOptions {
   size_t L = 0;

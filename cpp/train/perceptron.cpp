@@ -103,12 +103,14 @@ void Perceptron::score(size_t first, size_t T, double* nodes) {
   }
 }
 
-Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan) {
+Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from) {
+  const ReadingFrom reading(corpus_, from);
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   Seen seen;
   std::vector<std::vector<int32_t>> on;
   for (const int32_t s : sentences) {
     const size_t first = corpus_.first_token(static_cast<size_t>(s)), T = corpus_.length(static_cast<size_t>(s));
+    const size_t place = corpus_.place_of(static_cast<size_t>(s)), number = corpus_.number_of(static_cast<size_t>(s));
     check_stop();
     corpus_.visit();
     seen.tokens += T;
@@ -117,14 +119,14 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
       double* nodes = arena_.array<double>(times(T, corpus_.L));
       score(first, T, nodes);
       if (corpus_.sets()) corpus_.sets_on(static_cast<size_t>(s), on);
-      const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(first) : Allowed{};
+      const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(place) : Allowed{};
       const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed);
       const auto best = [&](const Lattice& of) {
         return plan.decoder->lists ? plan.decoder->decode(of, plan.options, arena_)
                                    : unlisted(plan.decoder->decode, of, plan.options, arena_);
       };
       const Answer answer = best(lattice);
-      need(!answer.paths.empty(), "sentence " + std::to_string(s) + ": the constraints leave no labelling");
+      need(!answer.paths.empty(), "sentence " + std::to_string(number) + ": the constraints leave no labelling");
       const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
       size_t errors = 0;
       for (size_t t = 0; t < T; ++t) errors += !corpus_.may_have(first + t, predicted[t]);
@@ -137,7 +139,7 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
       } else if (errors) {
         corpus_.forbid_others(static_cast<size_t>(s), nodes);
         const Answer right = best(Lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed));
-        if (right.paths.empty()) throw std::invalid_argument(no_known_labelling(static_cast<size_t>(s)));
+        if (right.paths.empty()) throw std::invalid_argument(no_known_labelling(number));
         update(first, T, right.paths[0].labels.data(), predicted.data(), by);
       }
     }

@@ -34,7 +34,8 @@ class Perceptron {
   // Goes over these sentences once: decodes each, and where that is wrong adds its right features and takes away the
   // others, as many times as the sentence weighs. Where several labels are allowed, the best allowed labelling is
   // right.
-  Seen run(std::span<const int32_t> sentences, const Plan& plan);
+  // from: a cut of the corpus that these are the sentences of, or nullptr.
+  Seen run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from = nullptr);
 
   const Corpus& corpus() const { return corpus_; }
   double seen() const { return weights_.seen; }

@@ -254,7 +254,8 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
   if (sums.wide) return kNoPlace;
   const double weight = corpus_.weight_of(s);
   *log_z = weight * sums.log_z;
-  if (sums.log_z == kForbidden) throw std::invalid_argument("sentence " + std::to_string(s) + " has no path");
+  if (sums.log_z == kForbidden)
+    throw std::invalid_argument("sentence " + std::to_string(corpus_.number_of(s)) + " has no path");
   count(ready, lattice, sums, first, weight, strand);
   size_t kept = 0;
   for (const Sums::Column& column : sums.columns) kept += column.labels.size();
@@ -301,7 +302,7 @@ void Crf::count(const Ready& ready, const Lattice& lattice, const Sums& sums, si
 
 // The labels that the tokens of a sentence may have, by the constraints.
 Allowed Crf::lists_of(size_t s) const {
-  return options_.allowed.columns() ? options_.allowed.view(corpus_.first_token(s)) : Allowed{};
+  return options_.allowed.columns() ? options_.allowed.view(corpus_.place_of(s)) : Allowed{};
 }
 
 // The best labelling of those that are allowed, so that a rule keeps at least one.

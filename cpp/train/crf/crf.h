@@ -63,8 +63,9 @@ class Crf {
   // Goes over these sentences once, `batch` at a time, and takes a step of AdaGrad (Duchi, Hazan and Singer 2011) after
   // each: w -= rate * g / sqrt(sum of g^2). g holds a share of the penalty's gradient: of a feature's weights where
   // the feature occurs, in proportion to how often.
+  // from: a cut of the corpus that these are the sentences of, or nullptr.
   Seen adagrad(std::span<double> weights, std::span<double> squares, const Keep& keep,
-               std::span<const int32_t> sentences, size_t batch, double rate, double l2) const;
+               std::span<const int32_t> sentences, size_t batch, double rate, double l2, const Corpus* from = nullptr);
 
   const Corpus& corpus() const { return corpus_; }
   const CrfScale& scale() const { return scale_; }

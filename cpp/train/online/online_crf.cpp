@@ -64,7 +64,8 @@ void OnlineCrf::observe() {
   });
 }
 
-OnlineCrf::Seen OnlineCrf::run(std::span<const int32_t> sentences, size_t threads) {
+OnlineCrf::Seen OnlineCrf::run(std::span<const int32_t> sentences, size_t threads, const Corpus* from) {
+  const ReadingFrom reading(corpus_, from);
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   need(threads >= 1, "threads must be at least 1");
   Seen seen;

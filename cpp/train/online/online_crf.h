@@ -71,8 +71,8 @@ class OnlineCrf {
     double missing = 0;                      // what log Z may lack at most; 0 where the rule promises nothing
     size_t tokens = 0, kept = 0, exact = 0;  // exact: sentences that were summed so
   };
-  // Goes over these sentences once.
-  Seen run(std::span<const int32_t> sentences, size_t threads);
+  // Goes over these sentences once. from: a cut of the corpus that these are the sentences of, or nullptr.
+  Seen run(std::span<const int32_t> sentences, size_t threads, const Corpus* from = nullptr);
   // After each pass over the corpus: takes the penalty's step, and looks for the best edges anew.
   void end_epoch();
   // log Z of sentences as it is summed in training, and what it may lack at most.

@@ -22,7 +22,7 @@ from tagwright.learners.lbfgs import MEMORY, MOST_ITERATIONS, PERIOD, Floats, Lb
 from tagwright.learners.learner import Labels, Sentences, accuracy
 from tagwright.learners.options import CrfOptions
 from tagwright.learners.progress import Progress, brief
-from tagwright.learners.training import Training, is_best, stalled
+from tagwright.learners.training import Training, is_best, pieces_of, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
@@ -204,11 +204,10 @@ class CrfTraining(Training):
                 order = rng.permutation(self.sentences).astype(np.int32)
                 began, loss, tokens, kept = time.perf_counter(), 0.0, 0, 0
                 # In pieces, so that Ctrl-C is heard.
-                for at in range(0, len(order), 64 * options.batch):
+                for piece, cut, _ in self.walked(pieces_of(order, 64 * options.batch)):
                     self.check_stop()
-                    piece = order[at : at + 64 * options.batch]
                     seen = self.trainer.adagrad(
-                        self.weights, self.squares, rule, piece, options.batch, options.rate, options.l2
+                        self.weights, self.squares, rule, piece, options.batch, options.rate, options.l2, cut
                     )
                     loss, tokens, kept = loss + seen[0], tokens + seen[1], kept + seen[2]
                 fact = {

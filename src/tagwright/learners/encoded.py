@@ -232,7 +232,8 @@ def _mapped(number: int, about: dict[str, Any]) -> tuple[_core.Corpus, dict[str,
     data = mmap.mmap(number, 0, access=mmap.ACCESS_READ)
     arrays = {name: _array(data, name, *place) for name, place in about["arrays"].items()}
     whole = np.frombuffer(data, np.uint8)
-    return _core.Corpus.opened(arrays, len(about["labels"]), about["features"], about["sets"], whole), arrays
+    corpus = _core.Corpus.opened(arrays, len(about["labels"]), about["features"], about["sets"], whole, number)
+    return corpus, arrays
 
 
 def _array(data: mmap.mmap, name: str, begin: int, count: int) -> Array:

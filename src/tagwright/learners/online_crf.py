@@ -17,7 +17,7 @@ from tagwright.learners.learner import Labels, Sentences, accuracy
 from tagwright.learners.options import OnlineOptions
 from tagwright.learners.parts import check_same_parts, label_parts
 from tagwright.learners.progress import Progress, brief
-from tagwright.learners.training import Training, is_best, stalled
+from tagwright.learners.training import Training, is_best, pieces_of, stalled
 from tagwright.models.model import Model
 
 __all__ = ["OnlineTraining"]
@@ -84,11 +84,10 @@ class OnlineTraining(Training):
         order = np.random.default_rng([options.seed, epoch]).permutation(self.sentences).astype(np.int32)
         began, seen = time.perf_counter(), np.zeros(5)
         with progress.bar(f"epoch {epoch + 1}/{learner.epochs}", "sent", self.sentences) as bar:
-            for at in range(0, len(order), _PIECE * options.batch):
+            for piece, cut, count in self.walked(pieces_of(order, _PIECE * options.batch)):
                 self.check_stop()
-                piece = order[at : at + _PIECE * options.batch]
-                seen += self.trainer.run(piece, learner.threads)
-                bar.update(len(piece))
+                seen += self.trainer.run(piece, learner.threads, cut)
+                bar.update(count)
             self.trainer.end_epoch()
             loss, tokens, kept, missing, _ = seen.tolist()
             fact = {"objective": loss, "kept": kept / max(1, tokens), "missing": missing / max(1, tokens)}

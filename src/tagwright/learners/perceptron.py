@@ -194,11 +194,11 @@ class _Run(Training):
         order = np.random.default_rng([self.options.seed, epoch]).permutation(self.sentences).astype(np.int32)
         began = time.perf_counter()
         tokens = errors = 0
-        for part in _pieces(order):
+        for part, cut, count in self.walked(_pieces(order)):
             self.check_stop()
-            seen, wrong, *_ = self.trainer.run(part, self.plan.core)
+            seen, wrong, *_ = self.trainer.run(part, self.plan.core, cut)
             tokens, errors = tokens + seen, errors + wrong
-            bar.update(len(part))
+            bar.update(count)
             bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
         return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
 

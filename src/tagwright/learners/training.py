@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from tagwright.models.file import Arrays
 from tagwright.models.model import Model, load, opened
 
 __all__ = ["Training"]
+
+Numbers = npt.NDArray[np.int32]
+"""Of sentences."""
 
 
 class Training:
@@ -67,6 +71,23 @@ class Training:
     def read_corpus(self) -> _core.Corpus:
         """Return the corpus in numbers."""
         return self.examples.corpus(self)
+
+    def walked(self, pieces: Iterable[Numbers]) -> Iterator[tuple[Numbers, _core.Corpus | None, int]]:
+        """Yield numbers of sentences as trainers take them, piece by piece: those of the corpus, or of a cut of it.
+
+        With them come the cut, and how many there are. A corpus that is mapped is cut by a thread, ahead of its turn.
+        """
+        if not self.corpus.mapped:
+            yield from ((piece, None, len(piece)) for piece in pieces)
+            return
+        with ThreadPoolExecutor(1) as ahead:
+            waiting: Future[_core.Corpus] | None = None
+            for piece in pieces:
+                ready, waiting = waiting, ahead.submit(self.corpus.cut, piece)
+                if ready is not None:
+                    yield _all_of(ready.result())
+            if waiting is not None:
+                yield _all_of(waiting.result())
 
     def limits(self) -> dict[str, Any]:
         """Return what labellings must keep to while it is trained, as trainers of the core take it."""
@@ -267,6 +288,16 @@ def is_best(history: list[dict[str, float]]) -> bool:
     """Return whether the last measurement on dev data is as good as any before."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
     return accuracies[-1] >= max(accuracies)
+
+
+def pieces_of(order: Numbers, size: int) -> Iterator[Numbers]:
+    """Yield an order of sentences in pieces of this size."""
+    return (order[at : at + size] for at in range(0, len(order), size))
+
+
+def _all_of(cut: _core.Corpus) -> tuple[Numbers, _core.Corpus, int]:
+    """Return all sentences of a cut."""
+    return np.arange(cut.sentences, dtype=np.int32), cut, cut.sentences
 
 
 def _weights_digest(model: Model) -> str:
