@@ -10,8 +10,10 @@ void Crf::observe(std::span<const int32_t> sentences, std::span<double> counts) 
   check(sentences, {counts.size()}, {});
   need_labels();
   std::fill(counts.begin(), counts.end(), 0.0);
-  for (const int32_t s : sentences)
+  for (const int32_t s : sentences) {
+    corpus_.visit();
     each_observed(static_cast<size_t>(s), [&](size_t q, double times) { counts[q] += times; });
+  }
 }
 
 void Crf::each_observed(size_t s, const std::function<void(size_t, double)>& take) const {

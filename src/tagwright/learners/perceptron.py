@@ -29,6 +29,7 @@ from tagwright.models.model import Model
 
 __all__ = ["Perceptron"]
 
+_MOST = 4096  # sentences between them, which a mapped corpus has in memory
 _A_WHILE = 0.1  # seconds between two looks at the keyboard and the progress bar
 
 
@@ -218,4 +219,4 @@ def _pieces(order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
         began = time.perf_counter()
         yield order[at : at + size]
         at += size
-        size = max(1, min(4 * size, int(size * _A_WHILE / max(1e-6, time.perf_counter() - began))))
+        size = max(1, min(_MOST, 4 * size, int(size * _A_WHILE / max(1e-6, time.perf_counter() - began))))
