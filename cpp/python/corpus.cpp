@@ -134,6 +134,12 @@ void bind_corpus(nb::module_& m) {
             return nb::make_tuple(array_of(std::move(renamed.node)), array_of(std::move(renamed.edge)));
           },
           "Returns the new numbers of features of nodes and of edges, -1 for those left out; empty where none is.")
+      .def_prop_ro(
+          "sizes",
+          [](const PiecewiseEncoder& encoder) {
+            return std::pair(encoder.names().node.size(), encoder.names().edge.size());
+          },
+          "How many features of nodes and of edges there are by now.")
       .def("names", [](const PiecewiseEncoder& encoder) {
         nb::dict out;
         put(out, "names", encoder.names().node);

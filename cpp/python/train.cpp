@@ -93,6 +93,7 @@ void bind_training(nb::module_& m) {
       .def("average", &Perceptron::average, WithoutGil())
       .def("start_from", &Perceptron::start_from, "weights"_a, "label"_a, WithoutGil(),
            "Takes over a model's weights; label: [its label] the number here.")
+      .def("extend", &Perceptron::extend, "corpus"_a, WithoutGil(), "Goes on with other sentences.")
       .def("state", &state_of<Perceptron>, "Returns the arrays from which training can go on.")
       .def("restore", &restore<Perceptron, State<Borrowed>>, "seen"_a, "arrays"_a)
       .def_prop_ro("seen", &Perceptron::seen);
@@ -118,6 +119,7 @@ void bind_training(nb::module_& m) {
       .def("last", &OnlineCrf::last, WithoutGil())
       .def("start_from", &OnlineCrf::start_from, "weights"_a, "label"_a, WithoutGil(),
            "Takes over a model's weights; label: [its label] the number here.")
+      .def("extend", &OnlineCrf::extend, "corpus"_a, WithoutGil(), "Goes on with other sentences.")
       .def("state", &state_of<OnlineCrf>, "Returns the arrays from which training can go on.")
       .def("restore", &restore<OnlineCrf, SteppedState<Borrowed>>, "seen"_a, "arrays"_a)
       .def_prop_ro("seen", &OnlineCrf::seen)

@@ -127,6 +127,14 @@ LabelsMet Corpus::met() const {
   return met;
 }
 
+std::vector<uint64_t> Corpus::met_pairs() const {
+  Distinct met;
+  for (size_t token = 0; token < tokens(); ++token)
+    for (const int32_t y : allowed_of(token))
+      for (const int32_t f : features_of(token)) met.add(static_cast<uint64_t>(f) << 16 | static_cast<uint64_t>(y));
+  return met.sorted();
+}
+
 PairsMet Corpus::pairs_met() const {
   Distinct edges;
   std::vector<Distinct> of_sets(sets());

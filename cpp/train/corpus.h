@@ -100,6 +100,11 @@ struct Corpus : CorpusArrays<Borrowed> {
   void forbid_others(size_t sentence, double* nodes) const;
   // The labels that each feature was met with: all of a few that are allowed, none where any is.
   LabelsMet met() const;
+  // Calls take(feature, label) for the same, in order; for a corpus that has few of the features.
+  template <class Take>
+  void each_met(Take&& take) const {
+    for (const uint64_t pair : met_pairs()) take(static_cast<size_t>(pair >> 16), static_cast<uint16_t>(pair));
+  }
   // The pairs of labels of all steps: all of a few that are allowed, none where any is.
   PairsMet pairs_met() const;
 
@@ -146,6 +151,7 @@ struct Corpus : CorpusArrays<Borrowed> {
                   std::shared_ptr<const void> owner) const;
 
  private:
+  std::vector<uint64_t> met_pairs() const;
   static std::span<const int32_t> ids_of(const IdArrays<Borrowed>& ids, size_t token) {
     return ids.id.subspan(ids.begin(token), ids.end[token] - ids.begin(token));
   }

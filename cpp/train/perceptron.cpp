@@ -66,16 +66,20 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
 // Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts, those of a
 // feature beside each other, so that its row is made once; then for the pairs of labels.
 void Perceptron::observe() {
-  const size_t L = corpus_.L;
   const LabelsMet met = corpus_.met();
-  for (size_t f = 0, at = 0; f < met.end.size(); ++f) {
-    for (; at < met.end[f]; ++at) {
-      const uint16_t y = met.label[at];
-      weights_.nodes.find_or_add(f, y);
-      for (size_t k = 0; k < parts_.each; ++k)
-        weights_.nodes.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
-    }
-  }
+  for (size_t f = 0, at = 0; f < met.end.size(); ++f)
+    for (; at < met.end[f]; ++at) observe_node(f, met.label[at]);
+  observe_steps();
+}
+
+void Perceptron::observe_node(size_t f, uint16_t y) {
+  const size_t L = corpus_.L;
+  weights_.nodes.find_or_add(f, y);
+  for (size_t k = 0; k < parts_.each; ++k)
+    weights_.nodes.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
+}
+
+void Perceptron::observe_steps() {
   corpus_.each_step([&](size_t token, int32_t i, int32_t j) {
     if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(token))
@@ -83,6 +87,16 @@ void Perceptron::observe() {
   });
   for (const auto& [i, j] : corpus_.open_pairs())
     if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
+}
+
+void Perceptron::extend(Corpus corpus) {
+  need(corpus.L == corpus_.L && corpus.features() >= corpus_.features() && corpus.sets() == corpus_.sets(),
+       "a corpus with other labels, or fewer features");
+  corpus_ = std::move(corpus);
+  weights_.nodes.grow(corpus_.features());
+  if (options_.all_pairs) return;
+  corpus_.each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
+  observe_steps();
 }
 
 void Perceptron::score(size_t first, size_t T, double* nodes) {

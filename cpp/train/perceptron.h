@@ -43,12 +43,16 @@ class Perceptron {
 
   // Takes over the weights of a model, whose features come first in the corpus. label: [its label] the number here.
   void start_from(const Weights& old, std::span<const int32_t> label);
+  // Goes on with other sentences, which may have new features; their numbers follow those of the known ones.
+  void extend(Corpus corpus);
   // All that is needed to go on later, beside the corpus, the options and how many sentences were seen.
   State<Owned> state() const { return weights_.state(); }
   void restore(double seen, const State<Borrowed>& state);
 
  private:
   void observe();
+  void observe_node(size_t feature, uint16_t label);
+  void observe_steps();
   void score(size_t first, size_t T, double* nodes);
   // right, predicted: [t]; by: how much weights change.
   void update(size_t first, size_t T, const int32_t* right, const int32_t* predicted, float by);

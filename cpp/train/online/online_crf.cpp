@@ -52,11 +52,26 @@ OnlineCrf::OnlineCrf(Corpus corpus, std::vector<uint16_t> parts, const OnlineOpt
 void OnlineCrf::observe() {
   const LabelsMet met = corpus_.met();
   for (size_t f = 0, at = 0; f < met.end.size(); ++f)
-    for (; at < met.end[f]; ++at) {
-      nodes_.find_or_add(f, met.label[at]);
-      for (size_t k = 0; k < parts_.each; ++k)
-        nodes_.find_or_add(f, static_cast<uint16_t>(corpus_.L + parts_.of[k * corpus_.L + met.label[at]]));
-    }
+    for (; at < met.end[f]; ++at) observe_node(f, met.label[at]);
+  observe_steps();
+}
+
+void OnlineCrf::extend(Corpus corpus) {
+  need(corpus.L == corpus_.L && corpus.features() >= corpus_.features() && corpus.sets() == corpus_.sets(),
+       "a corpus with other labels, or fewer features");
+  corpus_ = std::move(corpus);
+  nodes_.grow(corpus_.features());
+  corpus_.each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
+  observe_steps();
+}
+
+void OnlineCrf::observe_node(size_t f, uint16_t y) {
+  nodes_.find_or_add(f, y);
+  for (size_t k = 0; k < parts_.each; ++k)
+    nodes_.find_or_add(f, static_cast<uint16_t>(corpus_.L + parts_.of[k * corpus_.L + y]));
+}
+
+void OnlineCrf::observe_steps() {
   corpus_.each_step([&](size_t token, int32_t i, int32_t j) {
     if (options_.edges) edges_.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(token))

@@ -86,6 +86,8 @@ class OnlineCrf {
   Weights last() const { return weights(false); }
 
   void start_from(const Weights& old, std::span<const int32_t> label);
+  // Goes on with other sentences, which may have new features; their numbers follow those of the known ones.
+  void extend(Corpus corpus);
   SteppedState<Owned> state() const;
   void restore(double seen, const SteppedState<Borrowed>& state);
 
@@ -122,6 +124,8 @@ class OnlineCrf {
   };
 
   void observe();
+  void observe_node(size_t feature, uint16_t label);
+  void observe_steps();
   void score(size_t sentence, Strand& strand) const;
   void forbid(size_t sentence, Strand& strand) const;
   // Sums over few labels, forward and (if it is enough) backward. Returns whether it was enough.

@@ -14,7 +14,7 @@ from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
 from tagwright.learners.crf_training import CrfTraining
 from tagwright.learners.examples import Examples
-from tagwright.learners.from_files import FileLearner
+from tagwright.learners.incremental import GrowingExamples, IncrementalLearner
 from tagwright.learners.learner import Labels, Sentences, check
 from tagwright.learners.online_crf import OnlineTraining
 from tagwright.learners.partial import checked_weights
@@ -37,7 +37,7 @@ _OF_LBFGS = {
 
 
 @dataclass(repr=False, eq=False)
-class CRF(FileLearner):
+class CRF(IncrementalLearner):
     """A linear-chain conditional random field: p(labels | sentence) is proportional to exp(score).
 
     Minimises, summed over sentences, log Z less the score of the right labels, plus l1 times the absolute weights, plus
@@ -156,6 +156,16 @@ class CRF(FileLearner):
         self._check(dev)
         training = OnlineTraining if self._is_online else CrfTraining
         training(self, examples, dev).run()
+
+    def _incremental_run(self, examples: GrowingExamples) -> OnlineTraining:
+        self._needs_all = examples.is_partial()
+        self._check(None)
+        if not self._is_online:
+            raise ValueError(
+                "partial_fit is for AdaGrad over few labels, the default, and for labels that are all known; leave out "
+                "what needs L-BFGS"
+            )
+        return OnlineTraining(self, examples, None)
 
     @property
     def _solver(self) -> str:

@@ -21,12 +21,13 @@ from tagwright.learners.learner import Labels, Sentences, numbers, rank, rank_co
 from tagwright.learners.partial import Marks, Weights, known_labels, label_counts, marks
 from tagwright.learners.progress import log
 from tagwright.learners.streams import Column, Files, Stream
+from tagwright.models.model import Model
 from tagwright.models.native import core_templates, core_text
 
 if TYPE_CHECKING:
     from tagwright.learners.training import Training
 
-__all__ = ["Examples", "StreamedExamples"]
+__all__ = ["Examples", "StreamedExamples", "any_missing"]
 
 
 class Examples:
@@ -34,6 +35,8 @@ class Examples:
 
     sentences: int
     tokens: int
+    start: Model | None = None
+    """A model to go on from, in place of the learner's `warm_start`."""
     ids: npt.NDArray[np.int32]
     """The labels of all tokens by their numbers, -1 where one is partly known; once the training has labels."""
 
@@ -155,7 +158,7 @@ class StreamedExamples(Examples):
                 known = marks(y, run.labels) if self.partial else None
                 file.add_labels(*(known or [numbers(y, run.labels)]))
                 if known is not None:
-                    file.array("partial").add(_any_missing(known.ids, [len(own) for own in y]))
+                    file.array("partial").add(any_missing(known.ids, [len(own) for own in y]))
                 done += len(X)
                 bar.update(len(X))
             if (done, file.tokens) != (self.sentences, self.tokens):
@@ -216,7 +219,7 @@ class StreamedExamples(Examples):
         return tqdm(total=total, desc=what, unit="sent", disable=hidden, leave=False)
 
 
-def _any_missing(ids: npt.NDArray[np.int32], lengths: list[int]) -> npt.NDArray[np.uint8]:
+def any_missing(ids: npt.NDArray[np.int32], lengths: list[int]) -> npt.NDArray[np.uint8]:
     """Return of each sentence whether a label of it is not known."""
     ends = np.cumsum(lengths)
     missing = np.concatenate([[0], np.cumsum(ids < 0)])

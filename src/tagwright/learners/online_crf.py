@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.decoding.keep import KeepDivergence, keep_arguments
@@ -82,15 +84,9 @@ class OnlineTraining(Training):
         """Go over the corpus once, in a new order, and measure what came of it."""
         learner, options, epoch = self.learner, self.options, len(self.history)
         order = np.random.default_rng([options.seed, epoch]).permutation(self.sentences).astype(np.int32)
-        began, seen = time.perf_counter(), np.zeros(5)
+        began = time.perf_counter()
         with progress.bar(f"epoch {epoch + 1}/{learner.epochs}", "sent", self.sentences) as bar:
-            for piece, cut, count in self.walked(pieces_of(order, _PIECE * options.batch)):
-                self.check_stop()
-                seen += self.trainer.run(piece, learner.threads, cut)
-                bar.update(count)
-            self.trainer.end_epoch()
-            loss, tokens, kept, missing, _ = seen.tolist()
-            fact = {"objective": loss, "kept": kept / max(1, tokens), "missing": missing / max(1, tokens)}
+            fact = self.pass_over(order, bar.update)
             fact["seconds"] = time.perf_counter() - began
             average, model = self.trainer.average(), None
             if self.dev is not None:
@@ -104,6 +100,17 @@ class OnlineTraining(Training):
             self.finish_with(model or average, epoch + 1)
         if learner.checkpoint is not None:
             self.write(learner.checkpoint, self.trainer.state(), {"seen": self.trainer.seen})
+
+    def pass_over(self, order: npt.NDArray[np.int32], told: Callable[[int], object]) -> dict[str, float]:
+        """Go over sentences once, in this order; told: how many were seen, now and then."""
+        seen = np.zeros(5)
+        for piece, cut, count in self.walked(pieces_of(order, _PIECE * self.options.batch)):
+            self.check_stop()
+            seen += self.trainer.run(piece, self.learner.threads, cut)
+            told(count)
+        self.trainer.end_epoch()
+        loss, tokens, kept, missing, _ = seen.tolist()
+        return {"objective": loss, "kept": kept / max(1, tokens), "missing": missing / max(1, tokens)}
 
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""

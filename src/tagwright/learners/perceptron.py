@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.features.templates import Features
 from tagwright.learners.examples import Examples
-from tagwright.learners.from_files import FileLearner
+from tagwright.learners.incremental import GrowingExamples, IncrementalLearner
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Sentences, accuracy, check
 from tagwright.learners.options import PerceptronOptions
@@ -34,7 +34,7 @@ _A_WHILE = 0.1  # seconds between two looks at the keyboard and the progress bar
 
 
 @dataclass(repr=False, eq=False)
-class Perceptron(FileLearner):
+class Perceptron(IncrementalLearner):
     """The averaged perceptron of Collins (2002): decode, and where that is wrong move weights towards the truth.
 
     Args:
@@ -129,6 +129,10 @@ class Perceptron(FileLearner):
             warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=3)
         self.model_ = run.finished_model()
 
+    def _incremental_run(self, examples: GrowingExamples) -> _Run:
+        self._check(None)
+        return _Run(self, examples)
+
     def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None, progress: Progress) -> None:
         epoch = len(self.history_)
         with progress.bar(f"epoch {epoch + 1}/{self.epochs}", "sent", run.sentences) as bar:
@@ -194,14 +198,19 @@ class _Run(Training):
         """Go over the corpus once, in this epoch's order."""
         order = np.random.default_rng([self.options.seed, epoch]).permutation(self.sentences).astype(np.int32)
         began = time.perf_counter()
+        fact = self.pass_over(order, bar.update)
+        bar.set_postfix_str(brief(fact), refresh=False)
+        return {**fact, "seconds": time.perf_counter() - began}
+
+    def pass_over(self, order: npt.NDArray[np.int32], told: Callable[[int], object]) -> dict[str, float]:
+        """Go over sentences once, in this order; told: how many were seen, now and then."""
         tokens = errors = 0
         for part, cut, count in self.walked(_pieces(order)):
             self.check_stop()
             seen, wrong, *_ = self.trainer.run(part, self.plan.core, cut)
             tokens, errors = tokens + seen, errors + wrong
-            bar.update(count)
-            bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
-        return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
+            told(count)
+        return {"error": errors / max(1, tokens)}
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""

@@ -119,7 +119,7 @@ class Training:
         return numbers([old.labels], self.labels)
 
     def _old_model(self) -> Model | None:
-        start = self.learner.warm_start
+        start = self.examples.start or self.learner.warm_start
         if isinstance(start, Model):
             return start
         if start is None or isinstance(start, bool | np.bool_):
