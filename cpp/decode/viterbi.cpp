@@ -19,8 +19,6 @@
 namespace tagwright {
 namespace {
 
-constexpr double kFloatRange = 1e5;  // beyond this magnitude float32 settles too little to be worth its pass
-
 // One sentence on its way through the lattice. alpha(t)[y]: score of the best path that ends in y of column t;
 // in float32 it is counted from the best of the column before, and off by at most error[t].
 template <class A>
