@@ -233,13 +233,18 @@ class LaneDecoder {
 
 }  // namespace
 
+bool few_enough_for_lanes(const Edges& edges) {
+  constexpr size_t kFewLabels = 64;
+  return !edges.is_stepwise() && edges.has_matrix() && edges.L() <= kFewLabels;
+}
+
 bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {
-  constexpr size_t kFewLabels = 64, kFewSentences = 4, kLong = 2048;
+  constexpr size_t kFewSentences = 4, kLong = 2048;
   const bool viterbi = plan.decoder->name == "auto" || plan.decoder->name == "viterbi";
   if (!viterbi || plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences) return false;
   if (plan.options.deadline < std::numeric_limits<double>::infinity()) return false;
   const Edges* const edges = sentences[0].edges;
-  if (edges->is_stepwise() || !edges->has_matrix() || edges->L() > kFewLabels) return false;
+  if (!few_enough_for_lanes(*edges)) return false;
   return std::all_of(sentences.begin(), sentences.end(),
                      [&](const Sentence& s) { return s.edges == edges && !s.on && s.T <= kLong; });
 }
@@ -266,6 +271,28 @@ bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads, con
     }
   });
   return fine;
+}
+
+std::optional<std::vector<Answer>> viterbi_in_lanes(std::span<const Lattice* const> lattices, Arena& arena) {
+  std::vector<Sentence> sentences;
+  std::vector<size_t> order;
+  for (const Lattice* lattice : lattices) {
+    order.push_back(sentences.size());
+    sentences.push_back({lattice->T, lattice->nodes, &lattice->edges, nullptr});
+  }
+  std::vector<Answer> answers(lattices.size());
+  const size_t L = lattices[0]->L;
+  const TakePath take = [&](size_t s, const int32_t* labels, double score) {
+    const size_t T = sentences[s].T;
+    answers[s].paths.push_back({{labels, labels + T}, score});
+    answers[s].work = {1, T * L, (T - 1) * L * (L + 1)};
+  };
+  LaneDecoder decoder(sentences, take);
+  bool doubtful = false;
+  for (size_t from = 0; from < order.size(); from += kLanes)
+    if (!decoder.decode(std::span(order).subspan(from, std::min(kLanes, order.size() - from)), doubtful, arena))
+      return std::nullopt;
+  return answers;
 }
 
 }  // namespace tagwright

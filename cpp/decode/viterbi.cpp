@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/stop.h"
+#include "decode/lanes.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -279,6 +280,11 @@ Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
 
 // The sentences have one edge matrix, which is walked once for all of them.
 std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, const Options&, Arena& arena) {
+  constexpr size_t kFewSentences = 3;  // beside each other they cost as much as eight
+  const auto patched = [](const Lattice* lattice) { return lattice->patched(); };
+  if (lattices.size() >= kFewSentences && few_enough_for_lanes(lattices[0]->edges) &&
+      std::none_of(lattices.begin(), lattices.end(), patched))
+    if (std::optional<std::vector<Answer>> answers = viterbi_in_lanes(lattices, arena)) return std::move(*answers);
   std::vector<Answer> answers(lattices.size());
   std::vector<Forward<float>> fast;
   std::vector<Forward<double>> sure;
