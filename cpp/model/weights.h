@@ -40,6 +40,18 @@ struct WeightKeys {
   WeightKeys<Borrowed> view() const { return {row_end, row_label, previous, current, set, set_previous, set_current}; }
 };
 
+// Calls take(name, array) for the arrays of keys, by the names they have in files.
+template <class Keys, class Take>
+void each_key_array(Keys& a, Take&& take) {
+  take("rows.end", a.row_end);
+  take("rows.label", a.row_label);
+  take("edges.previous", a.previous);
+  take("edges.current", a.current);
+  take("corrections.set", a.set);
+  take("corrections.previous", a.set_previous);
+  take("corrections.current", a.set_current);
+}
+
 template <template <class> class Array>
 struct NameArrays {
   Array<uint64_t> slots;

@@ -113,6 +113,25 @@ void bind_corpus(nb::module_& m) {
           "descriptor"_a = -1,
           "Returns a corpus of arrays that lie elsewhere, after a check; mapped, descriptor: the file that they "
           "are in.")
+      .def(
+          "arrays",
+          [](const Corpus& corpus) {
+            nb::dict out;
+            each_corpus_array(corpus, [&](const char* name, const auto& array) {
+              using V = std::remove_cvref_t<decltype(array[0])>;
+              if (!array.empty()) out[name] = array_of(std::vector<V>(array.begin(), array.end()));
+            });
+            return out;
+          },
+          "Returns a copy of all arrays, from which opened() makes the corpus again.")
+      .def("lengths",
+           [](const Corpus& corpus) {
+             std::vector<int64_t> lengths(corpus.sentences());
+             for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = static_cast<int64_t>(corpus.length(s));
+             return array_of(std::move(lengths));
+           })
+      .def_prop_ro("features", [](const Corpus& corpus) { return corpus.features(); })
+      .def_prop_ro("sets", [](const Corpus& corpus) { return corpus.sets(); })
       .def("cut", &Corpus::cut, "sentences"_a, WithoutGil(), "Returns these sentences as a corpus of their own.")
       .def_prop_ro("mapped", [](const Corpus& corpus) { return corpus.pages != nullptr; })
       .def_prop_ro("sentences", [](const Corpus& corpus) { return corpus.sentences(); })

@@ -30,6 +30,32 @@ std::unique_ptr<Crf> make_crf(const Corpus& corpus, bool edges, bool all_pairs, 
   });
 }
 
+// Of a part of a corpus: keys and scale are those of the whole.
+std::unique_ptr<Crf> make_part(const Corpus& corpus, nb::dict keys, double grain, std::span<const double> feature_grain,
+                               bool dense_edges, bool lanes, std::shared_ptr<PairRules> rules) {
+  NamedArrays named(std::move(keys));
+  WeightKeys<Borrowed> given;
+  each_key_array(given, [&](const char* name, auto& array) { named.read(name, array); });
+  WeightKeys<Owned> held{copied(given.row_end),    copied(given.row_label), copied(given.previous),
+                         copied(given.current),    copied(given.set),       copied(given.set_previous),
+                         copied(given.set_current)};
+  CrfScale scale{grain, copied(feature_grain), std::vector<double>(feature_grain.size(), 1.0),
+                 std::vector<double>(corpus.sets(), 1.0)};
+  return without_gil([&] {
+    check_keys(held, corpus);
+    return std::make_unique<Crf>(corpus, std::move(held), CrfOptions{dense_edges, lanes, false, rules, {}},
+                                 std::move(scale));
+  });
+}
+
+nb::dict keys_of_crf(const Crf& crf) {
+  nb::dict out;
+  each_key_array(crf.keys(), [&](const char* name, const auto& array) {
+    out[name] = array_of(std::vector<std::remove_cvref_t<decltype(array[0])>>(array.begin(), array.end()));
+  });
+  return out;
+}
+
 std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<std::string>& given,
                                  std::span<const uint64_t> row_end, Keys row_label, Keys previous, Keys current) {
   WeightKeys<Owned> keys{copied(row_end), copied(row_label), copied(previous), copied(current), {}, {}, {}};
@@ -45,6 +71,10 @@ std::unique_ptr<OnlineCrf> make_online(const Corpus& corpus, Keys parts, bool ed
     return std::make_unique<OnlineCrf>(
         corpus, copied(parts), OnlineOptions{edges, touched, batch, rate, l2, keep, at_most, rules, lists_of(allowed)});
   });
+}
+
+nb::tuple packed(const OnlineCrf::Seen& seen) {
+  return nb::make_tuple(seen.loss, seen.tokens, seen.kept, seen.missing, seen.exact);
 }
 
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
@@ -93,6 +123,19 @@ void bind_training(nb::module_& m) {
       .def("average", &Perceptron::average, WithoutGil())
       .def("start_from", &Perceptron::start_from, "weights"_a, "label"_a, WithoutGil(),
            "Takes over a model's weights; label: [its label] the number here.")
+      .def(
+          "mix",
+          [](Perceptron& trainer, const std::vector<std::pair<double, nb::dict>>& shards) {
+            std::vector<NamedArrays> named;
+            std::vector<std::pair<double, State<Borrowed>>> states;
+            for (const auto& [seen, arrays] : shards) {
+              named.emplace_back(arrays);
+              each_of_state(states.emplace_back(seen, State<Borrowed>()).second,
+                            [&](const std::string& name, auto& array) { named.back().read(name, array); });
+            }
+            without_gil([&] { trainer.mix(states); });
+          },
+          "shards"_a, "Takes the mean of weights that parts of the corpus ended with; shards: sentences seen, state.")
       .def("extend", &Perceptron::extend, "corpus"_a, WithoutGil(), "Goes on with other sentences.")
       .def("state", &state_of<Perceptron>, "Returns the arrays from which training can go on.")
       .def("restore", &restore<Perceptron, State<Borrowed>>, "seen"_a, "arrays"_a)
@@ -105,13 +148,33 @@ void bind_training(nb::module_& m) {
       .def(
           "run",
           [](OnlineCrf& crf, Integers sentences, size_t threads, const Corpus* from) {
-            const OnlineCrf::Seen seen = without_gil([&] { return crf.run(sentences, threads, from); });
-            return nb::make_tuple(seen.loss, seen.tokens, seen.kept, seen.missing, seen.exact);
+            return packed(without_gil([&] { return crf.run(sentences, threads, from); }));
           },
           "sentences"_a, "threads"_a, "of"_a.none() = nb::none(),
           "Goes over sentences once, those of a cut of the corpus where one is given. Returns the loss, tokens, labels "
           "kept, what log Z may lack, sentences summed "
           "exactly.")
+      .def(
+          "ask",
+          [](OnlineCrf& crf, Integers sentences, size_t threads) {
+            return array_of(without_gil([&] { return crf.ask(sentences, threads); }));
+          },
+          "sentences"_a, "threads"_a, "Returns the steps that sentences ask for, as bytes.")
+      .def(
+          "apply",
+          [](OnlineCrf& crf, const std::vector<Vector<uint8_t>>& given, Integers which, Integers number,
+             size_t threads) {
+            std::vector<std::span<const uint8_t>> steps;
+            for (const Vector<uint8_t>& one : given) steps.push_back(span_of(one));
+            return packed(without_gil([&] { return crf.apply(steps, which, number, threads); }));
+          },
+          "steps"_a, "which"_a, "number"_a, "threads"_a,
+          "Takes the steps of a batch: the n-th are those of sentence number[n] of steps[which[n]]. Returns as run "
+          "does.")
+      .def(
+          "bounds", [](const OnlineCrf& crf) { return array_of(crf.bounds()); },
+          "Returns the bounds of edges, which a pass that is not finished has beside its state.")
+      .def("set_bounds", &OnlineCrf::set_bounds, "bounds"_a)
       .def("end_epoch", &OnlineCrf::end_epoch, WithoutGil(), "To be called after each pass over the corpus.")
       .def("log_z", &OnlineCrf::log_z, "sentences"_a, WithoutGil(),
            "Returns log Z of each sentence as it is summed in training, and what it may lack.")
@@ -129,16 +192,25 @@ void bind_training(nb::module_& m) {
       .def_static("make", &make_crf, "corpus"_a, nb::kw_only(), "edges"_a = true, "all_pairs"_a = false,
                   "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
                   "allowed"_a.none() = nb::none())
+      .def_static("part", &make_part, "corpus"_a, "keys"_a, "grain"_a, "feature_grain"_a, nb::kw_only(),
+                  "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
+                  "Of a part of a corpus that begins and ends with a block; keys and grains are those of the whole.")
+      .def("keys", &keys_of_crf, "Returns the arrays that say which weights there are.")
+      .def_prop_ro("grain", [](const Crf& crf) { return crf.scale().grain; })
+      .def("feature_grain", [](const Crf& crf) { return array_of(crf.scale().feature_grain); })
+      .def_prop_ro_static("block", [](nb::handle) { return Crf::kBlock; })
       .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "row_end"_a, "row_label"_a, "previous"_a,
                   "current"_a)
       .def(
           "expect",
           [](const Crf& crf, Reals weights, const Keep& keep, Integers sentences, size_t threads,
-             std::span<double> counts) {
-            return packed(without_gil([&] { return crf.expect(weights, keep, sentences, threads, counts); }));
+             std::span<double> counts, std::optional<std::span<double>> each) {
+            return packed(without_gil([&] {
+              return crf.expect(weights, keep, sentences, threads, counts, each.value_or(std::span<double>()));
+            }));
           },
-          "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a,
-          "Fills the expected counts. Returns log Z, tokens, labels kept.")
+          "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a, "each"_a.none() = nb::none(),
+          "Fills the expected counts, and log Z of each sentence. Returns log Z, tokens, labels kept.")
       .def("observe", &Crf::observe, "sentences"_a, "counts"_a, WithoutGil(), "Fills what the right labels count.")
       .def(
           "adagrad",

@@ -47,6 +47,10 @@ class Perceptron {
   void extend(Corpus corpus);
   // All that is needed to go on later, beside the corpus, the options and how many sentences were seen.
   State<Owned> state() const { return weights_.state(); }
+  // Iterative parameter mixing (McDonald, Hall and Mann 2010): the weights become the mean of those that parts of the
+  // corpus ended a pass with, which all began with these. Averages go over all sentences that any part has seen.
+  // shards: how many sentences each has seen in the pass, and its state.
+  void mix(std::span<const std::pair<double, State<Borrowed>>> shards);
   void restore(double seen, const State<Borrowed>& state);
 
  private:

@@ -7,6 +7,7 @@ from tagwright.learners import LEARNERS
 
 if TYPE_CHECKING:
     from tagwright.cluster.batch_tagger import BatchTagger
+    from tagwright.cluster.ray import Ray
     from tagwright.constraints.constraints import Constraints
     from tagwright.data.files import DataError
     from tagwright.data.reading import read
@@ -87,6 +88,7 @@ __all__ = [
     "PathArrays",
     "Perceptron",
     "Posterior",
+    "Ray",
     "Report",
     "Span",
     "Staggered",
@@ -121,6 +123,7 @@ __all__ = [
 # scikit-learn.
 _LATER = {
     "tagwright.cluster.batch_tagger": ("BatchTagger",),
+    "tagwright.cluster.ray": ("Ray",),
     "tagwright.decoding.arrays": ("PathArrays", "decode_arrays"),
     "tagwright.decoding.decode": ("Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"),
     "tagwright.decoding.decoders": (

@@ -25,6 +25,9 @@ namespace tagwright {
 // that these forbid one by one have weights too, which stay 0.
 WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules = nullptr);
 
+// Throws std::invalid_argument unless keys fit together and to a corpus: no look-up then leaves them.
+void check_keys(const WeightKeys<Owned>& keys, const Corpus& corpus);
+
 struct CrfOptions {
   bool dense_edges = false;  // sums over the whole matrix, not over default + exceptions
   // Exact sums take several sentences side by side. A sentence of which a rule keeps more than a quarter of the labels

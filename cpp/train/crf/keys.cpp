@@ -49,11 +49,12 @@ WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const Pair
   return made;
 }
 
-Crf Crf::closed(const Text& text, size_t L, const std::vector<std::string_view>& names, WeightKeys<Owned> keys) {
-  need(L > 0 && L <= kMostLabels, "a model has between 1 and 65,535 labels");
-  need(text.ready, "features must be ready-made");
-  need(keys.row_end.size() == names.size(), "there must be one row per feature");
+void check_keys(const WeightKeys<Owned>& keys, const Corpus& corpus) {
+  const size_t L = corpus.L;
+  need(keys.row_end.size() == corpus.features(), "there must be one row per feature");
   need(keys.previous.size() == keys.current.size(), "previous and current must have the same length");
+  need(keys.set_previous.size() == keys.set.size() && keys.set_current.size() == keys.set.size(),
+       "corrections: arrays of unequal length");
   uint64_t before = 0;
   for (const uint64_t end : keys.row_end) {
     need(end >= before && end <= keys.nodes(), "rows must follow each other");
@@ -68,12 +69,24 @@ Crf Crf::closed(const Text& text, size_t L, const std::vector<std::string_view>&
     const auto pair = [&](size_t at) { return Corrections::pair(keys.previous[at], keys.current[at]); };
     need(q == 0 || pair(q - 1) < pair(q), "edges must be in order");
   }
+  for (size_t q = 0; q < keys.corrections(); ++q) {
+    need(keys.set[q] >= 0 && static_cast<size_t>(keys.set[q]) < corpus.sets() && keys.set_previous[q] < L &&
+             keys.set_current[q] < L && (q == 0 || keys.set[q - 1] <= keys.set[q]),
+         "corrections must be in order");
+  }
+}
+
+Crf Crf::closed(const Text& text, size_t L, const std::vector<std::string_view>& names, WeightKeys<Owned> keys) {
+  need(L > 0 && L <= kMostLabels, "a model has between 1 and 65,535 labels");
+  need(text.ready, "features must be ready-made");
   Names known;
   for (const std::string_view name : names) known.node.add(name);
   need(known.node.size() == names.size(), "names must differ");
   CorpusArrays<Owned> corpus{encode(text, Templates({}, {}, {}), {}, known, 1)};
   need(known.node.size() == names.size(), "a feature that has no row");
-  return {hold(std::move(corpus), std::move(known), L), std::move(keys), {.closed = true}};
+  Corpus made = hold(std::move(corpus), std::move(known), L);
+  check_keys(keys, made);
+  return {std::move(made), std::move(keys), {.closed = true}};
 }
 
 size_t Crf::node_of(size_t feature, int32_t label) const {

@@ -94,19 +94,20 @@ OnlineCrf::Seen OnlineCrf::run(std::span<const int32_t> sentences, size_t thread
       corpus_.visit();
       sum(static_cast<size_t>(some[n]), strands[n], asked_[n]);
     });
-    crew.each(Rows::kShards + 1, [&](size_t n) { n ? step_nodes(some, n - 1) : step_edges(some); });
-    exact_.forget();
-    seen_ += static_cast<double>(some.size());
-    for (size_t n = 0; n < some.size(); ++n) {
-      const Seen& own = asked_[n].seen;
-      seen.loss += own.loss;
-      seen.missing += own.missing;
-      seen.tokens += own.tokens;
-      seen.kept += own.kept;
-      seen.exact += own.exact;
-    }
+    take_steps(some, crew, seen);
   }
   return seen;
+}
+
+// Takes the steps that the sentences of a batch have asked for.
+void OnlineCrf::take_steps(std::span<const int32_t> batch, Crew& crew, Seen& seen) {
+  crew.each(Rows::kShards + 1, [&](size_t n) { n ? step_nodes(batch, n - 1) : step_edges(batch); });
+  exact_.forget();
+  seen_ += static_cast<double>(batch.size());
+  // By batches, so that sums are the same wherever a batch is.
+  Seen all;
+  for (size_t n = 0; n < batch.size(); ++n) all += asked_[n].seen;
+  seen += all;
 }
 
 void OnlineCrf::sum(size_t s, Strand& strand, Asked& asked) const {

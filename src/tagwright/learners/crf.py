@@ -13,6 +13,7 @@ from tagwright.decoding.decoders import Decoder, plan
 from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
 from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.elsewhere import check_cluster, running
 from tagwright.learners.examples import Examples
 from tagwright.learners.incremental import GrowingExamples, IncrementalLearner
 from tagwright.learners.learner import Labels, Sentences, check
@@ -90,6 +91,8 @@ class CRF(IncrementalLearner):
             from it and ends with the weights it would have had. It can be loaded as a model.
         threads: for training and tagging; the weights do not depend on it. AdaGrad with exact sums uses one.
         progress: whether to show a bar; None: where standard error is a terminal. `logging` has lines in any case.
+        cluster: `tw.Ray(...)` sums on the workers of a cluster; the weights are the same bits. With AdaGrad, take
+            hundreds of sentences per `batch`, or the workers wait for each other. Not for AdaGrad with exact sums.
 
     After `fit`: `model_`; `history_`, a dict per iteration with objective, gradient (its norm), kept (labels per token,
     on average), seconds and (where measured) dev accuracy; and `objective_`, that of the model. AdaGrad's history has
@@ -123,6 +126,7 @@ class CRF(IncrementalLearner):
     checkpoint: str | os.PathLike[str] | None = None
     threads: int = 1
     progress: bool | None = None
+    cluster: Any = None
 
     # For comparisons, by a subclass that sets them: sums over the whole matrix of edges, not over those that have
     # weights; and exact sums of eight sentences side by side, or of one at a time.
@@ -155,7 +159,8 @@ class CRF(IncrementalLearner):
         self._needs_all = examples.weights is not None or examples.is_partial()
         self._check(dev)
         training = OnlineTraining if self._is_online else CrfTraining
-        training(self, examples, dev).run()
+        with running(self.cluster) as engine:
+            training(self, examples, dev, engine).run()
 
     def _incremental_run(self, examples: GrowingExamples) -> OnlineTraining:
         self._needs_all = examples.is_partial()
@@ -200,6 +205,9 @@ class CRF(IncrementalLearner):
                 "use solver='lbfgs', or keep='all' with solver='adagrad'"
             )
         check_separators(self.parts)
+        check_cluster(self.cluster)
+        if self.cluster is not None and self._solver == "adagrad" and not self._is_online:
+            raise ValueError("cluster is for L-BFGS and for AdaGrad over few labels; leave out keep='all'")
         if self.parts is not None and not self._is_online:
             raise ValueError("parts is for solver='adagrad' without keep='all'")
         if self._solver == "adagrad":

@@ -43,12 +43,16 @@ class CrfTraining(Training):
     kind = "crf"
     options: CrfOptions
 
-    def __init__(self, learner: Any, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
+    def __init__(
+        self, learner: Any, examples: Examples, dev: tuple[Sentences, Labels] | None, engine: Any = None
+    ) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
         super().__init__(learner, examples)
         self.dev = dev
         self.options = self.make_options()
         self.trainer = self.indexed()
+        self.sums = self.trainer if engine is None else learner.cluster.crf(engine, self)
+        """What sums over sentences: the trainer, or its parts elsewhere."""
         self.everyone = np.arange(self.sentences, dtype=np.int32)
         self.weights: Floats = np.zeros(self.trainer.size)
         self.last = self.weights.copy()  # those that the history ends with

@@ -35,7 +35,9 @@ class OnlineTraining(Training):
     kind = "crf"
     options: OnlineOptions
 
-    def __init__(self, learner: Any, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
+    def __init__(
+        self, learner: Any, examples: Examples, dev: tuple[Sentences, Labels] | None, engine: Any = None
+    ) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
         super().__init__(learner, examples)
         self.dev = dev
@@ -47,22 +49,26 @@ class OnlineTraining(Training):
         if found := self.read(learner.epochs, "epochs", "epochs"):
             arrays, going_on = found
             self.trainer.restore(going_on["seen"], arrays)
+        self.replicated: Any = None
+        if engine is not None:
+            self.replicated = learner.cluster.online(engine, self, self._core_options())
 
     def make_trainer(self) -> _core.OnlineTrainer:
         """Return the core's trainer, which has the corpus in numbers."""
+        return _core.OnlineTrainer.make(self.corpus, **self._core_options(), **self.limits())
+
+    def _core_options(self) -> dict[str, Any]:
         options, auto = self.options, self.options.keep is None
-        return _core.OnlineTrainer.make(
-            self.corpus,
-            parts=label_parts(self.labels, options.parts)[0],
-            edges=self.features.edges if self.features else True,
-            touched=options.pairs == "touched",
-            batch=options.batch,
-            rate=options.rate,
-            l2=options.l2 or 0.0,
-            keep=keep_arguments(_AUTO if auto else self.learner.keep),
-            at_most=_AUTO_MOST if auto else 0,
-            **self.limits(),
-        )
+        return {
+            "parts": label_parts(self.labels, options.parts)[0],
+            "edges": self.features.edges if self.features else True,
+            "touched": options.pairs == "touched",
+            "batch": options.batch,
+            "rate": options.rate,
+            "l2": options.l2 or 0.0,
+            "keep": keep_arguments(_AUTO if auto else self.learner.keep),
+            "at_most": _AUTO_MOST if auto else 0,
+        }
 
     def run(self) -> None:
         """Train, and leave `history_`, `objective_` and `model_` with the learner."""
@@ -104,11 +110,12 @@ class OnlineTraining(Training):
     def pass_over(self, order: npt.NDArray[np.int32], told: Callable[[int], object]) -> dict[str, float]:
         """Go over sentences once, in this order; told: how many were seen, now and then."""
         seen = np.zeros(5)
-        for piece, cut, count in self.walked(pieces_of(order, _PIECE * self.options.batch)):
+        sums: Any = self.trainer if self.replicated is None else self.replicated
+        for piece, cut, count in self.walked(pieces_of(order, _PIECE * self.options.batch), self.replicated is None):
             self.check_stop()
-            seen += self.trainer.run(piece, self.learner.threads, cut)
+            seen += sums.run(piece, self.learner.threads, cut)
             told(count)
-        self.trainer.end_epoch()
+        sums.end_epoch()
         loss, tokens, kept, missing, _ = seen.tolist()
         return {"objective": loss, "kept": kept / max(1, tokens), "missing": missing / max(1, tokens)}
 

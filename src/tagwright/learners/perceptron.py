@@ -16,6 +16,7 @@ from tagwright import _core, checks
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.features.templates import Features
+from tagwright.learners.elsewhere import check_cluster, running
 from tagwright.learners.examples import Examples
 from tagwright.learners.incremental import GrowingExamples, IncrementalLearner
 from tagwright.learners.interrupts import stops
@@ -66,6 +67,9 @@ class Perceptron(IncrementalLearner):
             warning, the error is kept in `checkpoint_error_`, and training goes on.
         threads: for feature extraction and for tagging; the weights do not depend on it.
         progress: whether to show a bar; None: where standard error is a terminal. `logging` has lines in any case.
+        cluster: `tw.Ray(...)` trains on the workers of a cluster: an epoch per part of the corpus, whose weights are
+            then mixed (McDonald, Hall and Mann 2010). The weights depend on the number of workers; one is the same
+            training as without.
 
     After `fit`: `model_`, and `history_`, a dict per epoch with error, seconds and (with dev data) dev accuracy.
 
@@ -90,6 +94,7 @@ class Perceptron(IncrementalLearner):
     checkpoint: str | os.PathLike[str] | None = None
     threads: int = 1
     progress: bool | None = None
+    cluster: Any = None
 
     # True holds edges as a matrix only, False as exceptions only; for comparisons, by a subclass that sets it.
     _dense_edges: ClassVar[bool | None] = None
@@ -116,7 +121,10 @@ class Perceptron(IncrementalLearner):
 
     def _train(self, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
         self._check(dev)
-        run = _Run(self, examples)
+        with running(self.cluster) as engine:
+            self._run(_Run(self, examples, engine), dev)
+
+    def _run(self, run: _Run, dev: tuple[Sentences, Labels] | None) -> None:
         self.history_ = run.history
         try:
             with stops() as run.check_stop, run.progress("epoch", self.epochs) as progress:
@@ -126,7 +134,7 @@ class Perceptron(IncrementalLearner):
             if not run.finished:
                 raise
             epoch, kept = min(len(self.history_) + 1, self.epochs), run.finished_after
-            warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=3)
+            warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=4)
         self.model_ = run.finished_model()
 
     def _incremental_run(self, examples: GrowingExamples) -> _Run:
@@ -155,6 +163,7 @@ class Perceptron(IncrementalLearner):
         for name in ("epochs", "min_count", "threads"):
             checks.at_least_one(name, getattr(self, name))
         check_separators(self.parts)
+        check_cluster(self.cluster)
         for name in ("margin", "min_weight"):
             checks.not_negative(name, getattr(self, name))
         checks.one_of("pairs", self.pairs, ("touched", "observed"))
@@ -164,12 +173,15 @@ class Perceptron(IncrementalLearner):
 class _Run(Training):
     kind = "perceptron"
 
-    def __init__(self, learner: Perceptron, examples: Examples) -> None:
+    def __init__(self, learner: Perceptron, examples: Examples, engine: Any = None) -> None:
+        self.mixed: Any = None
         super().__init__(learner, examples)
         self.options = PerceptronOptions.of(learner)
         self.min_weight = self.options.min_weight
         self.plan = plan_by_score(learner.decoder, "the perceptron")
         self.trainer = self.indexed()
+        if engine is not None:
+            self.mixed = learner.cluster.perceptron(engine, self, self._core_options())
         if self.old:
             self._start_from(self.old)
         if found := self.read(learner.epochs, "epochs", "epochs"):
@@ -178,16 +190,21 @@ class _Run(Training):
 
     def make_trainer(self) -> _core.PerceptronTrainer:
         """Return the core's trainer, which has the corpus in numbers."""
-        options = self.options
-        return _core.PerceptronTrainer.make(
-            self.corpus,
-            parts=label_parts(self.labels, options.parts)[0],
-            edges=self.features.edges if self.features else True,
-            all_pairs=options.pairs == "touched",
-            margin=options.margin,
-            dense_edges=self.learner._dense_edges,
-            **self.limits(),
-        )
+        return _core.PerceptronTrainer.make(self.corpus, **self._core_options(), **self.limits())
+
+    def _core_options(self) -> dict[str, Any]:
+        return {
+            "parts": label_parts(self.labels, self.options.parts)[0],
+            "edges": self.features.edges if self.features else True,
+            "all_pairs": self.options.pairs == "touched",
+            "margin": self.options.margin,
+            "dense_edges": self.learner._dense_edges,
+        }
+
+    def deciding(self) -> dict[str, Any]:
+        """Return what decides the weights; more than one part of the corpus, too."""
+        mixed = {} if self.mixed is None or self.mixed.shards == 1 else {"shards": self.mixed.shards}
+        return {**super().deciding(), **mixed}
 
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
@@ -198,7 +215,7 @@ class _Run(Training):
         """Go over the corpus once, in this epoch's order."""
         order = np.random.default_rng([self.options.seed, epoch]).permutation(self.sentences).astype(np.int32)
         began = time.perf_counter()
-        fact = self.pass_over(order, bar.update)
+        fact = self.pass_over(order, bar.update) if self.mixed is None else self.mixed.epoch(epoch, bar.update)
         bar.set_postfix_str(brief(fact), refresh=False)
         return {**fact, "seconds": time.perf_counter() - began}
 

@@ -72,12 +72,15 @@ class Training:
         """Return the corpus in numbers."""
         return self.examples.corpus(self)
 
-    def walked(self, pieces: Iterable[Numbers]) -> Iterator[tuple[Numbers, _core.Corpus | None, int]]:
+    def walked(
+        self, pieces: Iterable[Numbers], here: bool = True
+    ) -> Iterator[tuple[Numbers, _core.Corpus | None, int]]:
         """Yield numbers of sentences as trainers take them, piece by piece: those of the corpus, or of a cut of it.
 
         With them come the cut, and how many there are. A corpus that is mapped is cut by a thread, ahead of its turn.
+        here: whether the sentences are needed here at all.
         """
-        if not self.corpus.mapped:
+        if not self.corpus.mapped or not here:
             yield from ((piece, None, len(piece)) for piece in pieces)
             return
         with ThreadPoolExecutor(1) as ahead:
