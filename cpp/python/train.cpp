@@ -65,11 +65,12 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
 }
 
 std::unique_ptr<OnlineCrf> make_online(const Corpus& corpus, Keys parts, bool edges, bool touched, size_t batch,
-                                       double rate, double l2, const Keep& keep, size_t at_most,
+                                       double rate, double l2, double margin, const Keep& keep, size_t at_most,
                                        std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
   return without_gil([&] {
     return std::make_unique<OnlineCrf>(
-        corpus, copied(parts), OnlineOptions{edges, touched, batch, rate, l2, keep, at_most, rules, lists_of(allowed)});
+        corpus, copied(parts),
+        OnlineOptions{edges, touched, batch, rate, l2, margin, keep, at_most, rules, lists_of(allowed)});
   });
 }
 
@@ -143,8 +144,8 @@ void bind_training(nb::module_& m) {
 
   nb::class_<OnlineCrf>(m, "OnlineTrainer")
       .def_static("make", &make_online, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true, "touched"_a = true,
-                  "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "keep"_a, "at_most"_a = 0, "rules"_a.none() = nb::none(),
-                  "allowed"_a.none() = nb::none())
+                  "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "margin"_a = 0.0, "keep"_a, "at_most"_a = 0,
+                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def(
           "run",
           [](OnlineCrf& crf, Integers sentences, size_t threads, const Corpus* from) {

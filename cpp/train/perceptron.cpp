@@ -49,6 +49,7 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
       part_of_(std::move(parts)),
       parts_(Parts::of_array(part_of_, corpus_.L)),
       scores_(parts_.keys()),
+      single_(parts_.keys()),
       ties_(tie_preferences(corpus_.L)) {
   need(parts_.keys() <= kMostLabels, "a model has between 1 and 65,535 labels, their parts included");
   parts_.check();
@@ -61,6 +62,8 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
   current_ = std::make_unique<ChangingEdges>(corpus_.L, form_for(corpus_, options_.dense_edges), corpus_.sets(),
                                              options_.rules);
   if (!options_.all_pairs) observe();
+  whole_numbers_ = options_.margin == std::trunc(options_.margin);
+  note_sizes();
 }
 
 // Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts, those of a
@@ -93,6 +96,7 @@ void Perceptron::extend(Corpus corpus) {
   need(corpus.L == corpus_.L && corpus.features() >= corpus_.features() && corpus.sets() == corpus_.sets(),
        "a corpus with other labels, or fewer features");
   corpus_ = std::move(corpus);
+  note_sizes();
   weights_.nodes.grow(corpus_.features());
   if (options_.all_pairs) return;
   corpus_.each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
@@ -102,19 +106,44 @@ void Perceptron::extend(Corpus corpus) {
 void Perceptron::score(size_t first, size_t T, double* nodes) {
   const size_t L = corpus_.L, keys = parts_.keys();
   const auto whole = [&](size_t f) { return is_large(weights_.nodes.size(f), keys) ? whole_row(f) : nullptr; };
-  for (size_t t = 0; t < T; ++t) {
-    double* out = parts_.each ? scores_.data() : nodes + t * L;
-    const double* ties = ties_.data() + t % kTieRows * L;
-    std::copy(ties, ties + L, out);
-    if (parts_.each) std::fill(out + L, out + keys, 0.0);
-    for (const int32_t y : corpus_.allowed_of(first + t)) out[y] -= options_.margin;
-    const size_t begin = corpus_.node.begin(first + t);
+  const auto sum = [&](size_t token, auto* out) {
+    const size_t begin = corpus_.node.begin(token);
     const auto value = [&](size_t n) { return corpus_.node.value_of(begin + n); };
-    add_rows(weights_.nodes, corpus_.features_of(first + t), value, whole, keys, out);
-    if (parts_.each == 0) continue;
-    parts_.add_to_labels(out);
-    std::copy(out, out + L, nodes + t * L);
+    add_rows(weights_.nodes, corpus_.features_of(token), value, whole, keys, out);
+    if (parts_.each) parts_.add_to_labels(out);
+  };
+  for (size_t t = 0; t < T; ++t) {
+    double* const out = nodes + t * L;
+    const double* const ties = ties_.data() + t % kTieRows * L;
+    if (sums_fit_float()) {
+      std::fill(single_.begin(), single_.end(), 0.0F);
+      sum(first + t, single_.data());
+      for (size_t y = 0; y < L; ++y) out[y] = ties[y] + static_cast<double>(single_[y]);
+      for (const int32_t y : corpus_.allowed_of(first + t)) out[y] -= options_.margin;
+      continue;
+    }
+    std::copy(ties, ties + L, scores_.data());
+    std::fill(scores_.begin() + static_cast<ptrdiff_t>(L), scores_.end(), 0.0);
+    for (const int32_t y : corpus_.allowed_of(first + t)) scores_[static_cast<size_t>(y)] -= options_.margin;
+    sum(first + t, scores_.data());
+    std::copy_n(scores_.data(), L, out);
   }
+}
+
+// Sums of whole numbers are exact in single precision, too, as long as they stay below 2^24.
+bool Perceptron::sums_fit_float() const { return whole_numbers_ && largest_ * most_added_ < 0x1p24; }
+
+void Perceptron::note_sizes() {
+  whole_numbers_ = whole_numbers_ && corpus_.node.value.empty();
+  size_t most = 0;
+  for (size_t token = 0; token < corpus_.node.end.size(); ++token)
+    most = std::max(most, corpus_.features_of(token).size());
+  most_added_ = static_cast<double>(most * (1 + parts_.each));
+}
+
+void Perceptron::note_size(float weight) {
+  whole_numbers_ = whole_numbers_ && weight == std::trunc(weight);
+  largest_ = std::max(largest_, std::fabs(static_cast<double>(weight)));
 }
 
 Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from) {
@@ -191,7 +220,10 @@ void Perceptron::change_node(size_t token, size_t key, float by) {
   corpus_.each_feature(token, [&](size_t f, float value) {
     const double change = static_cast<double>(by) * value;
     const size_t entry = weights_.change(weights_.nodes, f, static_cast<uint16_t>(key), change, options_.all_pairs);
-    if (entry != kNoPlace) note_change(f, key, weights_.nodes.at<0>(entry));
+    if (entry == kNoPlace) return;
+    const float weight = weights_.nodes.at<0>(entry);
+    note_size(weight);
+    note_change(f, key, weight);
   });
 }
 
@@ -224,6 +256,7 @@ void Perceptron::change_edge(size_t token, int32_t i, int32_t j, float by) {
 
 void Perceptron::set_node(size_t feature, size_t key, float w, double u) {
   weights_.set(weights_.nodes, feature, static_cast<uint16_t>(key), w, u);
+  note_size(w);
   note_change(feature, key, w);
 }
 

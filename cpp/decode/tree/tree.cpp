@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <optional>
 
 #include "base/stages.h"
@@ -356,10 +355,7 @@ std::vector<Answer> tree_together(std::span<const Lattice* const> lattices, cons
     whose.push_back(s);
   }
   if (given_up.empty()) return answers;
-  std::deque<Lattice> unlisted;
-  for (const Lattice*& lattice : given_up)
-    if (lattice->allowed) lattice = &unlisted.emplace_back(*lattice, arena);
-  std::vector<Answer> sure = viterbi_together(given_up, options, arena);
+  std::vector<Answer> sure = viterbi_together(Unlisted(given_up, arena).all(), options, arena);
   for (size_t q = 0; q < sure.size(); ++q) {
     sure[q].work += answers[whose[q]].work;
     answers[whose[q]] = std::move(sure[q]);
