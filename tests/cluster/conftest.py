@@ -14,8 +14,8 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def own_ray():
-    """Ray with two workers, in this machine, for all tests together."""
+    """Ray with room for three workers, on this machine, for all tests together."""
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tagwright[ray]'")
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    ray.init(address="local", num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="error")
     yield ray
     ray.shutdown()

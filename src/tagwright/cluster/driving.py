@@ -134,13 +134,14 @@ class ReplicatedCrf:
                 own = where == n
                 mine.append(batch[own] - np.int32(begin))
                 number[own] = np.arange(own.sum())
-            asked, steps = self._asked(mine, threads)
+            steps = self._asked(mine, threads)
             seen += everything.run.trainer.apply(steps, where, number, threads)
-            self._before = ((where, number), *asked)
+            # From here, and not from part to part: what a part has made may be lost with it.
+            self._before = ((where, number), everything.engine.put(steps))
         return seen
 
-    def _asked(self, mine: list[Numbers], threads: int) -> tuple[list[Any], list[Any]]:
-        """Return the steps that sentences of each part ask for, and what stands for them."""
+    def _asked(self, mine: list[Numbers], threads: int) -> list[Any]:
+        """Return the steps that sentences of each part ask for."""
         everything = self._all
         asked = [
             everything.engine.call(part, "turn", self._version, own, threads, *self._before)
@@ -152,10 +153,10 @@ class ReplicatedCrf:
         for n, found in enumerate(steps):
             while found is None:  # the part was lost, and begins anew with the weights that are here
                 everything.get([self._restore(everything.parts[n])])
-                asked[n] = everything.engine.call(everything.parts[n], "turn", self._version, mine[n], threads, None)
-                (found,) = everything.get([asked[n]])  # noqa: PLW2901
+                again = everything.engine.call(everything.parts[n], "turn", self._version, mine[n], threads, None)
+                (found,) = everything.get([again])  # noqa: PLW2901
             steps[n] = found
-        return asked, steps
+        return steps
 
     def end_epoch(self) -> None:
         """End a pass in all places."""

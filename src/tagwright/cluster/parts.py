@@ -18,6 +18,8 @@ Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int32]
 State = dict[str, npt.NDArray[Any]]
 Rule = tuple[str, float, int]
+Order = tuple[Numbers, Numbers]
+"""Of the sentences of a batch: the part of each, and its number among those of the part."""
 
 
 def _rules(setup: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +72,7 @@ class OnlinePart:
         self._version = version
 
     def turn(
-        self, version: int, sentences: Numbers, threads: int, order: tuple[Numbers, Numbers] | None, *steps: Any
+        self, version: int, sentences: Numbers, threads: int, order: Order | None, steps: list[Any] | None = None
     ) -> npt.NDArray[np.uint8] | None:
         """Take the steps of the batch before, where there are any; return those that sentences of the next ask for.
 
@@ -78,17 +80,17 @@ class OnlinePart:
         """
         if self._version != version:
             return None
-        if order is not None:
-            self._trainer.apply(list(steps), *order, threads)
+        if order is not None and steps is not None:
+            self._trainer.apply(steps, *order, threads)
             self._version += 1
         return self._trainer.ask(sentences, threads)
 
-    def end_epoch(self, version: int, threads: int, order: tuple[Numbers, Numbers] | None, *steps: Any) -> bool:
+    def end_epoch(self, version: int, threads: int, order: Order | None, steps: list[Any] | None = None) -> bool:
         """Take the last steps of a pass, and end it; return False where the weights are not those."""
         if self._version != version:
             return False
-        if order is not None:
-            self._trainer.apply(list(steps), *order, threads)
+        if order is not None and steps is not None:
+            self._trainer.apply(steps, *order, threads)
         self._trainer.end_epoch()
         self._version += 1
         return True

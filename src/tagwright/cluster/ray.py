@@ -52,7 +52,11 @@ class Ray(Cluster):
     def connected(self) -> Iterator[RayEngine]:
         """Yield the engine; a cluster that was started for it ends with it."""
         with connected(self.address):
-            yield RayEngine()
+            engine = RayEngine()
+            try:
+                yield engine
+            finally:
+                engine.close()
 
 
 def _ray() -> Any:
@@ -87,6 +91,7 @@ class RayEngine:
     def __init__(self) -> None:
         """Take the cluster that this process is connected to."""
         self._ray = _ray()
+        self._parts: list[Any] = []
 
     def put(self, value: object) -> Any:
         """Return what stands for a value; it is sent to each machine once."""
@@ -95,7 +100,15 @@ class RayEngine:
     def start(self, kind: type, *arguments: Any, threads: int) -> Any:
         """Return a new part."""
         options = {"num_cpus": threads, "max_restarts": _RESTARTS, "max_task_retries": -1}
-        return self._ray.remote(kind).options(**options).remote(*arguments)
+        part = self._ray.remote(kind).options(**options).remote(*arguments)
+        self._parts.append((part, arguments))  # held, since a part that is started again needs them
+        return part
+
+    def close(self) -> None:
+        """End all parts, so that their CPUs are free for others at once."""
+        for part, _ in self._parts:
+            self._ray.kill(part)
+        self._parts.clear()
 
     def call(self, part: Any, method: str, *arguments: Any, returns: int = 1) -> Any:
         """Return what stands for the result of a call."""

@@ -198,7 +198,7 @@ class CRF(IncrementalLearner):
             checks.at_least_one(name, getattr(self, name))
         if self.max_iterations is not None:
             checks.at_least_one("max_iterations", self.max_iterations)
-        for name in ("l1", "l2", "tolerance", "rate"):
+        for name in ("l1", "l2", "tolerance", "rate", "margin"):
             if name != "l2" or self.l2 is not None:
                 checks.not_negative(name, getattr(self, name))
         checks.one_of("solver", self.solver, ("auto", "lbfgs", "adagrad"))
@@ -210,16 +210,7 @@ class CRF(IncrementalLearner):
             )
         check_separators(self.parts)
         check_cluster(self.cluster)
-        if self.cluster is not None and self._solver == "adagrad" and not self._is_online:
-            raise ValueError("cluster is for L-BFGS and for AdaGrad over few labels; leave out keep='all'")
-        checks.not_negative("margin", self.margin)
-        for name, nothing in (("parts", None), ("margin", 0)):
-            if getattr(self, name) != nothing and not self._is_online:
-                raise ValueError(f"{name} is for solver='adagrad' without keep='all'")
-        if self._solver == "adagrad":
-            for name in ("l1", "start_on", "max_iterations", *(["all_pairs"] if self._is_online else [])):
-                if getattr(self, name) != _OF_LBFGS[name]:
-                    raise ValueError(f"{name} is for solver='lbfgs'")
+        self._check_solver()
         if self.keep not in (None, "all", "auto") and not isinstance(self.keep, Keep):
             raise ValueError(
                 "keep must be None, 'all', 'auto', KeepDivergence(...), KeepSize(...) or KeepRatio(...), "
@@ -229,3 +220,15 @@ class CRF(IncrementalLearner):
         if not checks.is_number(start) or not 0 < start <= 1:
             raise ValueError(f"start_on must be a share above 0 and at most 1, not {checks.shown(start)}")
         plan(self.decoder)
+
+    def _check_solver(self) -> None:
+        """Refuse options that are for another solver."""
+        if self.cluster is not None and self._solver == "adagrad" and not self._is_online:
+            raise ValueError("cluster is for L-BFGS and for AdaGrad over few labels; leave out keep='all'")
+        for name, nothing in (("parts", None), ("margin", 0)):
+            if getattr(self, name) != nothing and not self._is_online:
+                raise ValueError(f"{name} is for solver='adagrad' without keep='all'")
+        if self._solver == "adagrad":
+            for name in ("l1", "start_on", "max_iterations", *(["all_pairs"] if self._is_online else [])):
+                if getattr(self, name) != _OF_LBFGS[name]:
+                    raise ValueError(f"{name} is for solver='lbfgs'")
