@@ -26,6 +26,8 @@ def options_of(kind: str) -> set[str]:
     known = {*_learner(kind)().get_params(), "scheme", "dictionary"}  # these two are constraints
     if hasattr(_learner(kind), "fit_files"):
         known.add("cache")
+    if "cluster" in known:
+        known |= {"ray", "workers"}
     if kind == "bidirectional":
         return (known - {"left", "right"}) | (options_of("memm") - _NOT_FOR_TWO)
     return known
@@ -40,6 +42,7 @@ def make_learner(options: dict[str, Any], given: set[str]) -> Any:
     own_dictionary = kind in ("memm", "bidirectional")
     rules = [options.pop("scheme", None), None if own_dictionary else options.pop("dictionary", None)]
     options["constraints"] = [rule for rule in rules if rule is not None] or None
+    options["cluster"] = _cluster(options.pop("ray", None), options.pop("workers", None), given)
     for name in sorted(given - {"learner"}):
         flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
         if name not in known:
@@ -57,6 +60,17 @@ def make_learner(options: dict[str, Any], given: set[str]) -> Any:
     sides = {"left": memm(**theirs), "right": memm(**theirs, direction="left")}
     own = set(_learner(kind)().get_params())
     return _learner(kind)(**sides, **{name: value for name, value in chosen.items() if name in own})
+
+
+def _cluster(address: str | None, workers: int | None, given: set[str]) -> Any:
+    """Return where a training runs; None: in this process."""
+    if address is None:
+        if "workers" in given:
+            raise click.ClickException("--workers is for --ray")
+        return None
+    from tagwright.cluster.ray import Ray
+
+    return Ray(address, workers or 2)
 
 
 def _lists(given: tuple[str, ...]) -> dict[str, str]:
