@@ -20,6 +20,7 @@ MODULES |= {
     "constraints": "ours",
     "decoders": "ours",
     "peers": "peers",
+    "scale": "ours",
     "serve": "ours",
     "speed": "ours",
     "tagger": "ours",
