@@ -9,7 +9,7 @@ import click
 
 from tagwright.learners import LEARNERS
 
-__all__ = ["make_learner", "options_of"]
+__all__ = ["learner_class", "make_learner", "options_of"]
 
 _NOT_FOR = {"lbfgs": ("epochs", "rate", "batch"), "adagrad": ("l1", "max_iterations", "tolerance", "start_on")}
 _FLAGS = {"spans": "--no-spans", "lists": "--list"}
@@ -17,14 +17,15 @@ _FLAGS = {"spans": "--no-spans", "lists": "--list"}
 _NOT_FOR_TWO = {"direction", "checkpoint", "warm_start"}
 
 
-def _learner(kind: str) -> Any:
+def learner_class(kind: str) -> Any:
+    """Return the class of a learner."""
     return getattr(importlib.import_module(f"tagwright.learners.{kind}"), LEARNERS[kind])
 
 
 def options_of(kind: str) -> set[str]:
     """Return the names of the options that are for a learner; for a bidirectional one also those of its MEMMs."""
-    known = {*_learner(kind)().get_params(), "scheme", "dictionary"}  # these two are constraints
-    if hasattr(_learner(kind), "fit_files"):
+    known = {*learner_class(kind)().get_params(), "scheme", "dictionary"}  # these two are constraints
+    if hasattr(learner_class(kind), "fit_files"):
         known.add("cache")
     if "cluster" in known:
         known |= {"ray", "workers"}
@@ -50,16 +51,16 @@ def make_learner(options: dict[str, Any], given: set[str]) -> Any:
     # Where the default differs between learners, it is the learner's own.
     chosen = {name: value for name, value in options.items() if name in known - {"cache"} and value is not None}
     if kind != "bidirectional":
-        made = _learner(kind)(**chosen)
+        made = learner_class(kind)(**chosen)
         for name in sorted(given) if kind == "crf" else ():
             if name in _NOT_FOR[made._solver]:
                 raise click.ClickException(f"--{name.replace('_', '-')} is not for --solver {made._solver}")
         return made
-    memm, of_memm = _learner("memm"), options_of("memm")
+    memm, of_memm = learner_class("memm"), options_of("memm")
     theirs = {name: value for name, value in chosen.items() if name in of_memm}
     sides = {"left": memm(**theirs), "right": memm(**theirs, direction="left")}
-    own = set(_learner(kind)().get_params())
-    return _learner(kind)(**sides, **{name: value for name, value in chosen.items() if name in own})
+    own = set(learner_class(kind)().get_params())
+    return learner_class(kind)(**sides, **{name: value for name, value in chosen.items() if name in own})
 
 
 def _cluster(address: str | None, workers: int | None, given: set[str]) -> Any:
