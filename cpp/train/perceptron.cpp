@@ -33,8 +33,7 @@ std::vector<double> tie_preferences(size_t L) {
 
 EdgeForm form_for(const Corpus& corpus, std::optional<bool> dense_edges) {
   if (dense_edges) return *dense_edges ? EdgeForm::kDense : choose_edge_form(corpus.L, 0, EdgeUse::kTraining);
-  std::vector<uint64_t> met;
-  corpus.each_step([&](size_t, int32_t i, int32_t j) { met.push_back(Corrections::pair(i, j)); });
+  std::vector<uint64_t> met = corpus.pairs_met().edges;
   for (const auto& [i, j] : corpus.open_pairs()) met.push_back(Corrections::pair(i, j));
   std::sort(met.begin(), met.end());
   const size_t pairs = static_cast<size_t>(std::unique(met.begin(), met.end()) - met.begin());
@@ -63,26 +62,27 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
   current_ = std::make_unique<ChangingEdges>(corpus_.L, form_for(corpus_, options_.dense_edges), corpus_.sets(),
                                              options_.rules);
   if (!options_.all_pairs) observe();
-  whole_numbers_ = corpus_.node.value.empty() && options_.margin == std::trunc(options_.margin);
-  size_t most = 0;
-  for (size_t token = 0; token < corpus_.node.end.size(); ++token)
-    most = std::max(most, corpus_.features_of(token).size());
-  most_added_ = static_cast<double>(most * (1 + parts_.each));
+  whole_numbers_ = options_.margin == std::trunc(options_.margin);
+  note_sizes();
 }
 
 // Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts, those of a
 // feature beside each other, so that its row is made once; then for the pairs of labels.
 void Perceptron::observe() {
-  const size_t L = corpus_.L;
   const LabelsMet met = corpus_.met();
-  for (size_t f = 0, at = 0; f < met.end.size(); ++f) {
-    for (; at < met.end[f]; ++at) {
-      const uint16_t y = met.label[at];
-      weights_.nodes.find_or_add(f, y);
-      for (size_t k = 0; k < parts_.each; ++k)
-        weights_.nodes.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
-    }
-  }
+  for (size_t f = 0, at = 0; f < met.end.size(); ++f)
+    for (; at < met.end[f]; ++at) observe_node(f, met.label[at]);
+  observe_steps();
+}
+
+void Perceptron::observe_node(size_t f, uint16_t y) {
+  const size_t L = corpus_.L;
+  weights_.nodes.find_or_add(f, y);
+  for (size_t k = 0; k < parts_.each; ++k)
+    weights_.nodes.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
+}
+
+void Perceptron::observe_steps() {
   corpus_.each_step([&](size_t token, int32_t i, int32_t j) {
     if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(token))
@@ -90,6 +90,17 @@ void Perceptron::observe() {
   });
   for (const auto& [i, j] : corpus_.open_pairs())
     if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
+}
+
+void Perceptron::extend(Corpus corpus) {
+  need(corpus.L == corpus_.L && corpus.features() >= corpus_.features() && corpus.sets() == corpus_.sets(),
+       "a corpus with other labels, or fewer features");
+  corpus_ = std::move(corpus);
+  note_sizes();
+  weights_.nodes.grow(corpus_.features());
+  if (options_.all_pairs) return;
+  corpus_.each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
+  observe_steps();
 }
 
 void Perceptron::score(size_t first, size_t T, double* nodes) {
@@ -122,32 +133,43 @@ void Perceptron::score(size_t first, size_t T, double* nodes) {
 // Sums of whole numbers are exact in single precision, too, as long as they stay below 2^24.
 bool Perceptron::sums_fit_float() const { return whole_numbers_ && largest_ * most_added_ < 0x1p24; }
 
+void Perceptron::note_sizes() {
+  whole_numbers_ = whole_numbers_ && corpus_.node.value.empty();
+  size_t most = 0;
+  for (size_t token = 0; token < corpus_.node.end.size(); ++token)
+    most = std::max(most, corpus_.features_of(token).size());
+  most_added_ = static_cast<double>(most * (1 + parts_.each));
+}
+
 void Perceptron::note_size(float weight) {
   whole_numbers_ = whole_numbers_ && weight == std::trunc(weight);
   largest_ = std::max(largest_, std::fabs(static_cast<double>(weight)));
 }
 
-Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan) {
+Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from) {
+  const ReadingFrom reading(corpus_, from);
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   Seen seen;
   std::vector<std::vector<int32_t>> on;
   for (const int32_t s : sentences) {
     const size_t first = corpus_.first_token(static_cast<size_t>(s)), T = corpus_.length(static_cast<size_t>(s));
+    const size_t place = corpus_.place_of(static_cast<size_t>(s)), number = corpus_.number_of(static_cast<size_t>(s));
     check_stop();
+    corpus_.visit();
     seen.tokens += T;
     if (T > 0) {
       arena_.reset();
       double* nodes = arena_.array<double>(times(T, corpus_.L));
       score(first, T, nodes);
       if (corpus_.sets()) corpus_.sets_on(static_cast<size_t>(s), on);
-      const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(first) : Allowed{};
+      const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(place) : Allowed{};
       const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed);
       const auto best = [&](const Lattice& of) {
         return plan.decoder->lists ? plan.decoder->decode(of, plan.options, arena_)
                                    : unlisted(plan.decoder->decode, of, plan.options, arena_);
       };
       const Answer answer = best(lattice);
-      need(!answer.paths.empty(), "sentence " + std::to_string(s) + ": the constraints leave no labelling");
+      need(!answer.paths.empty(), "sentence " + std::to_string(number) + ": the constraints leave no labelling");
       const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
       size_t errors = 0;
       for (size_t t = 0; t < T; ++t) errors += !corpus_.may_have(first + t, predicted[t]);
@@ -160,7 +182,7 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
       } else if (errors) {
         corpus_.forbid_others(static_cast<size_t>(s), nodes);
         const Answer right = best(Lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed));
-        if (right.paths.empty()) throw std::invalid_argument(no_known_labelling(static_cast<size_t>(s)));
+        if (right.paths.empty()) throw std::invalid_argument(no_known_labelling(number));
         update(first, T, right.paths[0].labels.data(), predicted.data(), by);
       }
     }

@@ -34,7 +34,8 @@ class Perceptron {
   // Goes over these sentences once: decodes each, and where that is wrong adds its right features and takes away the
   // others, as many times as the sentence weighs. Where several labels are allowed, the best allowed labelling is
   // right.
-  Seen run(std::span<const int32_t> sentences, const Plan& plan);
+  // from: a cut of the corpus that these are the sentences of, or nullptr.
+  Seen run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from = nullptr);
 
   const Corpus& corpus() const { return corpus_; }
   double seen() const { return weights_.seen; }
@@ -42,14 +43,23 @@ class Perceptron {
 
   // Takes over the weights of a model, whose features come first in the corpus. label: [its label] the number here.
   void start_from(const Weights& old, std::span<const int32_t> label);
+  // Goes on with other sentences, which may have new features; their numbers follow those of the known ones.
+  void extend(Corpus corpus);
   // All that is needed to go on later, beside the corpus, the options and how many sentences were seen.
   State<Owned> state() const { return weights_.state(); }
+  // Iterative parameter mixing (McDonald, Hall and Mann 2010): the weights become the mean of those that parts of the
+  // corpus ended a pass with, which all began with these. Averages go over all sentences that any part has seen.
+  // shards: how many sentences each has seen in the pass, and its state.
+  void mix(std::span<const std::pair<double, State<Borrowed>>> shards);
   void restore(double seen, const State<Borrowed>& state);
 
  private:
   void observe();
+  void observe_node(size_t feature, uint16_t label);
+  void observe_steps();
   void score(size_t first, size_t T, double* nodes);
   bool sums_fit_float() const;
+  void note_sizes();  // of the corpus
   void note_size(float weight);
   // right, predicted: [t]; by: how much weights change.
   void update(size_t first, size_t T, const int32_t* right, const int32_t* predicted, float by);
