@@ -445,7 +445,9 @@ def test_perceptron_goes_past_the_rows_of_preferences():
     assert same_arrays(models[0].arrays, models[2].arrays)
 
 
-@pytest.mark.parametrize("options", [{}, {"margin": 1, "parts": ""}, {"margin": 3, "pairs": "observed"}, {"batch": 8}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"margin": 1, "parts": ""}, {"margin": 3, "pairs": "observed"}, {"batch": 8}], ids=str
+)
 def test_exact_decoders_lead_to_the_same_weights(options):
     X, y = many_labels()
     options = {"features": DEPENDENT + "UV\n", "epochs": 3, **options}
