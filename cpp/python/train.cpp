@@ -14,11 +14,12 @@ using Reals = std::span<const double>;
 AllowedLists lists_of(const AllowedLists* given) { return given ? *given : AllowedLists(); }
 
 std::unique_ptr<Perceptron> make_perceptron(const Corpus& corpus, Keys parts, bool edges, bool all_pairs, double margin,
-                                            std::optional<bool> dense_edges, std::shared_ptr<PairRules> rules,
-                                            const AllowedLists* allowed) {
+                                            size_t batch, std::optional<bool> dense_edges,
+                                            std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
   return without_gil([&] {
     return std::make_unique<Perceptron>(
-        corpus, copied(parts), PerceptronOptions{edges, all_pairs, margin, dense_edges, rules, lists_of(allowed)});
+        corpus, copied(parts),
+        PerceptronOptions{edges, all_pairs, margin, dense_edges, rules, lists_of(allowed), batch});
   });
 }
 
@@ -80,8 +81,8 @@ nb::tuple packed(const OnlineCrf::Seen& seen) {
 
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
-nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan, const Corpus* from) {
-  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan, from); });
+nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan, const Corpus* from, size_t threads) {
+  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan, from, threads); });
   return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
                         seen.work.edges);
 }
@@ -116,9 +117,9 @@ void restore(Trainer& trainer, double seen, nb::dict arrays) {
 void bind_training(nb::module_& m) {
   nb::class_<Perceptron>(m, "PerceptronTrainer")
       .def_static("make", &make_perceptron, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true,
-                  "all_pairs"_a = false, "margin"_a = 0.0, "dense_edges"_a.none() = nb::none(),
+                  "all_pairs"_a = false, "margin"_a = 0.0, "batch"_a = 1, "dense_edges"_a.none() = nb::none(),
                   "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
-      .def("run", &run, "sentences"_a, "plan"_a, "of"_a.none() = nb::none(),
+      .def("run", &run, "sentences"_a, "plan"_a, "of"_a.none() = nb::none(), "threads"_a = 1,
            "Goes over sentences once, those of a cut of the corpus where one is given. Returns tokens, wrong tokens, "
            "wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &Perceptron::average, WithoutGil())

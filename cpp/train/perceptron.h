@@ -20,6 +20,7 @@ struct PerceptronOptions {
   std::optional<bool> dense_edges = {};              // by default chosen by how many pairs of labels the corpus has
   std::shared_ptr<const PairRules> rules = nullptr;  // which every labelling keeps to, the right ones too
   AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
+  size_t batch = 1;           // sentences that are decoded with the same weights
 };
 
 class Perceptron {
@@ -33,9 +34,10 @@ class Perceptron {
   };
   // Goes over these sentences once: decodes each, and where that is wrong adds its right features and takes away the
   // others, as many times as the sentence weighs. Where several labels are allowed, the best allowed labelling is
-  // right.
+  // right. The sentences of a batch are decoded first, on so many threads, and then change weights by their mean (Zhao
+  // and Huang 2013).
   // from: a cut of the corpus that these are the sentences of, or nullptr.
-  Seen run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from = nullptr);
+  Seen run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from = nullptr, size_t threads = 1);
 
   const Corpus& corpus() const { return corpus_; }
   double seen() const { return weights_.seen; }
@@ -57,7 +59,19 @@ class Perceptron {
   void observe();
   void observe_node(size_t feature, uint16_t label);
   void observe_steps();
-  void score(size_t first, size_t T, double* nodes);
+  // What decoding a sentence needs, and what it finds.
+  struct Strand {
+    Arena arena;
+    std::vector<double> scores;  // [key]: of one token
+    std::vector<float> single;   // [key]: the same, without preferences
+    std::vector<std::vector<int32_t>> on;
+    std::vector<int32_t> predicted, right;  // [t]; right: none where they are the same
+    size_t errors = 0;
+    Work work;
+  };
+  void decode(size_t s, const Plan& plan, Strand& strand);
+  void score(size_t first, size_t T, double* nodes, Strand& strand);
+  bool is_whole(double weight) const;
   bool sums_fit_float() const;
   void note_sizes();  // of the corpus
   void note_size(float weight);
@@ -66,6 +80,7 @@ class Perceptron {
   void change_nodes(size_t token, int32_t right, int32_t wrong, float by);
   void change_node(size_t token, size_t key, float by);
   const float* whole_row(size_t feature);
+  void make_whole_rows(size_t s);
   void note_change(size_t feature, size_t key, float weight);
   void change_edge(size_t token, int32_t i, int32_t j, float by);
   // w and u of single entries, which are made where they are not there.
@@ -77,16 +92,14 @@ class Perceptron {
   Corpus corpus_;
   std::vector<uint16_t> part_of_;
   Parts parts_;
-  std::vector<double> scores_;           // [key]: of one token
-  std::vector<float> single_;            // [key]: the same, without preferences
-  bool whole_numbers_ = false;           // whether all weights, values and margins are
+  bool whole_numbers_ = false;           // whether all weights, values and margins are, times the size of a batch
   double largest_ = 0, most_added_ = 0;  // magnitude of a weight; weights that are added for a label
   // Large rows, held whole and kept up to date.
   std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
   AveragedWeights weights_;
   std::unique_ptr<ChangingEdges> current_;  // the scores of the weights' edges and sets
   std::vector<double> ties_;                // [kTieRows][L]
-  Arena arena_;
+  std::vector<Strand> strands_;             // [sentence of a batch]
 };
 
 }  // namespace tagwright

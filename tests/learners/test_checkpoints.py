@@ -57,7 +57,12 @@ def killed_on_the_way(path, learner, options):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [{}, {"parts": "", "margin": 1}, {"parts": "L", "pairs": "observed", "min_weight": 0.5}],
+    [
+        {},
+        {"parts": "", "margin": 1},
+        {"batch": 4, "threads": 2},
+        {"parts": "L", "pairs": "observed", "min_weight": 0.5},
+    ],
     ids=str,
 )
 def test_a_killed_training_goes_on_as_if_nothing_had_been(tmp_path, options):

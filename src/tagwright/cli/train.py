@@ -169,6 +169,13 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     metavar="SEPARATORS",
     help="Characters between the parts of a label, which share weights; '' for each character.",
 )
+@perceptron_option(
+    "--batch",
+    also="crf",
+    type=COUNT,
+    show_default="1; crf: 8",
+    help="Sentences that are decoded, or summed, before weights change.",
+)
 @perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(
     "--l2",
@@ -204,7 +211,6 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     "--start-on", type=click.FloatRange(0, 1, min_open=True), help="Fit this share of the corpus first, with L-BFGS."
 )
 @crf_option("--rate", type=_NOT_NEGATIVE, default=0.5, help="Step size of AdaGrad.")
-@crf_option("--batch", type=COUNT, default=8, help="Sentences per step of AdaGrad.")
 @crf_option("--all-pairs", is_flag=True, help="Give every label a weight for every feature.")
 @memm_option(
     "--direction",

@@ -34,6 +34,7 @@ class PerceptronOptions(_Options):
     parts: str | None
     min_weight: float
     patience: int | None
+    batch: int = 1
 
 
 @dataclass(frozen=True)

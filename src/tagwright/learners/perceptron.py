@@ -55,6 +55,9 @@ class Perceptron(IncrementalLearner):
             et al. 2014): more accurate with large label sets, and slower. None: labels are wholes.
         min_weight: averaged weights of nodes smaller than this are left out of the model: smaller, a little less
             accurate.
+        batch: how many sentences are decoded with the same weights, in threads, before they change them by the mean of
+            what each would (Zhao and Huang 2013). 1 is Collins' perceptron; larger ones need more epochs. Powers of two
+            keep training independent of the decoder.
         constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
             "BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number n, for a tag dictionary of the words met at
             least n times; or a list of these. The model keeps them.
@@ -65,7 +68,7 @@ class Perceptron(IncrementalLearner):
         checkpoint: a file that is written after each epoch. If it is there already, training goes on from it and ends
             with the weights it would have had. It can be loaded as a model. Where it cannot be written, there is a
             warning, the error is kept in `checkpoint_error_`, and training goes on.
-        threads: for feature extraction and for tagging; the weights do not depend on it.
+        threads: for feature extraction, for the sentences of a batch and for tagging; the weights do not depend on it.
         progress: whether to show a bar; None: where standard error is a terminal. `logging` has lines in any case.
         cluster: `tw.Ray(...)` trains on the workers of a cluster: an epoch per part of the corpus, whose weights are
             then mixed (McDonald, Hall and Mann 2010). The weights depend on the number of workers; one is the same
@@ -87,6 +90,7 @@ class Perceptron(IncrementalLearner):
     margin: float = 0
     parts: str | None = None
     min_weight: float = 0
+    batch: int = 1
     constraints: Constraints | str | int | list[Any] | None = None
     lists: Mapping[str, object] | None = None
     patience: int | None = None
@@ -160,7 +164,7 @@ class Perceptron(IncrementalLearner):
 
     def _check(self, dev: tuple[Sentences, Labels] | None) -> None:
         check_training(self, dev)
-        for name in ("epochs", "min_count", "threads"):
+        for name in ("epochs", "min_count", "batch", "threads"):
             checks.at_least_one(name, getattr(self, name))
         check_separators(self.parts)
         check_cluster(self.cluster)
@@ -198,6 +202,7 @@ class _Run(Training):
             "edges": self.features.edges if self.features else True,
             "all_pairs": self.options.pairs == "touched",
             "margin": self.options.margin,
+            "batch": self.options.batch,
             "dense_edges": self.learner._dense_edges,
         }
 
@@ -222,9 +227,9 @@ class _Run(Training):
     def pass_over(self, order: npt.NDArray[np.int32], told: Callable[[int], object]) -> dict[str, float]:
         """Go over sentences once, in this order; told: how many were seen, now and then."""
         tokens = errors = 0
-        for part, cut, count in self.walked(_pieces(order)):
+        for part, cut, count in self.walked(_pieces(order, self.options.batch)):
             self.check_stop()
-            seen, wrong, *_ = self.trainer.run(part, self.plan.core, cut)
+            seen, wrong, *_ = self.trainer.run(part, self.plan.core, cut, self.learner.threads)
             tokens, errors = tokens + seen, errors + wrong
             told(count)
         return {"error": errors / max(1, tokens)}
@@ -238,11 +243,12 @@ class _Run(Training):
         self.write(path, self.trainer.state(), {"seen": self.trainer.seen})
 
 
-def _pieces(order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
-    """Cut an epoch into pieces that take about `_A_WHILE` each."""
-    at, size = 0, 16
+def _pieces(order: npt.NDArray[np.int32], batch: int) -> Iterator[npt.NDArray[np.int32]]:
+    """Cut an epoch into pieces that take about `_A_WHILE` each, of whole batches."""
+    at, size = 0, max(1, 16 // batch) * batch
     while at < len(order):
         began = time.perf_counter()
         yield order[at : at + size]
         at += size
-        size = max(1, min(_MOST, 4 * size, int(size * _A_WHILE / max(1e-6, time.perf_counter() - began))))
+        wanted = min(_MOST, 4 * size, int(size * _A_WHILE / max(1e-6, time.perf_counter() - began)))
+        size = max(1, wanted // batch) * batch
