@@ -219,7 +219,7 @@ def iterations(bench: Bench) -> None:
     ]  # fmt: skip
     note = (
         f"The fastest of {ITERATIONS} iterations. Weights go to each worker and its counts come back. The objective is "
-        "the same to the last bit in all rows. Processor seconds are those of the busiest worker in sums: what they take "
+        "the same to the last bit in all rows. Processor seconds are those of the busiest worker, in sums: the time "
         "where each has a core of its own. A load above 2 means that others had a share of the two cores."
     )
     bench.table("iterations", title, header, rows, note)
