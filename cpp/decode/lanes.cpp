@@ -110,7 +110,7 @@ bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {
   if (!viterbi || plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences) return false;
   if (plan.options.deadline < std::numeric_limits<double>::infinity()) return false;
   const Edges* const edges = sentences[0].edges;
-  if (edges->is_stepwise() || !edges->has_matrix() || edges->L() > kFewLabels) return false;
+  if (edges->is_stepwise() || edges->patterns() || !edges->has_matrix() || edges->L() > kFewLabels) return false;
   return std::all_of(sentences.begin(), sentences.end(),
                      [&](const Sentence& s) { return s.edges == edges && !s.on && s.T <= kLong; });
 }

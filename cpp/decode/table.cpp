@@ -19,6 +19,7 @@ std::span<const Decoder> decoders() {
        .paper = "picks one of the exact ones below",
        .kbest = true,
        .deadline = true,
+       .patterns = true,
        .lists = true,
        .bytes = 28,
        .windows = true,
@@ -27,9 +28,11 @@ std::span<const Decoder> decoders() {
       {.name = "viterbi",
        .paper = "Viterbi 1967; Huang 2012, 3.1 and 3.4",
        .kbest = true,
+       .patterns = true,
        .bytes = 20,
        .windows = true,
-       .options = {{.name = "window", .field = &Options::window, .low = 1, .only_to_compare = true}},
+       .options = {{.name = "window", .field = &Options::window, .low = 1, .only_to_compare = true},
+                   {.name = "pairs", .field = &Options::pairs, .only_to_compare = true}},
        .decode = viterbi,
        .together = viterbi_together},
       {.name = "beam",
@@ -57,6 +60,7 @@ std::span<const Decoder> decoders() {
       {.name = "viterbi_astar",
        .paper = "Huang 2012, Algorithm 3",
        .kbest = true,
+       .patterns = true,
        .bytes = 24,
        .decode = viterbi_astar},
       {.name = "iterative_viterbi_astar",
@@ -69,6 +73,7 @@ std::span<const Decoder> decoders() {
        .paper = "ours",
        .kbest = true,
        .deadline = true,
+       .patterns = true,
        .lists = true,
        .bytes = 28,
        .decode = tree,
@@ -92,6 +97,15 @@ const Decoder* decoder_named(std::string_view name) {
 const Option* Decoder::option(std::string_view named) const {
   const auto found = std::find_if(options.begin(), options.end(), [&](const Option& own) { return own.name == named; });
   return found == options.end() ? nullptr : &*found;
+}
+
+void Decoder::need_patterns(const Edges& edges) const {
+  if (!edges.patterns() || patterns) return;
+  std::string others;
+  for (const Decoder& row : decoders())
+    if (row.patterns) others += (others.empty() ? "'" : ", '") + std::string(row.name) + "'";
+  need(false, "decoder '" + std::string(name) + "' knows no patterns of labels, but the edges have some; use one of " +
+                  others);
 }
 
 Plan Plan::with(size_t k) const {

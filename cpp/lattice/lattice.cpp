@@ -33,10 +33,11 @@ Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<s
     sum += seen.magnitude;
   }
   if (on) switch_on(*on, first);
-  // A path has 2T + 1 terms; each addition errs by at most half a unit in the last place of a partial sum.
-  const double steps = static_cast<double>(T + 2);
+  // A path has 2T + 1 terms, with patterns another T; each addition errs by at most half a unit in the last place of a
+  // partial sum.
+  const double steps = static_cast<double>(T + 2), step = edge_magnitude_ + pattern_magnitude();
   // Never nothing: decoders drop what is not above the floor less the slack.
-  slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * edge_magnitude_) + 1e-300;
+  slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * step) + 1e-300;
 }
 
 Lattice::Lattice(const Lattice& listed, Arena& arena)
@@ -130,9 +131,12 @@ double path_score(const Lattice& lattice, std::span<const int32_t> labels) {
 }
 
 double add_steps(double score, const Lattice& lattice, std::span<const int32_t> labels) {
+  const Patterns* const patterns = lattice.edges.patterns();
+  Patterns::Node at = labels.empty() ? 0 : labels[0];
   for (size_t t = 1; t < labels.size(); ++t) {
     const auto i = static_cast<size_t>(labels[t - 1]), j = static_cast<size_t>(labels[t]);
     score += lattice.edge(t - 1, i, j);
+    if (patterns) score += patterns->more(at = patterns->next(at, labels[t]));
     score += lattice.node(t, j);
   }
   return score;

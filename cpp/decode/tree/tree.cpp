@@ -316,7 +316,7 @@ class Tree {
 
 // tree, but false where it is Viterbi's turn; the work is counted in any case.
 bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
-  if (!TreeBounds::can(lattice)) return false;
+  if (!TreeBounds::can(lattice) || lattice.edges.patterns()) return false;
   Tree search(lattice, options, arena);
   std::optional<Answer> found = search.run();
   if (found) {

@@ -1,0 +1,12 @@
+// Decoders of lattices whose edges have patterns. Each is reached through the decoder of the table that it belongs to.
+#pragma once
+
+#include "decode/table.h"
+
+namespace tagwright {
+
+// Viterbi over contexts, or for one path and few labels over all pairs of labels, whichever is faster; k best by
+// Viterbi A* over contexts.
+Decode pattern_viterbi;
+
+}  // namespace tagwright

@@ -1,0 +1,79 @@
+#include "lattice/contexts.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+namespace tagwright {
+namespace {
+
+using Node = Patterns::Node;
+
+// Edges without the pairs that are nodes; what rules forbid stays forbidden.
+EdgeScores without_pairs(const EdgeScores& edges) {
+  const Patterns& patterns = *edges.patterns();
+  const PairRules* const old = edges.rules();
+  PairRules::Pairs forbidden;
+  if (old) forbidden = old->forbidden();
+  const Patterns::Range pairs = patterns.at_depth(2);
+  for (Node pair = pairs.first; pair < pairs.end; ++pair)
+    forbidden.emplace_back(patterns.parent(pair), patterns.label(pair));
+  const auto rules = std::make_shared<const PairRules>(edges.L(), old ? old->rules() : std::vector<PairRule>(),
+                                                       std::move(forbidden), std::vector<bool>(), std::vector<bool>());
+  return edges.constrained(rules);
+}
+
+}  // namespace
+
+Contexts::Contexts(const EdgeScores& edges) : other_(edges.is_stepwise() ? edges : without_pairs(edges)) {
+  const Patterns& patterns = *edges.patterns();
+  const size_t L = edges.L();
+  const Patterns::Range pairs = patterns.at_depth(2);
+  const auto first = pairs.first, end = static_cast<Node>(patterns.nodes());
+  // Nodes one label longer that end with a node: left[begin[node]] .. left[begin[node + 1] - 1].
+  std::vector<size_t> begin(static_cast<size_t>(end) + 2, 0);
+  for (Node node = first; node < end; ++node) ++begin[static_cast<size_t>(patterns.suffix(node)) + 2];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<Node> left(static_cast<size_t>(end - first));
+  for (Node node = first; node < end; ++node) left[begin[static_cast<size_t>(patterns.suffix(node)) + 1]++] = node;
+  const auto left_of = [&](Node node) {
+    const auto n = static_cast<size_t>(node);
+    return std::span(left).subspan(begin[n], begin[n + 1] - begin[n]);
+  };
+
+  of_node_.assign(static_cast<size_t>(end), -1);
+  const auto list = [&](auto&& self, Node node) -> void {
+    const size_t c = size();
+    of_node_[node] = static_cast<int32_t>(c);
+    node_.push_back(node);
+    label_.push_back(patterns.label(node));
+    shorter_.push_back(patterns.is_label(node) ? -1 : of_node_[patterns.suffix(node)]);
+    end_.push_back(0);
+    for (const Node longer : left_of(node))
+      if (patterns.context(longer) == longer) self(self, longer);
+    end_[c] = size();
+  };
+  for (size_t y = 0; y < L; ++y) {
+    of_label_.push_back(size());
+    list(list, static_cast<Node>(y));
+  }
+
+  pairs_ = static_cast<size_t>(pairs.end - pairs.first);
+  into_begin_.assign(L + 1, 0);
+  for (Node node = first; node < end; ++node) {
+    const auto exceptions = static_cast<int32_t>(exceptions_.size());
+    for (const Node longer : left_of(node)) exceptions_.push_back(longer - first);
+    Node pair = node;
+    while (pair >= pairs.end) pair = patterns.suffix(pair);
+    arcs_.push_back({of_node_[patterns.parent(node)], of_node_[patterns.context(node)], pair - first, exceptions,
+                     static_cast<int32_t>(exceptions_.size()), patterns.more(node)});
+    last_.push_back(patterns.label(node));
+    ++into_begin_[static_cast<size_t>(patterns.label(node)) + 1];
+  }
+  std::partial_sum(into_begin_.begin(), into_begin_.end(), into_begin_.begin());
+  into_.resize(arcs_.size());
+  std::vector<size_t> at(into_begin_.begin(), into_begin_.end() - 1);
+  for (size_t a = 0; a < arcs_.size(); ++a) into_[at[static_cast<size_t>(last_[a])]++] = static_cast<int32_t>(a);
+}
+
+}  // namespace tagwright

@@ -1,0 +1,92 @@
+// Patterns: runs of three or four labels that have a score of their own, added wherever the run occurs.
+//
+// They are a trie that is closed under suffixes: with a run, all its beginnings and all their endings are nodes. So the
+// longest node that a labelling ends with says everything that patterns want to know of its past (Aho and Corasick
+// 1975; Cuong, Ye, Lee and Chieu 2014 build CRFs of variable order on it). Nodes 0 .. L-1 are the labels themselves;
+// behind them come the pairs, then runs of three and of four, each in the order of their labels. So the children of a
+// node stand side by side.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lattice/scores.h"
+
+namespace tagwright {
+
+// Runs of labels, four to each; -1 stands behind a run of three. score: one per run.
+struct PatternRuns {
+  static constexpr size_t kLongest = 4, kShortest = 3;
+
+  std::span<const int32_t> labels;  // [q * kLongest + n]
+  std::span<const double> score;
+
+  size_t size() const { return score.size(); }
+};
+
+class Patterns {
+ public:
+  using Node = int32_t;
+  static constexpr Node kNoNode = -1;
+
+  // Throws std::invalid_argument for labels out of range, runs of another length or given twice, and what is no score.
+  // keep_all: runs of score 0 are held, too, since scores are to be changed.
+  Patterns(size_t L, const PatternRuns& runs, bool keep_all = false);
+
+  size_t L() const { return L_; }
+  // How many runs there are; of these the longest has order() + 1 labels.
+  size_t size() const { return size_; }
+  size_t order() const { return order_; }
+  size_t nodes() const { return suffix_.size(); }
+  // Of these, how many are what context() returns of some.
+  size_t contexts() const { return contexts_; }
+  // No label adds more to a path, or takes more away, by the patterns that end with it, -inf aside.
+  double magnitude() const { return magnitude_; }
+
+  // --- of a labelling: the node that it ends with, label by label from Node(first label) on ---
+
+  // The longest node that ends a labelling which label k follows; at: that of the labelling before.
+  Node next(Node at, int32_t k) const {
+    for (Node from = context_[at];; from = suffix_[from]) {
+      if (const Node found = child(from, k); found != kNoNode) return found;
+      if (is_label(from)) return k;
+    }
+  }
+  // What patterns add where a labelling comes to this node: the run itself and those that it ends with.
+  double more(Node at) const { return score_[at] + score_[suffix_[at]]; }
+  // What next() asks of a node: itself or its longest ending that a run goes on from, or its last label.
+  Node context(Node at) const { return context_[at]; }
+
+  // --- of the trie ---
+
+  bool is_label(Node node) const { return static_cast<size_t>(node) < L_; }
+  Node child(Node node, int32_t k) const;
+  // The children of a node are first .. end - 1, their labels in rising order.
+  struct Range {
+    Node first, end;
+  };
+  Range children(Node node) const { return {begin_[node], begin_[node + 1]}; }
+  int32_t label(Node node) const { return label_[node]; }  // the last one
+  Node parent(Node node) const { return parent_[node]; }   // without the last label
+  Node suffix(Node node) const { return suffix_[node]; }   // without the first one; of a label, the label
+  double score(Node node) const { return score_[node]; }   // of the run itself; 0 where it is none
+  size_t depth(Node node) const;
+  // The nodes of a depth: first .. end - 1. Depth 1 are the labels.
+  Range at_depth(size_t depth) const { return {level_[depth - 1], level_[depth]}; }
+  // The node of a run of labels, or kNoNode.
+  Node find(std::span<const int32_t> run) const;
+
+ protected:
+  size_t L_, size_ = 0, order_ = 0, contexts_ = 0;
+  std::array<Node, PatternRuns::kLongest + 1> level_{};  // [depth - 1]: its first node
+  std::vector<Node> begin_;                              // [node], and one more: its first child
+  std::vector<int32_t> label_;                           // [node]
+  std::vector<Node> parent_, suffix_, context_;          // [node]
+  std::vector<double> score_;                            // [node]
+  double magnitude_ = 0;
+};
+
+}  // namespace tagwright
