@@ -1,33 +1,11 @@
 #include "lattice/contexts.h"
 
-#include <algorithm>
-#include <memory>
 #include <numeric>
 
 namespace tagwright {
-namespace {
-
-using Node = Patterns::Node;
-
-// Edges without the pairs that are nodes; what rules forbid stays forbidden.
-EdgeScores without_pairs(const EdgeScores& edges) {
-  const Patterns& patterns = *edges.patterns();
-  const PairRules* const old = edges.rules();
-  PairRules::Pairs forbidden;
-  if (old) forbidden = old->forbidden();
-  const Patterns::Range pairs = patterns.at_depth(2);
-  for (Node pair = pairs.first; pair < pairs.end; ++pair)
-    forbidden.emplace_back(patterns.parent(pair), patterns.label(pair));
-  const auto rules = std::make_shared<const PairRules>(edges.L(), old ? old->rules() : std::vector<PairRule>(),
-                                                       std::move(forbidden), std::vector<bool>(), std::vector<bool>());
-  return edges.constrained(rules);
-}
-
-}  // namespace
-
-Contexts::Contexts(const EdgeScores& edges) : other_(edges.is_stepwise() ? edges : without_pairs(edges)) {
-  const Patterns& patterns = *edges.patterns();
-  const size_t L = edges.L();
+Contexts::Contexts(const Patterns& patterns) {
+  using Node = Patterns::Node;
+  const size_t L = patterns.L();
   const Patterns::Range pairs = patterns.at_depth(2);
   const auto first = pairs.first, end = static_cast<Node>(patterns.nodes());
   // Nodes one label longer that end with a node: left[begin[node]] .. left[begin[node + 1] - 1].
@@ -66,7 +44,7 @@ Contexts::Contexts(const EdgeScores& edges) : other_(edges.is_stepwise() ? edges
     Node pair = node;
     while (pair >= pairs.end) pair = patterns.suffix(pair);
     arcs_.push_back({of_node_[patterns.parent(node)], of_node_[patterns.context(node)], pair - first, exceptions,
-                     static_cast<int32_t>(exceptions_.size()), patterns.more(node)});
+                     static_cast<int32_t>(exceptions_.size())});
     last_.push_back(patterns.label(node));
     ++into_begin_[static_cast<size_t>(patterns.label(node)) + 1];
   }

@@ -11,13 +11,13 @@
 #include <span>
 #include <vector>
 
-#include "lattice/edge_scores.h"
+#include "lattice/patterns.h"
 
 namespace tagwright {
 
 class Contexts {
  public:
-  explicit Contexts(const EdgeScores& edges);
+  explicit Contexts(const Patterns& patterns);
 
   size_t size() const { return node_.size(); }
   int32_t label(size_t c) const { return label_[c]; }
@@ -30,13 +30,12 @@ class Contexts {
   Patterns::Node node(size_t c) const { return node_[c]; }
   size_t of_node(Patterns::Node node) const { return static_cast<size_t>(of_node_[node]); }
 
-  // A step from contexts that end with `from` to the context `to`, which adds `more` to the edge.
+  // A step from contexts that end with `from` to the context `to`. Arc a is the node L + a, whose more() it adds.
   struct Arc {
     int32_t from, to;
     int32_t pair;  // the arc of its last two labels
     // Contexts that end with those of the arcs first .. end - 1 of exceptions() go along these instead.
     int32_t first, end;
-    double more;
   };
   // In the order of their numbers; those of pairs come first.
   std::span<const Arc> arcs() const { return arcs_; }
@@ -47,9 +46,6 @@ class Contexts {
     return std::span(into_).subspan(into_begin_[k], into_begin_[k + 1] - into_begin_[k]);
   }
   int32_t last_label(size_t arc) const { return last_[arc]; }
-
-  // The edges that no arc goes along: the same with -inf in the place of pairs().
-  const EdgeScores& other_edges() const { return other_; }
 
  private:
   std::vector<Patterns::Node> node_;
@@ -63,7 +59,6 @@ class Contexts {
   std::vector<size_t> into_begin_;
   std::vector<int32_t> into_;
   size_t pairs_ = 0;
-  EdgeScores other_;
 };
 
 }  // namespace tagwright

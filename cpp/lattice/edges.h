@@ -22,8 +22,10 @@ class Edges : public EdgeScores {
   const Bounds& chain_bounds(size_t t) const { return chain_and_bounds().bounds[stepwise_ ? t : 0]; }
   // The states that patterns need; only where there are some.
   const Contexts& contexts() const {
-    return contexts_.get([&] { return Contexts(*this); });
+    return contexts_.get([&] { return Contexts(*patterns_); });
   }
+  // The edges of which no pattern knows: -inf for the pairs of labels that are nodes. Not for one matrix per step.
+  const EdgeScores& other_edges() const;
   // Where they are of three labels, written out for all of these.
   const PairTable& pair_table() const {
     return pair_table_.get([&] { return PairTable(*patterns_); });
@@ -57,6 +59,7 @@ class Edges : public EdgeScores {
   Lazy<ChainAndBounds> chain_and_bounds_;
   Lazy<Outlook> outlook_;
   Lazy<Contexts> contexts_;
+  Lazy<EdgeScores> other_edges_;
   Lazy<PairTable> pair_table_;
   Lazy<Factors> factors_;
   Lazy<std::vector<double>> weighted_scores_;

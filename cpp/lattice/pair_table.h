@@ -15,6 +15,8 @@ struct PairTable {
   std::vector<double> d;  // the same
 
   explicit PairTable(const Patterns& patterns);
+  // Takes over the score of a run of three labels, which has changed to one of float32 where `single`.
+  void change(const Patterns& patterns, Patterns::Node run);
   double at(size_t i, size_t j, size_t k) const {
     const size_t place = (j * L + i) * stride + k;
     return single ? static_cast<double>(f[place]) : d[place];

@@ -133,6 +133,15 @@ Patterns::Patterns(size_t L, const PatternRuns& runs, bool keep_all) : L_(L) {
     }
 }
 
+ChangingPatterns::ChangingPatterns(size_t L, std::span<const int32_t> labels)
+    : Patterns(L, {labels, std::vector<double>(labels.size() / kLongest, 0.0)}, true) {}
+
+void ChangingPatterns::change(Node node, double score) {
+  score_[node] = score;
+  // Never too small: the other of the two patterns that may end with one label is no larger than all so far.
+  magnitude_ = std::max(magnitude_, 2 * std::fabs(score));
+}
+
 Patterns::Node Patterns::child(Node node, int32_t k) const {
   const int32_t* base = label_.data() + begin_[node];
   auto n = static_cast<size_t>(begin_[node + 1] - begin_[node]);

@@ -89,4 +89,13 @@ class Patterns {
   double magnitude_ = 0;
 };
 
+// Patterns whose scores a trainer changes; which runs there are stays.
+class ChangingPatterns : public Patterns {
+ public:
+  // All score 0. labels: as in PatternRuns.
+  ChangingPatterns(size_t L, std::span<const int32_t> labels);
+
+  void change(Node node, double score);
+};
+
 }  // namespace tagwright

@@ -24,14 +24,15 @@ Marks marks_of(const MarkArrays& given) {
 
 std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, Integers labels, size_t L,
                                             const Weights* known, size_t min_count, size_t threads, Keys parts,
-                                            bool edges, bool all_pairs, double margin, std::optional<bool> dense_edges,
+                                            bool edges, bool all_pairs, double margin, size_t order,
+                                            size_t min_pattern, std::optional<bool> dense_edges,
                                             std::shared_ptr<PairRules> rules, const AllowedLists* allowed,
                                             const MarkArrays& marks) {
   return without_gil([&] {
     const CorpusOptions read{L, min_count, known, {}, threads, marks_of(marks)};
     return std::make_unique<Perceptron>(
         read_corpus(text, templates, labels, read), copied(parts),
-        PerceptronOptions{edges, all_pairs, margin, dense_edges, rules, lists_of(allowed)});
+        PerceptronOptions{edges, all_pairs, margin, {order, min_pattern}, dense_edges, rules, lists_of(allowed)});
   });
 }
 
@@ -76,6 +77,8 @@ nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan) {
                         seen.work.edges);
 }
 
+constexpr const char* kPatternState = "state.patterns.";  // only where there are some
+
 // The names of the arrays of a checkpoint: state.nodes.row and so on.
 template <class Arrays, class Take>
 void each_of_state(Arrays& state, Take&& take) {
@@ -89,7 +92,10 @@ template <class Trainer>
 nb::dict state_of(const Trainer& trainer) {
   nb::dict out;
   auto state = trainer.state();
-  each_of_state(state, [&](const std::string& name, auto& array) { out[name.c_str()] = array_of(std::move(array)); });
+  const bool patterns = !state.back().key.empty();
+  each_of_state(state, [&](const std::string& name, auto& array) {
+    if (patterns || !name.starts_with(kPatternState)) out[name.c_str()] = array_of(std::move(array));
+  });
   return out;
 }
 
@@ -97,7 +103,10 @@ template <class Trainer, class State>
 void restore(Trainer& trainer, double seen, nb::dict arrays) {
   NamedArrays named(std::move(arrays));
   State state;
-  each_of_state(state, [&](const std::string& name, auto& array) { named.read(name, array); });
+  const bool patterns = named.has(std::string(kPatternState) + "key");
+  each_of_state(state, [&](const std::string& name, auto& array) {
+    if (patterns || !name.starts_with(kPatternState)) named.read(name, array);
+  });
   trainer.restore(seen, state);
 }
 
@@ -107,7 +116,8 @@ void bind_training(nb::module_& m) {
   nb::class_<Perceptron>(m, "PerceptronTrainer")
       .def_static("make", &make_perceptron, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
                   "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
-                  "all_pairs"_a = false, "margin"_a = 0.0, "dense_edges"_a.none() = nb::none(),
+                  "all_pairs"_a = false, "margin"_a = 0.0, "order"_a = 1, "min_pattern"_a = 1,
+                  "dense_edges"_a.none() = nb::none(),
                   "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
       .def("run", &run, "sentences"_a, "plan"_a,
            "Goes over sentences once. Returns tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")

@@ -19,7 +19,8 @@ ContextViterbi::ContextViterbi(const Lattice& lattice, Arena& arena, Work& work)
   ranked_ = arena.array<Branch>(times(C, kRanked));
   passed_over_ = arena.array<int32_t>(C);
   sent_ = arena.array<double>(L);
-  reached_ = arena.array<double>(std::max(lattice.edges.stride(), states_.other_edges().stride()));
+  others_ = shared_ && T > 1 ? &lattice.edges.other_edges() : nullptr;
+  reached_ = arena.array<double>(others_ ? others_->stride() : L);
   pair_edge_ = arena.array<double>(states_.pairs());
   column_ = arena.array<double>(L);
   std::fill(passed_over_, passed_over_ + C, -1);
@@ -75,17 +76,16 @@ double ContextViterbi::best_along(const Contexts::Arc& arc, int32_t number) {
 void ContextViterbi::send_others(size_t t) {
   const size_t L = lattice_.L;
   for (size_t y = 0; y < L; ++y) sent_[y] = top_[states_.of_label(y)];
-  const EdgeScores& others = states_.other_edges();
-  if (shared_ && others.is_sparse()) {
+  if (others_ && others_->is_sparse()) {
     step_arena_.reset();
-    return sparse_step(others, sent_, reached_, step_arena_, work_);
+    return sparse_step(*others_, sent_, reached_, step_arena_, work_);
   }
   work_.edges += L * L;
-  if (shared_) {
+  if (others_) {
     StepOf<double> one{sent_, reached_};
-    const Scores matrix = others.matrix(0);
-    matrix.f ? kernels().dense_step_df(matrix.f, L, others.stride(), &one, 1)
-             : kernels().dense_step_dd(matrix.d, L, others.stride(), &one, 1);
+    const Scores matrix = others_->matrix(0);
+    matrix.f ? kernels().dense_step_df(matrix.f, L, others_->stride(), &one, 1)
+             : kernels().dense_step_dd(matrix.d, L, others_->stride(), &one, 1);
     return;
   }
   std::fill(reached_, reached_ + L, kForbidden);
@@ -114,7 +114,7 @@ void ContextViterbi::step(size_t t) {
   const auto round = static_cast<int32_t>(arcs.size());
   for (int32_t a = 0; a < round; ++a) {
     const Contexts::Arc& arc = arcs[static_cast<size_t>(a)];
-    const double score = (best_along(arc, a) + pair_edge_[arc.pair]) + arc.more;
+    const double score = (best_along(arc, a) + pair_edge_[arc.pair]) + more(a);
     to[arc.to] = std::max(to[arc.to], score);
   }
 }
@@ -130,7 +130,7 @@ void ContextViterbi::into(size_t t, size_t c, double* out) const {
     const Contexts::Arc& arc = states_.arcs()[static_cast<size_t>(a)];
     const auto from = static_cast<size_t>(arc.from);
     const bool leads = static_cast<size_t>(arc.to) == c;
-    const double score = leads ? column_[states_.label(from)] + arc.more : kForbidden;
+    const double score = leads ? column_[states_.label(from)] + more(a) : kForbidden;
     std::fill(out + from, out + states_.end(from), score);
   }
 }

@@ -30,6 +30,7 @@ class ContextViterbi {
   };
   static constexpr size_t kRanked = 4;
 
+  double more(int32_t arc) const { return patterns_.more(arc + static_cast<int32_t>(lattice_.L)); }
   void rank(const double* alpha);
   void insert(size_t c, const Branch& branch);
   double best_along(const Contexts::Arc& arc, int32_t number);
@@ -40,6 +41,7 @@ class ContextViterbi {
   const Patterns& patterns_;
   const Contexts& states_;
   const bool shared_;  // whether all steps have the same edges
+  const EdgeScores* others_;  // those that no arc goes along, where they are
   Work& work_;
   Arena step_arena_;
   Meter meter_;

@@ -54,9 +54,9 @@ void each_state_array(SteppedArrays<Array>& a, Take&& take) {
   take("squares", a.squares);
   take("late", a.late);
 }
-// Of nodes, edges and sets.
+// Of nodes, edges, sets and patterns.
 template <template <class> class Array>
-using SteppedState = std::array<SteppedArrays<Array>, 3>;
+using SteppedState = std::array<SteppedArrays<Array>, 4>;
 
 class OnlineCrf {
  public:

@@ -78,7 +78,7 @@ void OnlineCrf::start_from(const Weights& old, std::span<const int32_t> label) {
   find_bounds();
 }
 
-SteppedState<Owned> OnlineCrf::state() const { return {arrays_of(nodes_), arrays_of(edges_), arrays_of(sets_)}; }
+SteppedState<Owned> OnlineCrf::state() const { return {arrays_of(nodes_), arrays_of(edges_), arrays_of(sets_), {}}; }
 
 void OnlineCrf::restore(double seen, const SteppedState<Borrowed>& state) {
   need(std::isfinite(seen) && seen >= 0, "state: sentences seen must be a number");

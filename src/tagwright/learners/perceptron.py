@@ -22,7 +22,7 @@ from tagwright.learners.options import PerceptronOptions
 from tagwright.learners.partial import Weights, checked_weights
 from tagwright.learners.parts import check_same_parts, check_separators, label_parts
 from tagwright.learners.progress import Progress, brief
-from tagwright.learners.training import Training, check_training, is_best, stalled
+from tagwright.learners.training import Training, check_order, check_training, is_best, stalled
 from tagwright.models.model import Model
 
 __all__ = ["Perceptron"]
@@ -51,6 +51,9 @@ class Perceptron(Learner):
             et al. 2014): more accurate with large label sets, and slower. None: labels are wholes.
         min_weight: averaged weights of nodes smaller than this are left out of the model: smaller, a little less
             accurate.
+        order: how many labels before one its score depends on: 2 adds weights for runs of three labels (patterns), 3
+            also for runs of four.
+        min_pattern: runs that the corpus has less often than this have no weight.
         constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
             "BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number n, for a tag dictionary of the words met at
             least n times; or a list of these. The model keeps them.
@@ -80,6 +83,8 @@ class Perceptron(Learner):
     margin: float = 0
     parts: str | None = None
     min_weight: float = 0
+    order: int = 1
+    min_pattern: int = 1
     constraints: Constraints | str | int | list[Any] | None = None
     lists: Mapping[str, object] | None = None
     patience: int | None = None
@@ -144,6 +149,7 @@ class Perceptron(Learner):
         for name in ("epochs", "min_count", "threads"):
             checks.at_least_one(name, getattr(self, name))
         check_separators(self.parts)
+        check_order(self)
         for name in ("margin", "min_weight"):
             checks.not_negative(name, getattr(self, name))
         checks.one_of("pairs", self.pairs, ("touched", "observed"))
@@ -174,6 +180,8 @@ class _Run(Training):
             edges=self.features.edges if self.features else True,
             all_pairs=options.pairs == "touched",
             margin=options.margin,
+            order=options.order,
+            min_pattern=options.min_pattern,
             dense_edges=self.learner._dense_edges,
             **self.limits,
         )

@@ -6,7 +6,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tagwright.features.templates import Features
 from tagwright.learners.constraining import digest_of, training_constraints, training_limits
 from tagwright.learners.interrupts import never
 from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers, rank
+from tagwright.learners.options import plain_options
 from tagwright.learners.partial import Marks, Weights, known_labels, marks
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
@@ -151,7 +151,7 @@ class Training:
 
     def deciding(self) -> dict[str, Any]:
         """Return what decides the weights, beside the corpus and how long it is trained; plain values, for JSON."""
-        return asdict(self.options)
+        return plain_options(self.options)
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
@@ -270,6 +270,13 @@ def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentenc
     checks.seed(getattr(learner, "seed", 0))
 
 
+def check_order(learner: Any) -> None:
+    """Check how many labels before one its score depends on, and how often runs of labels must occur."""
+    if not isinstance(learner.order, int | np.integer) or learner.order not in (1, 2, 3):
+        raise ValueError(f"order must be 1, 2 or 3, not {checks.shown(learner.order)}")
+    checks.at_least_one("min_pattern", learner.min_pattern)
+
+
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:
     """Return whether the last `patience` measurements on dev data brought nothing better."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
@@ -283,7 +290,7 @@ def is_best(history: list[dict[str, float]]) -> bool:
 
 
 def _weights_digest(model: Model) -> str:
-    names = ("rows.weight", "edges.score", "corrections.score")
+    names = ("rows.weight", "edges.score", "corrections.score", "patterns.score")
     return _core.digest([model.arrays[name] for name in names if name in model.arrays])
 
 
