@@ -14,7 +14,7 @@ import numpy as np
 
 import tagwright as tw
 from benchmarks.frame import data
-from benchmarks.frame.bench import Bench
+from benchmarks.frame.bench import Bench, MissingError
 from benchmarks.frame.data import Lattices
 
 ALLOWED = 5
@@ -198,4 +198,50 @@ def legal_spans(bench: Bench) -> None:
     bench.table("legal spans", "Labels of spans, with and without the rules of BIO", head, rows)
 
 
-PARTS = {"few_labels": few_labels, "from_text": from_text, "span_rules": span_rules, "legal_spans": legal_spans}
+def masked_peer(bench: Bench) -> None:
+    """BIO by pytorch-crf, with transitions that a mask lowers to -10,000, as AllenNLP does it; and by constraints."""
+    try:
+        import torch
+        import torchcrf
+    except ImportError:
+        raise MissingError("PyTorch is not installed: pip install 'tagwright[torch-peers]'") from None
+
+    def measure(L: int) -> dict[str, float]:
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        names = ["O", *(f"{prefix}-{n}" for n in range(L) for prefix in "BI")][:L]
+        bio = tw.Constraints(names, "BIO")
+        emissions = 2.4 * torch.randn(32, 25, L)
+        peer = torchcrf.CRF(L, batch_first=True)
+        may = torch.tensor([[bio.may_follow(i, j) for j in names] for i in names])
+        first = torch.tensor([True] * L if bio.start is None else bio.start.tolist())
+        with torch.no_grad():
+            edges = tw.Edges(peer.transitions.numpy().copy(), start=peer.start_transitions.numpy().copy(),
+                             stop=peer.end_transitions.numpy().copy())  # fmt: skip
+            peer.transitions[~may] = -10_000.0
+            peer.start_transitions[~first] = -10_000.0
+        scores = emissions.numpy()
+        runs = {
+            "pytorch-crf, masked": lambda: peer.decode(emissions),
+            "tagwright, constraints": lambda: tw.decode_arrays(scores, edges, constraints=bio),
+        }
+        if runs["pytorch-crf, masked"]() != runs["tagwright, constraints"]().labels[:, 0].tolist():
+            raise AssertionError("the labellings differ")
+        return {name: 1e3 * took for name, took in turns(runs, 10, 1 if bench.quick else 10).items()}
+
+    rows = []
+    for L in (9, 49) if bench.quick else (9, 49, 319, 1001):
+        times = bench.step(f"{L} labels", lambda L=L: measure(L))
+        peer, ours = times.values()
+        rows.append([f"{L:,}", f"{peer:,.2f}", f"{ours:,.2f}", f"{peer / ours:,.0f}"])
+    head = ["labels", "pytorch-crf with masks, ms", "tagwright with constraints, ms", "times faster"]
+    bench.table("masks", "BIO in 32 sentences of 25 tokens, drawn emissions: decoding, one thread", head, rows)
+
+
+PARTS = {
+    "few_labels": few_labels,
+    "from_text": from_text,
+    "span_rules": span_rules,
+    "legal_spans": legal_spans,
+    "masked_peer": masked_peer,
+}

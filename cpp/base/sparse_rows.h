@@ -98,7 +98,7 @@ class SparseRows {
     const Key* base = in.data();
     for (size_t n = in.size(); n > 1;) {
       const size_t half = n / 2;
-      base += base[half - 1] < key ? half : 0;
+      base += half & -static_cast<size_t>(base[half - 1] < key);  // written as a choice, it becomes a jump
       n -= half;
     }
     return static_cast<size_t>(base - in.data());

@@ -26,6 +26,8 @@ struct Parts {
   }
 
   size_t keys() const { return L + count; }
+  // The key of the k-th part of label y.
+  size_t key(size_t k, size_t y) const { return L + of[k * L + y]; }
 
   void check() const { need(of.size() == each * L, "parts: there must be as many for each label"); }
 
@@ -36,6 +38,13 @@ struct Parts {
       const uint16_t* part = of.data() + k * L;
       for (size_t y = 0; y < L; ++y) scores[y] += scores[L + part[y]];
     }
+  }
+  // The same for one label: returns its score.
+  template <class Score>
+  Score of_label(const Score* scores, size_t y) const {
+    Score sum = scores[y];
+    for (size_t k = 0; k < each; ++k) sum += scores[key(k, y)];
+    return sum;
   }
 };
 

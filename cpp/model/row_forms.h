@@ -32,8 +32,11 @@ class RowForms {
   RowAt at(size_t row) const;
   void prefetch_place(size_t row) const { __builtin_prefetch(rows_.end.data() + row); }
   static void prefetch(const RowAt& row);
+  void prefetch_keys(const RowAt& row) const;
   // out[key] += weight * value for the entries of a row.
   void add(const RowAt& row, float value, float* out) const;
+  // out[key] += weight for some keys, in rising order, and the entries of one row after the other.
+  void add_some(std::span<const RowAt* const> rows, std::span<const uint16_t> only, float* out) const;
   // Calls each(weight) for what a row adds to a key, as it is added.
   template <class Each>
   void each_weight(size_t row, size_t key, Each&& each) const {
@@ -57,6 +60,8 @@ class RowForms {
     RowAt::Form form;
   };
   void hold(size_t row);
+  void mark(const std::vector<size_t>& blocks);
+  void find(const RowAt& row, std::span<const uint16_t> only, const float** to) const;
 
   PackedRows<float> rows_;
   const size_t keys_;

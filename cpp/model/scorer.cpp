@@ -12,6 +12,13 @@ namespace {
 
 constexpr size_t kAtOnce = 64;   // tokens
 constexpr size_t kSummed = 512;  // labels and parts; beyond, a sum takes more memory than the rows it is made of
+constexpr size_t kFew = 16;      // where no more than one of so many keys is allowed, only those are summed
+
+// out[key] = from[key] for some keys, or for all of so many.
+void copy_keys(const float* from, std::span<const uint16_t> only, size_t keys, float* out) {
+  if (only.empty()) return void(std::copy_n(from, keys, out));
+  for (const uint16_t key : only) out[key] = from[key];
+}
 
 }  // namespace
 
@@ -27,6 +34,14 @@ struct Scorer::Buffers {
   std::vector<RowAt> mixed;            // [token][template of mixed_]
   std::vector<const RowAt*> sequence;  // rows to be added, those of one token behind those of another
   std::vector<size_t> sequence_end;    // [token]
+  std::vector<uint16_t> only;          // keys that are summed, those of one token behind those of another
+  std::vector<size_t> only_end;        // [token]
+
+  // Those of the n-th token; none where all are summed.
+  Only only_of(size_t n) const {
+    const size_t first = n ? only_end[n - 1] : 0;
+    return Only(only).subspan(first, only_end[n] - first);
+  }
 };
 
 Scorer::Scorer(Templates templates, Weights weights)
@@ -133,8 +148,9 @@ void Scorer::score(const Text& text, size_t sentence, float* nodes, std::vector<
 }
 
 void Scorer::score(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch, float* nodes,
-                   std::vector<std::vector<int32_t>>& on) const {
+                   std::vector<std::vector<int32_t>>& on, Allowed allowed) const {
   thread_local std::vector<float> scores;  // of labels and parts
+  thread_local Buffers own;
   const Parts& parts = weights_.parts();
   const size_t L = weights_.L(), keys = parts.keys();
   const bool one_by_one = text.ready || weights_.first_only();
@@ -152,16 +168,40 @@ void Scorer::score(const Text& text, size_t sentence, size_t begin, size_t end, 
     if (one_by_one) {
       for (size_t t = first; t < last; ++t) score_one(text, sentence, t, scratch, out + (t - first) * stride);
     } else {
-      score_some(text, sentence, first, last, scratch, **cache, out, stride);
+      own.only.clear();
+      own.only_end.clear();
+      for (size_t t = first; t < last; ++t) choose_keys(allowed[t - begin], own);
+      score_some(text, sentence, first, last, scratch, **cache, own, out, stride);
     }
     for (size_t t = first; parts.each && t < last; ++t) {
-      float* const own = out + (t - first) * stride;
-      parts.add_to_labels(own);
-      std::copy(own, own + L, nodes + (t - begin) * L);
+      float* const from = out + (t - first) * stride;
+      float* const to = nodes + (t - begin) * L;
+      if (one_by_one || own.only_of(t - first).empty()) {
+        parts.add_to_labels(from);
+        std::copy(from, from + L, to);
+      } else {
+        for (const int32_t y : allowed[t - begin]) to[y] = parts.of_label(from, static_cast<size_t>(y));
+      }
     }
     for (size_t t = std::max(first, begin + 1); !on.empty() && t < last; ++t)
       switch_on(text, sentence, t, scratch, on[t - begin - 1]);
   }
+}
+
+// The keys of one more token: those of the labels that are allowed, and of their parts.
+void Scorer::choose_keys(std::span<const int32_t> allowed, Buffers& own) const {
+  const Parts& parts = weights_.parts();
+  const auto first = static_cast<ptrdiff_t>(own.only.size());
+  if (allowed.size() * (1 + parts.each) * kFew <= parts.keys()) {
+    for (const int32_t y : allowed) own.only.push_back(static_cast<uint16_t>(y));
+    for (size_t k = 0; k < parts.each; ++k)
+      for (const int32_t y : allowed) own.only.push_back(static_cast<uint16_t>(parts.key(k, static_cast<size_t>(y))));
+    if (parts.each) {
+      std::sort(own.only.begin() + first, own.only.end());
+      own.only.erase(std::unique(own.only.begin() + first, own.only.end()), own.only.end());
+    }
+  }
+  own.only_end.push_back(own.only.size());
 }
 
 void Scorer::score_one(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch, float* out) const {
@@ -243,8 +283,7 @@ void Scorer::find_mixed(const Text& text, size_t sentence, size_t begin, size_t 
 }
 
 void Scorer::score_some(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch,
-                        TokenCache& cache, float* out, size_t stride) const {
-  thread_local Buffers own;
+                        TokenCache& cache, Buffers& own, float* out, size_t stride) const {
   const size_t T = text.length(sentence), keys = weights_.parts().keys(), each = alone_.templates.size();
   const size_t from = begin - std::min(begin, back_), to = std::min(T, end + on_);
   const size_t token = text.first_token(sentence);
@@ -260,7 +299,7 @@ void Scorer::score_some(const Text& text, size_t sentence, size_t begin, size_t 
     RowAt* const rows = own.rows.data() + (t - from) * each;
     if (sums_) {
       std::copy(entry.row + own_, entry.row + each, rows + own_);
-      if (t >= begin && t < end) std::copy_n(entry.sum, keys, out + (t - begin) * stride);
+      if (t >= begin && t < end) copy_keys(entry.sum, own.only_of(t - begin), keys, out + (t - begin) * stride);
     } else {
       std::copy(entry.row, entry.row + each, rows);
     }
@@ -270,8 +309,16 @@ void Scorer::score_some(const Text& text, size_t sentence, size_t begin, size_t 
   const InStage adding(Stage::rows);
   size_t next = 0;
   for (size_t t = begin; t < end; ++t, out += stride) {
-    if (!sums_) start_sum({own.rows.data() + (t - from) * each, forms_}, cache, out);
-    for (; next < own.sequence_end[t - begin]; ++next) {
+    const Only only = own.only_of(t - begin);
+    const size_t last = own.sequence_end[t - begin];
+    if (!sums_) start_sum({own.rows.data() + (t - from) * each, forms_}, only, cache, out);
+    if (!only.empty()) {
+      const size_t after = t + 1 < end ? own.sequence_end[t + 1 - begin] : last;
+      for (size_t n = last; n < after; ++n) rows_.prefetch_keys(*own.sequence[n]);
+      rows_.add_some({own.sequence.data() + next, last - next}, only, out);
+      next = last;
+    }
+    for (; next < last; ++next) {
       constexpr size_t kAhead = 12;  // rows
       if (next + kAhead < own.sequence.size()) RowForms::prefetch(*own.sequence[next + kAhead]);
       rows_.add(*own.sequence[next], 1.0F, out);
@@ -308,13 +355,18 @@ void Scorer::list_rows(size_t begin, size_t end, size_t from, size_t T, Buffers&
 }
 
 // out: the sum over the rows of a token's form.
-void Scorer::start_sum(std::span<const RowAt> forms, TokenCache& cache, float* out) const {
+void Scorer::start_sum(std::span<const RowAt> forms, Only only, TokenCache& cache, float* out) const {
   const size_t keys = weights_.parts().keys();
-  if (const float* const sum = cache.shared(forms, [&](float* made) { add_all(forms, made); })) {
-    std::copy_n(sum, keys, out);
-  } else {
+  if (const float* const sum = cache.shared(forms, [&](float* made) { add_all(forms, made); }))
+    return copy_keys(sum, only, keys, out);
+  if (only.empty()) {
     std::fill_n(out, keys, 0.0F);
-    add_all(forms, out);
+    return add_all(forms, out);
+  }
+  for (const uint16_t key : only) out[key] = 0;
+  for (const RowAt& row : forms) {
+    const RowAt* const one = &row;
+    rows_.add_some({&one, 1}, only, out);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "features/templates.h"
+#include "lattice/allowed.h"
 #include "model/row_forms.h"
 #include "model/token_cache.h"
 #include "model/weights.h"
@@ -44,8 +45,9 @@ class Scorer {
   // Node scores of a sentence, [t * L + y], and the correction sets that are switched on at each of its steps.
   void score(const Text& text, size_t sentence, float* nodes, std::vector<std::vector<int32_t>>& on) const;
   // The same for its tokens begin .. end - 1 and the steps between them. scratch: in which the sentence was started.
+  // allowed: of these tokens; scores of labels that are not allowed may be left as they were.
   void score(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch, float* nodes,
-             std::vector<std::vector<int32_t>>& on) const;
+             std::vector<std::vector<int32_t>>& on, Allowed allowed = {}) const;
 
   // What the score of label y at a token is made of, in the order in which it is summed, in float32: the label's own
   // contributions, then for each of its parts the sum of that part's. An HMM has one, of the row that it takes.
@@ -63,6 +65,8 @@ class Scorer {
     std::vector<RowAt> beyond{};  // alone: what it has before or behind the sentence, [distance - 1]
   };
   struct Buffers;
+  // The keys of a token that are summed, in rising order; none: all.
+  using Only = std::span<const uint16_t>;
 
   void plan();
   void expand_in_order(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
@@ -70,17 +74,18 @@ class Scorer {
             std::vector<int32_t>& ids) const;
   void resolve(const std::vector<int32_t>& ids, std::vector<RowAt>& rows) const;
   void add_all(std::span<const RowAt> rows, float* out) const;
+  void choose_keys(std::span<const int32_t> allowed, Buffers& own) const;
   // Node scores of one token with ready-made features or of an HMM; of some tokens of text.
   void score_one(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch, float* out) const;
   void score_some(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch,
-                  TokenCache& cache, float* out, size_t stride) const;
+                  TokenCache& cache, Buffers& own, float* out, size_t stride) const;
   void make_keys(const Text& text, size_t begin, size_t end, Buffers& own) const;
   void fill(const Text& text, size_t token, FeatureScratch& scratch, const TokenCache::Entry& entry,
             Buffers& own) const;
   void find_mixed(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch,
                   Buffers& own) const;
   void list_rows(size_t begin, size_t end, size_t from, size_t T, Buffers& own) const;
-  void start_sum(std::span<const RowAt> forms, TokenCache& cache, float* out) const;
+  void start_sum(std::span<const RowAt> forms, Only only, TokenCache& cache, float* out) const;
   void switch_on(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch,
                  std::vector<int32_t>& step) const;
 

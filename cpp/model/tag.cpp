@@ -26,7 +26,7 @@ Supplied scored(const Scorer& scorer, const Text& text, const AllowedLists* allo
   Supplied made;
   float* nodes = arena.array<float>(times(end - begin, scorer.L()));
   if (allowed) made.allowed = allowed->view(text.first_token(s) + begin);
-  scorer.score(text, s, begin, end, scratch, nodes, made.on);
+  scorer.score(text, s, begin, end, scratch, nodes, made.on, made.allowed);
   made.nodes = {nodes, nullptr};
   return made;
 }

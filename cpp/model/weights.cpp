@@ -85,9 +85,13 @@ void Weights::check() const {
     before = end;
   }
   need(before == a.nodes(), "the weight rows end elsewhere than the weights");
-  uint16_t highest = 0;
-  for (const uint16_t label : a.row_label) highest = std::max(highest, label);
-  need(a.row_label.empty() || highest < parts_.keys(), "a weight is for a label that is not there");
+  bool inside = true, rising = true;
+  for (size_t f = 0, begin = 0; f < a.row_end.size(); begin = a.row_end[f++]) {
+    for (size_t q = begin + 1; q < a.row_end[f]; ++q) rising &= a.row_label[q - 1] < a.row_label[q];
+    if (a.row_end[f] > begin) inside &= a.row_label[a.row_end[f] - 1] < parts_.keys();
+  }
+  need(rising, "the labels of a weight row do not rise");
+  need(inside, "a weight is for a label that is not there");
   need(all_finite(a.row_weight), "a weight is NaN or infinite");
   check_pairs("edges", L(), a.previous, a.current, a.edge_score, [](size_t) { return 0; });
   need(a.set.size() == a.correction_score.size(), "corrections: arrays of unequal length");

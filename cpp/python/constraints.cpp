@@ -37,36 +37,47 @@ class ListReader {
   explicit ListReader(nb::object names) : names_(std::move(names)) {}
 
   // L: how many labels there are.
-  void read(nb::handle token, size_t L, const std::string& where, AllowedLists& lists) {
+  // where(): what the token is called in messages.
+  template <class Where>
+  void read(nb::handle token, size_t L, Where&& where, AllowedLists& lists) {
     L_ = L;
     labels_.clear();
     const Wanted wanted{"a list of labels, or None where all are allowed", "; write a list around it", kMostItems};
-    each_item(
-        token, wanted, [&] { return where; }, [&](nb::handle item, size_t) { labels_.push_back(label(item, where)); });
+    each_item(token, wanted, where, [&](nb::handle item, size_t) { labels_.push_back(label(item, where)); });
     if (labels_.empty())
-      throw std::invalid_argument(where + " is empty, so that no label is left; use None where all are allowed");
-    std::sort(labels_.begin(), labels_.end());
-    labels_.erase(std::unique(labels_.begin(), labels_.end()), labels_.end());
+      throw std::invalid_argument(where() + " is empty, so that no label is left; use None where all are allowed");
+    if (const auto falls = [](int32_t a, int32_t b) { return a >= b; };
+        std::adjacent_find(labels_.begin(), labels_.end(), falls) != labels_.end()) {
+      std::sort(labels_.begin(), labels_.end());
+      labels_.erase(std::unique(labels_.begin(), labels_.end()), labels_.end());
+    }
     lists.add(labels_);
   }
 
  private:
   static constexpr size_t kMostItems = size_t{1} << 24;
 
-  int32_t label(nb::handle item, const std::string& where) const {
+  template <class Where>
+  int32_t label(nb::handle item, Where&& where) const {
+    if (PyLong_CheckExact(item.ptr())) {
+      int beyond = 0;
+      const long number = PyLong_AsLongAndOverflow(item.ptr(), &beyond);
+      if (!beyond && number >= 0 && static_cast<size_t>(number) < L_) return static_cast<int32_t>(number);
+    }
     if (!names_.is_none() && !PyLong_CheckExact(item.ptr())) {
-      PyObject* const found =
-          PyUnicode_CheckExact(item.ptr()) ? PyDict_GetItemWithError(names_.ptr(), item.ptr()) : nullptr;
+      // Of a string of another class, as NumPy has, the text counts, not what its class makes of equality.
+      const nb::object name = nb::steal(PyUnicode_Check(item.ptr()) ? PyUnicode_FromObject(item.ptr()) : nullptr);
+      PyObject* const found = name.is_valid() ? PyDict_GetItemWithError(names_.ptr(), name.ptr()) : nullptr;
       if (PyErr_Occurred()) throw nb::python_error();
       if (found) return nb::cast<int32_t>(nb::handle(found));
-      throw std::invalid_argument(where + " names " + nb::repr(item).c_str() + ", which is no label of the model");
+      throw std::invalid_argument(where() + " names " + nb::repr(item).c_str() + ", which is no label of the model");
     }
     const nb::object index = nb::steal(PyBool_Check(item.ptr()) ? nullptr : PyNumber_Index(item.ptr()));
     PyErr_Clear();
     int64_t number = -1;
-    if (!index.is_valid()) throw std::invalid_argument(where + " must hold whole numbers, not " + class_name(item));
+    if (!index.is_valid()) throw std::invalid_argument(where() + " must hold whole numbers, not " + class_name(item));
     if (!nb::try_cast(index, number) || number < 0 || static_cast<size_t>(number) >= L_)
-      throw std::invalid_argument(where + " names label " + nb::str(index).c_str() + ", but labels go from 0 to " +
+      throw std::invalid_argument(where() + " names label " + nb::str(index).c_str() + ", but labels go from 0 to " +
                                   std::to_string(L_ - 1));
     return static_cast<int32_t>(number);
   }
@@ -100,7 +111,8 @@ std::unique_ptr<AllowedLists> read_lists(nb::handle given, const std::vector<siz
         each_item(sentence, {"a list with one entry per token", "", SIZE_MAX}, name, [&](nb::handle token, size_t t) {
           if (++tokens > lengths[s]) return;
           if (token.is_none()) return made->add_wide();
-          reader.read(token, L[L.size() == 1 ? 0 : s], "allowed[" + std::to_string(t) + "]" + in_sentence(s), *made);
+          const auto where = [&] { return "allowed[" + std::to_string(t) + "]" + in_sentence(s); };
+          reader.read(token, L[L.size() == 1 ? 0 : s], where, *made);
         });
         if (tokens != lengths[s])
           throw std::invalid_argument(name() + " has " + std::to_string(tokens) + " entries, but there are " +

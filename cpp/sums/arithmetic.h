@@ -172,8 +172,7 @@ class Scaled {
     const Factors& factors = at(t);
     const Factors::Side& columns = factors.side[1 - side];
     std::optional<Defaults> defaults;
-    if (labels.size() == factors.L && !factors.dense && factors.mild)
-      defaults.emplace(factors, side, labels, value, totals_);
+    if (labels.size() == factors.L && !factors.dense) defaults.emplace(factors, side, labels, value, totals_);
     for (size_t q = 0; q < wanted.size(); ++q) {
       const size_t j = static_cast<size_t>(wanted[q]);
       double sum = 0;
@@ -183,6 +182,7 @@ class Scaled {
         sum = defaults->into(wanted[q]);
         for (size_t e = columns.begin[j]; e < columns.begin[j + 1]; ++e)
           sum += value[columns.index[e]] * columns.more[e];
+        if (!factors.mild && sum < kFewDigits * defaults->into(wanted[q])) sum = sum_again(t, side, labels, value, j);
       } else if (factors.dense) {
         const double* column = columns.matrix.data() + j * factors.stride;
         for (size_t p = 0; p < labels.size(); ++p) sum += value[p] * column[labels[p]];

@@ -41,23 +41,30 @@ namespace {
 double times_log(double p, double x) { return p > 0 && x > 0 ? p * std::log(x) : 0; }
 
 // The expected score of the edges behind column t, less their shift, where most edges have the default: it has what the
-// exceptions leave.
+// exceptions leave. place: [label], room of -1.
 double expected_of_exceptions(const Lattice& lattice, const Factors& factors, const Sums& sums, size_t t,
-                              const int32_t* place) {
+                              int32_t* place) {
   const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
-  const Factors::Side& rows = factors.side[0];
+  // The exceptions of the column that has fewer labels are walked.
+  const bool forward = left.labels.size() <= right.labels.size();
+  const Sums::Column &walked = forward ? left : right, &other = forward ? right : left;
+  const double *const own = forward ? left.from : right.to, *const beside = forward ? right.to : left.from;
+  const Factors::Side& rows = factors.side[forward ? 0 : 1];
+  const Exceptions& exceptions = forward ? lattice.edges.rows() : lattice.edges.columns();
+  for (size_t q = 0; q < other.labels.size(); ++q) place[other.labels[q]] = static_cast<int32_t>(q);
   double sum = 0, rest = 1;
-  for (size_t p = 0; p < left.labels.size(); ++p) {
-    const auto i = static_cast<size_t>(left.labels[p]);
-    const std::span<const double> scores = lattice.edges.rows().values(i);
+  for (size_t p = 0; p < walked.labels.size(); ++p) {
+    const auto i = static_cast<size_t>(walked.labels[p]);
+    const std::span<const double> scores = exceptions.values(i);
     for (size_t e = rows.begin[i]; e < rows.begin[i + 1]; ++e) {
       const int32_t q = place[rows.index[e]];
-      const double share = q < 0 ? 0 : left.from[p] * rows.factor[e] * right.to[q];
+      const double share = q < 0 ? 0 : own[p] * rows.factor[e] * beside[q];
       if (!(share > 0)) continue;
       rest -= share;
       sum += share * (scores[e - rows.begin[i]] - left.shift);
     }
   }
+  for (const int32_t y : other.labels) place[y] = -1;
   if (factors.rest > 0) sum += std::max(rest, 0.0) * (lattice.edges.fallback() - left.shift);
   return sum;
 }
@@ -120,7 +127,7 @@ double entropy(const Lattice& lattice, const Factors* factors, const Sums& sums,
   if (T == 0) return 0;
   double* const scores = arena.array<double>(factors ? std::max(factors->stride, L) : L);
   double* const share = arena.array<double>(L);
-  int32_t* const place = arena.array<int32_t>(L);  // [y]: where the column behind has it, or -1
+  int32_t* const place = arena.array<int32_t>(L);
   std::fill(place, place + L, -1);
   std::vector<double> pairs;
   const bool shared = factors && !lattice.patched(), sparse = shared && !factors->dense;
@@ -143,9 +150,7 @@ double entropy(const Lattice& lattice, const Factors* factors, const Sums& sums,
     for (size_t q = 0; q < right.labels.size(); ++q) step += times_log(right.node[q], right.to[q]);
     constexpr size_t kFewPairs = 256;  // to which exceptions are not worth a look
     if (sparse && left.labels.size() * right.labels.size() > kFewPairs) {
-      for (size_t q = 0; q < right.labels.size(); ++q) place[right.labels[q]] = static_cast<int32_t>(q);
       step += expected_of_exceptions(lattice, *factors, sums, t, place);
-      for (const int32_t y : right.labels) place[y] = -1;
     } else if (shared && factors->dense) {
       step += expected_of_matrix(lattice, *factors, sums, t, scores);
     } else {

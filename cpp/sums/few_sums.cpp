@@ -33,7 +33,7 @@ void FewSums::add_column(std::span<const int32_t> labels, const double* scores) 
   first_ = scores[0];
 }
 
-void FewSums::forward(const double* messages, double lost) {
+bool FewSums::forward(const double* messages, double lost) {
   const size_t t = T() - 1, n = size(t);
   const double* const psi = psi_.data() + begin_[t];
   double* const alpha = alpha_.data() + begin_[t];
@@ -48,6 +48,7 @@ void FewSums::forward(const double* messages, double lost) {
   }
   double total = 0;
   for (size_t q = 0; q < n; ++q) total += alpha[q];
+  if (!(total > 0)) return false;
   const double inverse = 1 / total;
   left_out_ = lost * std::exp(first_ - shift_[t]) * inverse;
   all_ = left_out_;
@@ -59,9 +60,10 @@ void FewSums::forward(const double* messages, double lost) {
   }
   total_.push_back(total);
   log_z_ += std::log(total) + shift_[t];
+  return true;
 }
 
-void FewSums::backward() {
+bool FewSums::backward() {
   node_.resize(label_.size());
   beta_.assign(T() ? size(T() - 1) : 0, 1.0);
   for (size_t t = T(); t-- > 0;) {
@@ -75,6 +77,7 @@ void FewSums::backward() {
       sum += node[q] = alpha[q] * beta_[q];
       to_[q] = psi[q] * beta_[q];
     }
+    if (!(sum > 0)) return false;
     for (size_t q = 0; q < n; ++q) node[q] /= sum;
     if (t == 0) break;
     beta_.resize(size(t - 1));
@@ -93,6 +96,7 @@ void FewSums::backward() {
     }
     for (double& beta : beta_) beta /= best;
   }
+  return true;
 }
 
 }  // namespace tagwright

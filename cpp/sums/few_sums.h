@@ -23,8 +23,9 @@ class FewSums {
   double* factors() { return step_.data() + step_begin_[step_begin_.size() - 2]; }
   // Then: goes forward into it. messages: beside the labels, the sum of upper() times the factors, plus left_out();
   // 1 in the first column. lost: a limit for the sum, over the other labels, of exp(node score) times the message times
-  // the best factor out of the label, or 1 where that is less; as a multiple of exp(the first of the scores).
-  void forward(const double* messages, double lost);
+  // the best factor out of the label, or 1 where that is less; as a multiple of exp(the first of the scores). Returns
+  // whether a path is left: not where factors of 0 forbid, or where the numbers are too small.
+  bool forward(const double* messages, double lost);
 
   // Of the last column: the limits of alpha, where alpha is scaled to a sum of 1; of what the labels left out send to
   // any label of the next column; and of both together.
@@ -35,7 +36,8 @@ class FewSums {
   double missing() const { return std::log(all_); }
 
   // --- then summed ---
-  void backward();
+  // Returns whether the numbers were large enough.
+  bool backward();
 
   size_t T() const { return shift_.size(); }
   size_t kept() const { return label_.size(); }

@@ -87,6 +87,12 @@ struct Corpus : Encoded {
   }
 };
 
+// What to say of a sentence whose labels are partly known.
+inline std::string no_known_labelling(size_t sentence) {
+  return "sentence " + std::to_string(sentence) +
+         ": no labelling has labels that y allows and keeps to the constraints";
+}
+
 struct CorpusOptions {
   size_t L = 0;
   size_t min_count = 1;                  // features on fewer tokens are left out

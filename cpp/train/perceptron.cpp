@@ -129,8 +129,11 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
       if (corpus_.sets()) corpus_.sets_on(static_cast<size_t>(s), on);
       const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(first) : Allowed{};
       const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed);
-      const Answer answer = plan.decoder->lists ? plan.decoder->decode(lattice, plan.options, arena_)
-                                                : unlisted(plan.decoder->decode, lattice, plan.options, arena_);
+      const auto best = [&](const Lattice& of) {
+        return plan.decoder->lists ? plan.decoder->decode(of, plan.options, arena_)
+                                   : unlisted(plan.decoder->decode, of, plan.options, arena_);
+      };
+      const Answer answer = best(lattice);
       need(!answer.paths.empty(), "sentence " + std::to_string(s) + ": the constraints leave no labelling");
       const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
       size_t errors = 0;
@@ -143,9 +146,9 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
         update(first, T, corpus_.labels.data() + first, predicted.data(), by);
       } else if (errors) {
         corpus_.forbid_others(static_cast<size_t>(s), nodes);
-        const Lattice allowed(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr);
-        const Answer right = plan.decoder->decode(allowed, plan.options, arena_);
-        update(first, T, right.paths.at(0).labels.data(), predicted.data(), by);
+        const Answer right = best(Lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed));
+        if (right.paths.empty()) throw std::invalid_argument(no_known_labelling(static_cast<size_t>(s)));
+        update(first, T, right.paths[0].labels.data(), predicted.data(), by);
       }
     }
     ++weights_.seen;

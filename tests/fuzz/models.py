@@ -1,8 +1,9 @@
 """Model files that are damaged behind their digest: refused, or good for answers that fit what they hold."""
 
 import json
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -27,8 +28,25 @@ def stored(name):
 
 
 WORDS, READY = stored("words"), stored("ready_made")
-FILES = {path.stem: path.read_bytes() for path in sorted(DATA.glob("*.safetensors"))}
-PARTS = {path.stem: (container.read(path)[1], load_file(path)) for path in sorted(DATA.glob("*.safetensors"))}
+
+
+def constrained(folder):
+    """Write a model that keeps to a scheme, to pairs of labels and to a tag dictionary; return its path."""
+    tags = sorted({tag for row in WORDS for _, tag in row})
+    y = [["B-" + tag for _, tag in row] for row in WORDS]
+    labels = [f"{prefix}-{tag}" for tag in tags for prefix in "BI"]
+    met = {pair for own in y for pair in pairwise(own)}
+    forbidden = [pair for n, pair in enumerate(product(labels, labels)) if pair not in met and n % 5 == 0]
+    rules = tw.Constraints(labels, "BIO", forbid=forbidden)
+    model = tw.CRF("U:%x[0,0]\nB\n", epochs=1, constraints=[rules, 3], progress=False).fit(WORDS, y).model_
+    model.save(path := Path(folder) / "constrained.safetensors")
+    return path
+
+
+with TemporaryDirectory() as folder:
+    PATHS = [*sorted(DATA.glob("*.safetensors")), constrained(folder)]
+    FILES = {path.stem: path.read_bytes() for path in PATHS}
+    PARTS = {path.stem: (container.read(path)[1], load_file(path)) for path in PATHS}
 CORPUS = "".join("".join(f"{word}\t{tag}\tO\n" for word, tag in row) + "\n" for row in WORDS[1:6]).encode()
 
 
@@ -154,5 +172,13 @@ def lattice_of(model, sentence):
             mine = arrays["corrections.set"] == number
             at = arrays["corrections.previous"][mine], arrays["corrections.current"][mine]
             np.add.at(step, at, arrays["corrections.score"][mine])
-    start, stop = (np.asarray(arrays.get(end, np.zeros(L)), dtype=float) for end in ("start", "stop"))
+    start, stop = (np.array(arrays.get(end, np.zeros(L)), dtype=float) for end in ("start", "stop"))
+    if (limits := model.constraints) is not None:
+        may = np.array([[limits.may_follow(i, j) for j in model.labels] for i in model.labels])
+        steps = np.where(may, steps, -np.inf)
+        for ends, those in ((start, limits.start), (stop, limits.stop)):
+            ends[[] if those is None else ~those] = -np.inf
+        nodes = np.array(nodes)
+        for scores, allowed in zip(nodes, limits.allowed(sentence), strict=True):
+            scores[[] if allowed is None else np.setdiff1d(np.arange(L), allowed)] = -np.inf
     return Case(nodes, None, None, steps, start, stop)

@@ -1,5 +1,6 @@
 """CRFs trained online: the promise about log Z, steps against plain Python, and the solver that "auto" takes."""
 
+import itertools
 import math
 from collections import defaultdict
 
@@ -36,18 +37,35 @@ def trained(X, y, epochs, **options):
 # The promise
 
 
+def limits_of(X, y):
+    """Constraints that the corpus keeps to: pairs and ends that it does not have, and a dictionary of its words."""
+    labels = sorted({label for own in y for label in own})
+    met = {pair for own in y for pair in itertools.pairwise(own)}
+    rare = [pair for n, pair in enumerate(itertools.product(labels, labels)) if pair not in met and n % 3]
+    rules = tw.Constraints(
+        labels, forbid=rare, start=sorted({own[0] for own in y}), stop=sorted({own[-1] for own in y})
+    )
+    return rules & tw.Constraints.learnt(X, y, min_count=10, labels=labels)
+
+
+@pytest.mark.parametrize("limited", [False, True], ids=["free", "limited"])
 @pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
 @pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0])
-def test_log_z_lacks_no_more_than_was_promised(features, epsilon):
+def test_log_z_lacks_no_more_than_was_promised(features, epsilon, limited):
     # Labels depend on their neighbours, and rates are large, so that edges matter.
     X, y = many_labels(sentences=30, labels=50)
+    limits = limits_of(X, y) if limited else None
     fewer = 0
     for epochs in (1, 2, 6):
-        run = trained(X, y, epochs, features=features, keep=tw.KeepDivergence(epsilon), rate=1.0)
+        run = trained(X, y, epochs, features=features, keep=tw.KeepDivergence(epsilon), rate=1.0, constraints=limits)
         model = run.model(run.trainer.last(), epochs)
         for s, (found, missing) in enumerate(run.trainer.log_z(np.arange(len(X), dtype=np.int32))):
             scores = model.lattice(X[s])
-            exact = tw.marginals(scores.nodes, scores.edges, switched_on=scores.switched_on).log_z
+            under = {}
+            if limited:
+                own = limits.for_labels(model.labels)
+                under = {"constraints": own.without_words(), "allowed": own.allowed(X[s])}
+            exact = tw.marginals(scores.nodes, scores.edges, switched_on=scores.switched_on, **under).log_z
             assert found <= exact + ROUNDING
             assert exact <= found + missing + ROUNDING
             assert missing <= epsilon * len(X[s])
@@ -75,8 +93,8 @@ def test_what_is_missing_is_told_where_nothing_is_promised():
 class Plain:
     """AdaGrad over all labellings of a sentence, by enumeration: what training comes to where nothing is left out."""
 
-    def __init__(self, X, y, rate, l2):
-        self.X, self.y, self.rate, self.l2, self.seen = X, y, rate, l2, 0
+    def __init__(self, X, y, rate, l2, forbidden=()):
+        self.X, self.y, self.rate, self.l2, self.seen, self.forbidden = X, y, rate, l2, 0, forbidden
         self.labels = tw.CRF(epochs=1, progress=False).fit(X, y).model_.labels
         self.weight, self.squares, self.late = defaultdict(float), defaultdict(float), defaultdict(float)
         tokens = [(s, t) for s in range(len(X)) for t in range(len(X[s]))]
@@ -95,7 +113,9 @@ class Plain:
         """The gradients of a sentence's labels and pairs of labels, in the order in which they are stepped."""
         T, L = len(self.X[s]), len(self.labels)
         nodes = np.array([[sum(self.weight[f, j] for f in self.features(s, t)) for j in self.labels] for t in range(T)])
-        edges = np.array([[self.weight[i, j] for j in self.labels] for i in self.labels])
+        edges = np.array(
+            [[-np.inf if (i, j) in self.forbidden else self.weight[i, j] for j in self.labels] for i in self.labels]
+        )
         none = np.zeros(L)
         sums = enumerated(Case(nodes, edges, None, np.repeat(edges[None], max(T - 1, 0), axis=0), none, none))
         steps = []
@@ -132,12 +152,14 @@ class Plain:
         return {name: self.weight[name] - self.late[name] / self.seen for name in self.known}
 
 
+@pytest.mark.parametrize("forbidden", [[], [("R", "R"), ("P", "P"), ("R", "Q")]], ids=["free", "limited"])
 @pytest.mark.parametrize(("batch", "l2"), [(1, 0.0), (3, 0.0), (2, 0.1)])
-def test_steps_against_a_plain_version(batch, l2):
+def test_steps_against_a_plain_version(batch, l2, forbidden):
     X = [["a", "b"], ["b", "a", "a"], ["c"], ["a", "c", "b"], ["b", "b"]]
-    y = [["P", "Q"], ["Q", "R", "P"], ["R"], ["P", "R", "Q"], ["Q", "P"]]
-    plain = Plain(X, y, 0.7, l2)
+    y = [["P", "Q"], ["Q", "R", "P"], ["R"], ["P", "Q", "R"], ["Q", "P"]]
+    plain = Plain(X, y, 0.7, l2, forbidden)
     options = {"features": RICH, "keep": tw.KeepDivergence(1e-9), "rate": 0.7, "l2": l2, "batch": batch}
+    options["constraints"] = tw.Constraints(["P", "Q", "R"], forbid=forbidden) if forbidden else None
     for epoch in range(3):
         plain.epoch(np.random.default_rng([0, epoch]).permutation(len(X)), batch)
     found = all_weights_of(trained(X, y, 3, **options).learner.model_)

@@ -110,6 +110,48 @@ def test_the_loss_is_that_of_all_allowed_labellings():
     assert value(run, w, None)[0] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize("rule", [None, tw.KeepSize(1000)], ids=str)
+def test_under_constraints_both_sums_are_over_what_these_leave(rule):
+    """Log Z of the labellings that keep to the rules, less that of those that are allowed as well."""
+    X, y = X10[:4], hidden(Y10[:4], 0.7, 13, sorted({label for labels in Y10[:4] for label in labels}))
+    labels = sorted({label for own in Y10[:4] for label in own})
+    met = {pair for own in Y10[:4] for pair in itertools.pairwise(own)}
+    rare = [pair for n, pair in enumerate(itertools.product(labels, labels)) if pair not in met and n % 2]
+    limits = tw.Constraints(labels, forbid=rare) & tw.Constraints.learnt(X, Y10[:4], min_count=2, labels=labels)
+    run = trainer_of(X, y, constraints=limits)
+    w = np.random.default_rng(3).normal(size=run.trainer.size)
+    model = run.model(run.trainer.trained(w), 1)
+    own = limits.for_labels(model.labels)
+    number = {name: n for n, name in enumerate(model.labels)}
+    expected = 0.0
+    for sentence, known in zip(X, y, strict=True):
+        nodes, edges, _ = model.lattice(sentence)
+        words = own.allowed(sentence)
+        # Labels that are known to be possible are allowed even where the dictionary does not have them.
+        given = [() if label is None else {label} if isinstance(label, str) else label for label in known]
+        lists = [
+            its and sorted({*its, *(number[str(name)] for name in names)})
+            for its, names in zip(words, given, strict=True)
+        ]
+        every = tw.marginals(nodes, edges, constraints=own.without_words(), allowed=lists).log_z
+        masked = nodes.astype(float)
+        for t, names in enumerate(given):
+            masked[t, [bool(names) and name not in names for name in model.labels]] = -np.inf
+        expected += every - tw.marginals(masked, edges, constraints=own.without_words(), allowed=lists).log_z
+    loss, gradient = value(run, w, rule)
+    assert loss == pytest.approx(expected, rel=1e-5)
+    slopes = approx_fprime(w, lambda v: value(run, v, rule)[0], 1e-6)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_labels_none_of_which_can_be_right(name):
+    limits = tw.Constraints(["P", "Q", "R"], forbid=[("P", "Q"), ("P", "R")])
+    X, y = [["a", "a"], ["b", "b"], ["a", "b", "b"]], [["P", "P"], ["Q", "R"], ["P", {"Q", "R"}, None]]
+    with pytest.raises(ValueError, match=r"sentence 2: no labelling has labels that y allows|no path: forbidden pairs"):
+        LEARNERS[name]().set_params(constraints=limits).fit(X, y)
+
+
 @pytest.mark.parametrize("rule", [tw.KeepSize(2), tw.KeepDivergence(0.05), tw.KeepSize(1000)], ids=str)
 def test_sparse_sums_keep_an_allowed_labelling(rule):
     X, y = many_labels()

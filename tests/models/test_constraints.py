@@ -89,6 +89,11 @@ def is_hmm(model):
     return model.facts["learner"] == "hmm"
 
 
+def test_names_of_labels_may_be_those_of_numpy(model):
+    names = np.array(["O", "B-PER"])
+    assert model.tag(["Ann"], allowed=[[*names]]) == model.tag(["Ann"], allowed=[names.tolist()])
+
+
 def test_lists_and_forced_labels(model, unseen):
     if is_hmm(model):
         with pytest.raises(ValueError, match="no path: all labels allowed for token 0 have scores of -inf"):

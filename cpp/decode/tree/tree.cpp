@@ -15,6 +15,7 @@
 #include "base/stop.h"
 #include "decode/graph.h"
 #include "decode/tree/bounds.h"
+#include "decode/tree/lists.h"
 
 namespace tagwright {
 namespace {
@@ -316,7 +317,12 @@ class Tree {
 
 // tree, but false where it is Viterbi's turn; the work is counted in any case.
 bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
-  if (!TreeBounds::can(lattice) || lattice.edges.patterns()) return false;
+  if (lattice.edges.patterns()) return false;
+  if (std::optional<Answer> found = viterbi_over_lists(lattice, options, arena)) {
+    answer = std::move(*found);
+    return true;
+  }
+  if (!TreeBounds::can(lattice)) return false;
   Tree search(lattice, options, arena);
   std::optional<Answer> found = search.run();
   if (found) {

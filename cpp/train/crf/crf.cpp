@@ -245,8 +245,7 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
   for (size_t t = 0; t < T; ++t) score(ready, first + t, nodes + t * L);
   const bool sets = corpus_.sets() > 0;
   if (sets) corpus_.sets_on(s, strand.on);
-  const Allowed lists = options_.allowed.columns() ? options_.allowed.view(first) : Allowed{};
-  const Lattice lattice(*ready.edges, T, {nullptr, nodes}, sets ? &strand.on : nullptr, 0, lists);
+  const Lattice lattice(*ready.edges, T, {nullptr, nodes}, sets ? &strand.on : nullptr, 0, lists_of(s));
   const bool partial = corpus_.is_partial(s);
   // The right labels are always kept: what is learnt is to tell them from the others.
   const int32_t* right = corpus_.labels.empty() ? nullptr : corpus_.labels.data() + first;
@@ -274,8 +273,7 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
   corpus_.forbid_others(s, inside);
   const Lattice allowed(*ready.edges, T, {nullptr, inside}, sets ? &strand.on : nullptr);
   const Sums own = forward_backward(allowed, &ready.factors, {}, nullptr, strand.arena);
-  if (own.log_z == kForbidden)
-    throw std::invalid_argument("sentence " + std::to_string(s) + " has no path of allowed labels");
+  if (own.log_z == kForbidden) throw std::invalid_argument(no_known_labelling(s));
   *log_z -= weight * own.log_z;
   count(ready, allowed, own, first, -weight, strand);
   return kept;
@@ -306,16 +304,20 @@ void Crf::count(const Ready& ready, const Lattice& lattice, const Sums& sums, si
   }
 }
 
+// The labels that the tokens of a sentence may have, by the constraints.
+Allowed Crf::lists_of(size_t s) const {
+  return options_.allowed.columns() ? options_.allowed.view(corpus_.first_token(s)) : Allowed{};
+}
+
 // The best labelling of those that are allowed, so that a rule keeps at least one.
 std::vector<int32_t> Crf::best_allowed(const Ready& ready, size_t s, const double* nodes, Strand& strand) const {
   const size_t T = length(s), L = corpus_.L;
   double* inside = strand.arena.array<double>(times(T, L));
   std::copy_n(nodes, T * L, inside);
   corpus_.forbid_others(s, inside);
-  const Lattice lattice(*ready.edges, T, {nullptr, inside}, corpus_.sets() ? &strand.on : nullptr);
-  const Answer answer = viterbi(lattice, {}, strand.arena);
-  if (answer.paths.empty())
-    throw std::invalid_argument("sentence " + std::to_string(s) + " has no path of allowed labels");
+  const Lattice lattice(*ready.edges, T, {nullptr, inside}, corpus_.sets() ? &strand.on : nullptr, 0, lists_of(s));
+  const Answer answer = unlisted(viterbi, lattice, {}, strand.arena);
+  if (answer.paths.empty()) throw std::invalid_argument(no_known_labelling(s));
   return answer.paths[0].labels;
 }
 

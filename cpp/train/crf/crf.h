@@ -102,6 +102,7 @@ class Crf {
   size_t sum_one(const Ready& ready, const Keep& keep, size_t sentence, Strand& strand, double* log_z) const;
   void count(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t first, double times,
              Strand& strand) const;
+  Allowed lists_of(size_t sentence) const;
   std::vector<int32_t> best_allowed(const Ready& ready, size_t sentence, const double* nodes, Strand& strand) const;
   // Whether a sentence is summed by itself: its labels are partly known, or it counts more or less than others.
   bool alone(size_t s) const { return corpus_.is_partial(s) || corpus_.weight_of(s) != 1; }

@@ -5,6 +5,7 @@
 // are kept. What the others could bring is limited on the way (sums/few_sums.h).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/stop.h"
 #include "kernels/kernels.h"
@@ -43,6 +44,25 @@ void OnlineCrf::score(size_t s, Strand& strand) const {
     if (parts_.each == 0) continue;
     parts_.add_to_labels(out);
     std::copy(out, out + L, scores);
+  }
+  if (options_.rules || options_.allowed.columns()) forbid(s, strand);
+}
+
+// Labels that a token may not have, or that may be neither first nor last, score -inf.
+void OnlineCrf::forbid(size_t s, Strand& strand) const {
+  constexpr float kForbiddenF = -std::numeric_limits<float>::infinity();
+  const size_t first = corpus_.first_token(s), T = corpus_.length(s), L = corpus_.L;
+  for (size_t t = 0; t < T && options_.allowed.columns(); ++t) {
+    const std::span<const int32_t> list = options_.allowed.view(first)[t];
+    if (list.empty()) continue;
+    float* const scores = strand.scores.data() + t * padded_;
+    strand.by_key.assign(scores, scores + L);
+    std::fill(scores, scores + L, kForbiddenF);
+    for (const int32_t y : list) scores[y] = strand.by_key[static_cast<size_t>(y)];
+  }
+  for (size_t y = 0; y < L && options_.rules && T; ++y) {
+    if (!options_.rules->may_start(y)) strand.scores[y] = kForbiddenF;
+    if (!options_.rules->may_stop(y)) strand.scores[(T - 1) * padded_ + y] = kForbiddenF;
   }
 }
 
@@ -128,6 +148,8 @@ void OnlineCrf::fill_factors(size_t token, std::span<const int32_t> from, std::s
       for (size_t q = 0; q < n; ++q) row[q] = edges_.at(i, static_cast<uint16_t>(to[q]));
       kernels().exp_d(row, 0, n, row);
     }
+    for (size_t q = 0; q < n && factor_.empty() && options_.rules; ++q)
+      if (!options_.rules->may_follow(i, static_cast<size_t>(to[q]))) row[q] = 0;
     for (const int32_t set : corpus_.sets_of(token)) {
       for (size_t q = 0; q < n; ++q) {
         const float more = sets_.at(static_cast<size_t>(set), Corrections::pair(from[p], to[q]));
@@ -194,9 +216,9 @@ bool OnlineCrf::forward(size_t s, const Width& width, Strand& strand) const {
     if (t) fill_factors(first + t, sums.labels(t - 1), sums.labels(t), sums.factors());
     // Bounds of labels that were not opened hold for any label before them.
     const double reach = t ? sums.all() : 1;
-    sums.forward(messages.data(),
-                 (lost * std::exp(shift - node[0]) + unopened * std::exp(static_cast<double>(top) - node[0]) * reach) *
-                     std::exp(corrected));
+    const double others =
+        lost * std::exp(shift - node[0]) + unopened * std::exp(static_cast<double>(top) - node[0]) * reach;
+    if (!sums.forward(messages.data(), others * std::exp(corrected))) return false;
     if (promise && sums.missing() > 2 * options_.keep.epsilon * static_cast<double>(T)) break;
   }
   return true;
@@ -208,15 +230,11 @@ bool OnlineCrf::sum_few(size_t s, Strand& strand) const {
   if (keep.rule == Keep::Rule::kSize || keep.rule == Keep::Rule::kRatio) {
     constexpr double kFar = 12;
     const double width = keep.rule == Keep::Rule::kRatio ? -std::log(keep.ratio) : kFar;
-    forward(s, {width + 3, width}, strand);
-    strand.sums.backward();
-    return true;
+    return forward(s, {width + 3, width}, strand) && strand.sums.backward();
   }
   if (options_.at_most) {
     const double width = first_width(keep.epsilon);
-    forward(s, {width + 3, width}, strand);
-    strand.sums.backward();
-    return true;
+    return forward(s, {width + 3, width}, strand) && strand.sums.backward();
   }
   constexpr size_t kTries = 3;
   double more = 0;
@@ -224,10 +242,7 @@ bool OnlineCrf::sum_few(size_t s, Strand& strand) const {
     const double width = first_width(keep.epsilon) + more;
     if (!forward(s, {width + 3, width}, strand)) return false;
     const double missing = strand.sums.missing();
-    if (strand.sums.T() == corpus_.length(s) && missing <= keep.epsilon * T) {
-      strand.sums.backward();
-      return true;
-    }
+    if (strand.sums.T() == corpus_.length(s) && missing <= keep.epsilon * T) return strand.sums.backward();
     more += 2 + std::log(missing / (keep.epsilon * T));
   }
   return false;

@@ -34,7 +34,14 @@ OnlineCrf::OnlineCrf(Corpus corpus, std::vector<uint16_t> parts, const OnlineOpt
   nodes_.reset(corpus_.features());
   edges_.reset(L);
   sets_.reset(corpus_.sets());
-  if (choose_edge_form(L, 0, EdgeUse::kTraining) != EdgeForm::kSparse) factor_.assign(times(L, L), 1.0F);
+  need(!options_.rules || options_.rules->L() == L, "the rules are for another number of labels");
+  need(!options_.allowed.columns() || options_.allowed.columns() == corpus_.labels.size(),
+       "allowed: one list per token");
+  if (choose_edge_form(L, 0, EdgeUse::kTraining) != EdgeForm::kSparse) {
+    factor_.assign(times(L, L), 1.0F);
+    for (size_t q = 0; q < factor_.size() && options_.rules; ++q)
+      if (!options_.rules->may_follow(q / L, q % L)) factor_[q] = 0;
+  }
   into_.assign(padded_, 0.0F);
   out_.assign(padded_, 0.0F);
   set_best_.assign(corpus_.sets(), 0.0F);
@@ -192,8 +199,9 @@ const Edges& OnlineCrf::exact_edges() const {
     const EdgeExtras extras{.correction_sets = corpus_.sets(),
                             .correction_set = set,
                             .corrections = {set_previous, set_current, {nullptr, correction.data()}}};
-    return Edges(EdgeScores::from_triples(corpus_.L, 0.0, {previous, current, {nullptr, score.data()}},
-                                          EdgeForm::kSparse, extras));
+    EdgeScores made = EdgeScores::from_triples(corpus_.L, 0.0, {previous, current, {nullptr, score.data()}},
+                                               EdgeForm::kSparse, extras);
+    return Edges(options_.rules ? made.constrained(options_.rules) : std::move(made));
   });
 }
 
@@ -300,6 +308,8 @@ void OnlineCrf::step_edges(std::span<const int32_t> sentences) {
 }
 
 void OnlineCrf::set_factor(size_t i, size_t j, float weight) {
+  // A model that training goes on from may have weights for pairs that are forbidden now.
+  if (options_.rules && !options_.rules->may_follow(i, j)) return;
   into_[j] = std::max(into_[j], weight);
   out_[i] = std::max(out_[i], weight);
   if (factor_.empty()) return;

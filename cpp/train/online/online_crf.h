@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/lazy.h"
+#include "lattice/allowed.h"
 #include "lattice/edges.h"
 #include "sums/few_sums.h"
 #include "sums/keep.h"
@@ -36,6 +37,8 @@ struct OnlineOptions {
   // The most labels that a column may keep; where a rule wants more, they are left out, and nothing is promised. 0:
   // any.
   size_t at_most = 0;
+  std::shared_ptr<const PairRules> rules = {};  // which the right labels keep to
+  AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
 };
 
 // The entries of one kind of weights as a checkpoint holds them.
@@ -120,8 +123,10 @@ class OnlineCrf {
 
   void observe();
   void score(size_t sentence, Strand& strand) const;
+  void forbid(size_t sentence, Strand& strand) const;
   // Sums over few labels, forward and (if it is enough) backward. Returns whether it was enough.
   bool sum_few(size_t sentence, Strand& strand) const;
+  // Returns whether there is something to go on with: labels are not too many, and a path is left.
   bool forward(size_t sentence, const Width& width, Strand& strand) const;
   size_t open_column(const float* scores, double width, Strand& strand, float& top, double& unopened) const;
   size_t best_opened(size_t n, size_t wanted, double& unopened, float top, Strand& strand) const;

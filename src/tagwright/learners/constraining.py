@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.constraints.allowed import read_allowed
 from tagwright.constraints.arrays import to_arrays
 from tagwright.constraints.constraints import Constraints
 from tagwright.constraints.reading import word_of
+from tagwright.learners.partial import Known
 from tagwright.models.limits import scheme_constraints
 from tagwright.models.model import Model
 
@@ -77,9 +77,12 @@ def _check_labels(constraints: Constraints, y: Sequence[Any], labels: Sequence[s
 
 
 def training_limits(
-    constraints: Constraints | None, X: Sequence[Any], ids: npt.NDArray[np.int32], labels: Sequence[str]
+    constraints: Constraints | None, X: Sequence[Any], y: Sequence[Sequence[Known]], labels: Sequence[str]
 ) -> dict[str, Any]:
-    """Return rules and lists as the core's trainers take them; a token's right label is in its list in any case."""
+    """Return rules and lists as the core's trainers take them.
+
+    A token's right label is in its list in any case, and so are all of several one of which is right.
+    """
     if constraints is None:
         return {}
     made: dict[str, _core.PairRules | _core.AllowedLists | None] = {}
@@ -87,14 +90,19 @@ def training_limits(
         made["rules"] = constraints.core()
     if constraints.words is not None:
         known, unknown = constraints.word_lists()
-        lists, at = [], 0
-        for sentence in X:
+        number = {name: n for n, name in enumerate(labels)}
+        lists = []
+        for sentence, right in zip(X, y, strict=True):
             found = [known.get(word_of(token), unknown) for token in sentence]
-            right = ids[at : at + len(found)].tolist()
-            at += len(found)
-            lists.append([None if own is None or y < 0 else [*own, y] for own, y in zip(found, right, strict=True)])
-        made["allowed"] = read_allowed(lists, [len(own) for own in lists], [len(labels)])
+            lists.append(
+                [None if own is None else [*own, *_of(label)] for own, label in zip(found, right, strict=True)]
+            )
+        made["allowed"] = read_allowed(lists, [len(own) for own in lists], [len(labels)], number)
     return made
+
+
+def _of(label: Known) -> Collection[str]:
+    return () if label is None else (label,) if isinstance(label, str) else label
 
 
 def digest_of(constraints: Constraints) -> str:

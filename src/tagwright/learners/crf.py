@@ -78,8 +78,7 @@ class CRF(Learner):
         decoder: finds the best labelling afterwards.
         constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
             "BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number n, for a tag dictionary of the words met at
-            least n times; or a list of these. The model keeps them. Sums are then
-            exact unless `keep` says otherwise, of one sentence at a time.
+            least n times; or a list of these. The model keeps them. L-BFGS then sums one sentence at a time.
         lists: word lists for ``%in``: name -> entries or the path of a file.
         patience: with dev data, which is measured every 10 iterations or every epoch: stop when so many measurements
             in a row were no better, and keep the best.
@@ -170,7 +169,7 @@ class CRF(Learner):
     @property
     def _is_online(self) -> bool:
         """Whether sums are over few labels, and steps cost what they touch."""
-        return self._solver == "adagrad" and self.keep != "all" and self.constraints is None
+        return self._solver == "adagrad" and self.keep != "all"
 
     def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
         check_training(self, X, y, dev)

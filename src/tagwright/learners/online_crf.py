@@ -58,6 +58,7 @@ class OnlineTraining(Training):
             l2=options.l2 or 0.0,
             keep=keep_arguments(_AUTO if auto else self.learner.keep),
             at_most=_AUTO_MOST if auto else 0,
+            **self.limits,
         )
 
     def run(self) -> None:

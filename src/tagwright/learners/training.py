@@ -63,7 +63,7 @@ class Training:
             nothing = Marks(self.ids, np.zeros(0, np.uint64), np.zeros(0, np.int32))
             self.marks = (*(known or nothing)[1:], np.zeros(0) if weights is None else weights)
         self.constraints = training_constraints(getattr(learner, "constraints", None), old, X, y, self.labels)
-        self.limits = training_limits(self.constraints, X, self.ids, self.labels)
+        self.limits = training_limits(self.constraints, X, y, self.labels)
         """What labellings must keep to while it is trained, as trainers of the core take it."""
         self.text = core_text(X, self.features)
         self.sentences, self.tokens = self.text.sentences, self.text.tokens
