@@ -8,17 +8,6 @@ Contexts::Contexts(const Patterns& patterns) {
   const size_t L = patterns.L();
   const Patterns::Range pairs = patterns.at_depth(2);
   const auto first = pairs.first, end = static_cast<Node>(patterns.nodes());
-  // Nodes one label longer that end with a node: left[begin[node]] .. left[begin[node + 1] - 1].
-  std::vector<size_t> begin(static_cast<size_t>(end) + 2, 0);
-  for (Node node = first; node < end; ++node) ++begin[static_cast<size_t>(patterns.suffix(node)) + 2];
-  std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  std::vector<Node> left(static_cast<size_t>(end - first));
-  for (Node node = first; node < end; ++node) left[begin[static_cast<size_t>(patterns.suffix(node)) + 1]++] = node;
-  const auto left_of = [&](Node node) {
-    const auto n = static_cast<size_t>(node);
-    return std::span(left).subspan(begin[n], begin[n + 1] - begin[n]);
-  };
-
   of_node_.assign(static_cast<size_t>(end), -1);
   const auto list = [&](auto&& self, Node node) -> void {
     const size_t c = size();
@@ -27,7 +16,7 @@ Contexts::Contexts(const Patterns& patterns) {
     label_.push_back(patterns.label(node));
     shorter_.push_back(patterns.is_label(node) ? -1 : of_node_[patterns.suffix(node)]);
     end_.push_back(0);
-    for (const Node longer : left_of(node))
+    for (const Node longer : patterns.longer(node))
       if (patterns.context(longer) == longer) self(self, longer);
     end_[c] = size();
   };
@@ -40,7 +29,7 @@ Contexts::Contexts(const Patterns& patterns) {
   into_begin_.assign(L + 1, 0);
   for (Node node = first; node < end; ++node) {
     const auto exceptions = static_cast<int32_t>(exceptions_.size());
-    for (const Node longer : left_of(node)) exceptions_.push_back(longer - first);
+    for (const Node longer : patterns.longer(node)) exceptions_.push_back(longer - first);
     Node pair = node;
     while (pair >= pairs.end) pair = patterns.suffix(pair);
     arcs_.push_back({of_node_[patterns.parent(node)], of_node_[patterns.context(node)], pair - first, exceptions,

@@ -9,6 +9,7 @@
 #include "lattice/edge_scores.h"
 #include "lattice/factors.h"
 #include "lattice/pair_table.h"
+#include "lattice/pattern_bounds.h"
 
 namespace tagwright {
 
@@ -23,6 +24,10 @@ class Edges : public EdgeScores {
   // The states that patterns need; only where there are some.
   const Contexts& contexts() const {
     return contexts_.get([&] { return Contexts(*patterns_); });
+  }
+  // What they can add at most. Not for one matrix per step.
+  const PatternBounds& pattern_bounds() const {
+    return pattern_bounds_.get([&] { return PatternBounds(*this); });
   }
   // The edges of which no pattern knows: -inf for the pairs of labels that are nodes. Not for one matrix per step.
   const EdgeScores& other_edges() const;
@@ -61,6 +66,7 @@ class Edges : public EdgeScores {
   Lazy<Contexts> contexts_;
   Lazy<EdgeScores> other_edges_;
   Lazy<PairTable> pair_table_;
+  Lazy<PatternBounds> pattern_bounds_;
   Lazy<Factors> factors_;
   Lazy<std::vector<double>> weighted_scores_;
 };

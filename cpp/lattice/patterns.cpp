@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -90,13 +91,9 @@ Patterns::Patterns(size_t L, const PatternRuns& runs, bool keep_all) : L_(L) {
   level_[1] = static_cast<Node>(L);
   for (size_t d = 1; d < kLongest; ++d) level_[d + 1] = level_[d] + static_cast<Node>(of[d].size());
   const auto nodes = static_cast<size_t>(level_[kLongest]);
-  begin_.assign(nodes + 1, level_[kLongest]);
+  facts_.assign(nodes + 1, {.begin = level_[kLongest]});
   label_.resize(nodes);
-  parent_.resize(nodes);
-  suffix_.resize(nodes);
-  context_.resize(nodes);
-  score_.assign(nodes, 0.0);
-  for (size_t y = 0; y < L; ++y) label_[y] = parent_[y] = suffix_[y] = static_cast<Node>(y);
+  for (size_t y = 0; y < L; ++y) label_[y] = facts_[y].parent = facts_[y].suffix = static_cast<Node>(y);
   for (size_t d = 1; d < kLongest; ++d) {
     // Parents, as their children, rise with their labels.
     Node parent = level_[d - 1];
@@ -105,54 +102,54 @@ Patterns::Patterns(size_t L, const PatternRuns& runs, bool keep_all) : L_(L) {
       return std::equal(run.begin(), run.begin() + static_cast<ptrdiff_t>(d),
                         of[d - 1][static_cast<size_t>(parent - level_[d - 1])].begin());
     };
-    begin_[parent] = level_[d];
+    facts_[parent].begin = level_[d];
     for (size_t q = 0; q < of[d].size(); ++q) {
       const Node node = level_[d] + static_cast<Node>(q);
-      while (!is_parent(of[d][q])) begin_[++parent] = node;
+      while (!is_parent(of[d][q])) facts_[++parent].begin = node;
       label_[node] = of[d][q][d];
-      parent_[node] = parent;
+      facts_[node].parent = parent;
     }
-    while (++parent < level_[d]) begin_[parent] = level_[d + 1];
+    while (++parent < level_[d]) facts_[parent].begin = level_[d + 1];
   }
   for (Node node = 0; node < static_cast<Node>(nodes); ++node) {
+    Facts& own = facts_[node];
     // The ending of a node is a child of its parent's ending, which comes before it.
-    if (!is_label(node))
-      suffix_[node] = is_label(parent_[node]) ? label_[node] : child(suffix_[parent_[node]], label_[node]);
-    context_[node] = begin_[node] < begin_[node + 1] || is_label(node) ? node : context_[suffix_[node]];
-    contexts_ += context_[node] == node;
+    if (!is_label(node)) own.suffix = is_label(own.parent) ? label_[node] : child(suffix(own.parent), label_[node]);
+    const Range children_of = children(node);
+    own.context = children_of.first < children_of.end || is_label(node) ? node : context(own.suffix);
+    contexts_ += own.context == node;
   }
+  longer_begin_.assign(nodes + 2, 0);
+  for (size_t node = L; node < nodes; ++node) ++longer_begin_[static_cast<size_t>(suffix(static_cast<Node>(node))) + 2];
+  std::partial_sum(longer_begin_.begin(), longer_begin_.end(), longer_begin_.begin());
+  longer_.resize(nodes - L);
+  for (size_t node = L; node < nodes; ++node)
+    longer_[static_cast<size_t>(longer_begin_[static_cast<size_t>(suffix(static_cast<Node>(node))) + 1]++)] =
+        static_cast<Node>(node);
+  longer_begin_.pop_back();
+  for (Node q = 0; q < longer_begin_[L]; ++q) first_.push_back(parent(longer_[static_cast<size_t>(q)]));
+
   for (const auto& [run, score] : given) {
     if (score == 0) continue;
     const size_t length = run[kLongest - 1] == -1 ? kLongest - 1 : kLongest;
-    score_[find(std::span(run).first(length))] = score;
+    facts_[find(std::span(run).first(length))].score = score;
   }
-  for (Node node = level_[2]; node < static_cast<Node>(nodes); ++node)
-    if (std::isfinite(score_[node]) || std::isfinite(score_[suffix_[node]])) {
-      const auto size = [&](Node own) { return std::isfinite(score_[own]) ? std::fabs(score_[own]) : 0.0; };
-      magnitude_ = std::max(magnitude_, size(node) + size(suffix_[node]));
-    }
+  const auto size = [&](Node node) { return std::isfinite(score(node)) ? std::fabs(score(node)) : 0.0; };
+  for (Node node = level_[2]; node < static_cast<Node>(nodes); ++node) {
+    facts_[node].more = score(node) + score(suffix(node));
+    magnitude_ = std::max(magnitude_, size(node) + size(suffix(node)));
+  }
 }
 
 ChangingPatterns::ChangingPatterns(size_t L, std::span<const int32_t> labels)
     : Patterns(L, {labels, std::vector<double>(labels.size() / kLongest, 0.0)}, true) {}
 
 void ChangingPatterns::change(Node node, double score) {
-  score_[node] = score;
+  facts_[node].score = score;
+  facts_[node].more = score + this->score(suffix(node));
+  for (const Node longer : longer(node)) facts_[longer].more = this->score(longer) + score;
   // Never too small: the other of the two patterns that may end with one label is no larger than all so far.
   magnitude_ = std::max(magnitude_, 2 * std::fabs(score));
-}
-
-Patterns::Node Patterns::child(Node node, int32_t k) const {
-  const int32_t* base = label_.data() + begin_[node];
-  auto n = static_cast<size_t>(begin_[node + 1] - begin_[node]);
-  if (n == 0) return kNoNode;
-  // std::lower_bound without branches: where a label lies cannot be guessed.
-  while (n > 1) {
-    const size_t half = n / 2;
-    base += base[half - 1] < k ? half : 0;
-    n -= half;
-  }
-  return *base == k ? static_cast<Node>(base - label_.data()) : kNoNode;
 }
 
 size_t Patterns::depth(Node node) const {

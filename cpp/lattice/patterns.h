@@ -40,7 +40,7 @@ class Patterns {
   // How many runs there are; of these the longest has order() + 1 labels.
   size_t size() const { return size_; }
   size_t order() const { return order_; }
-  size_t nodes() const { return suffix_.size(); }
+  size_t nodes() const { return label_.size(); }
   // Of these, how many are what context() returns of some.
   size_t contexts() const { return contexts_; }
   // No label adds more to a path, or takes more away, by the patterns that end with it, -inf aside.
@@ -50,42 +50,82 @@ class Patterns {
 
   // The longest node that ends a labelling which label k follows; at: that of the labelling before.
   Node next(Node at, int32_t k) const {
-    for (Node from = context_[at];; from = suffix_[from]) {
+    for (Node from = context(at);; from = suffix(from)) {
       if (const Node found = child(from, k); found != kNoNode) return found;
       if (is_label(from)) return k;
     }
   }
+  // The same where the labelling ends with more than a label, and the pair of that label and k is a node.
+  Node next(Node at, int32_t k, Node pair) const {
+    for (Node from = context(at); !is_label(from); from = suffix(from))
+      if (const Node found = child(from, k); found != kNoNode) return found;
+    return pair;
+  }
   // What patterns add where a labelling comes to this node: the run itself and those that it ends with.
-  double more(Node at) const { return score_[at] + score_[suffix_[at]]; }
+  double more(Node at) const { return facts_[at].more; }
   // What next() asks of a node: itself or its longest ending that a run goes on from, or its last label.
-  Node context(Node at) const { return context_[at]; }
+  Node context(Node at) const { return facts_[at].context; }
 
   // --- of the trie ---
 
   bool is_label(Node node) const { return static_cast<size_t>(node) < L_; }
-  Node child(Node node, int32_t k) const;
+  Node child(Node node, int32_t k) const {
+    const auto [first, end] = children(node);
+    return place_of(label_.data() + first, static_cast<size_t>(end - first), k, first);
+  }
+  // The node of the pair j, k, or kNoNode: as child(j, k), but faster where several j are asked for beside one k.
+  Node pair(int32_t j, int32_t k) const {
+    const Node first = longer_begin_[k];
+    const Node found = place_of(first_.data() + first, static_cast<size_t>(longer_begin_[k + 1] - first), j, first);
+    return found == kNoNode ? kNoNode : longer_[static_cast<size_t>(found)];
+  }
   // The children of a node are first .. end - 1, their labels in rising order.
   struct Range {
     Node first, end;
   };
-  Range children(Node node) const { return {begin_[node], begin_[node + 1]}; }
-  int32_t label(Node node) const { return label_[node]; }  // the last one
-  Node parent(Node node) const { return parent_[node]; }   // without the last label
-  Node suffix(Node node) const { return suffix_[node]; }   // without the first one; of a label, the label
-  double score(Node node) const { return score_[node]; }   // of the run itself; 0 where it is none
+  Range children(Node node) const { return {facts_[node].begin, facts_[node + 1].begin}; }
+  int32_t label(Node node) const { return label_[node]; }                  // the last one
+  const int32_t* labels(Node node) const { return label_.data() + node; }  // of nodes side by side
+  Node parent(Node node) const { return facts_[node].parent; }             // without the last label
+  Node suffix(Node node) const { return facts_[node].suffix; }  // without the first one; of a label, the label
+  double score(Node node) const { return facts_[node].score; }  // of the run itself; 0 where it is none
   size_t depth(Node node) const;
+  // The nodes that end with this one and have one label more.
+  std::span<const Node> longer(Node node) const {
+    return std::span(longer_).subspan(static_cast<size_t>(longer_begin_[node]),
+                                      static_cast<size_t>(longer_begin_[node + 1] - longer_begin_[node]));
+  }
   // The nodes of a depth: first .. end - 1. Depth 1 are the labels.
   Range at_depth(size_t depth) const { return {level_[depth - 1], level_[depth]}; }
   // The node of a run of labels, or kNoNode.
   Node find(std::span<const int32_t> run) const;
 
  protected:
+  // Where a label stands among n rising ones, counted from `first`; kNoNode where it does not.
+  static Node place_of(const int32_t* labels, size_t n, int32_t label, Node first) {
+    if (n == 0) return kNoNode;
+    const int32_t* base = labels;
+    // std::lower_bound without branches: where a label lies cannot be guessed.
+    while (n > 1) {
+      const size_t half = n / 2;
+      base += base[half - 1] < label ? half : 0;
+      n -= half;
+    }
+    return *base == label ? first + static_cast<Node>(base - labels) : kNoNode;
+  }
+
   size_t L_, size_ = 0, order_ = 0, contexts_ = 0;
   std::array<Node, PatternRuns::kLongest + 1> level_{};  // [depth - 1]: its first node
-  std::vector<Node> begin_;                              // [node], and one more: its first child
-  std::vector<int32_t> label_;                           // [node]
-  std::vector<Node> parent_, suffix_, context_;          // [node]
-  std::vector<double> score_;                            // [node]
+  // What is known of a node, side by side, since it is asked for together.
+  struct Facts {
+    double score = 0, more = 0;
+    Node begin = 0;  // its first child
+    Node parent = 0, suffix = 0, context = 0;
+  };
+  std::vector<Facts> facts_;                 // [node], and one more
+  std::vector<int32_t> label_;               // [node]
+  std::vector<Node> longer_begin_, longer_;  // [node], and one more; the nodes that longer() returns
+  std::vector<int32_t> first_;               // beside those of labels: the first label of each pair
   double magnitude_ = 0;
 };
 

@@ -57,3 +57,90 @@ def test_sweep(form, kind, pattern):
         k = int(rng.integers(1, 13))
         for decoder in KNOWING:
             check_exact(case, decoder, k if gives_k(decoder) else 1, truth)
+
+
+def second_order(nodes, edges, table, start, stop):
+    """The best score by a plain second-order Viterbi; table: [i, j, k]."""
+    nodes = nodes.astype(float)
+    if len(nodes) == 1:
+        return (start + nodes[0] + stop).max()
+    alpha = (start + nodes[0])[:, None] + edges + nodes[1]  # [i, j]
+    for column in nodes[2:]:
+        alpha = (alpha[:, :, None] + table).max(0) + edges + column
+    return (alpha + stop).max()
+
+
+def draw_table(rng, kind, L, share, edges):
+    """Scores of runs of three, most of them 0; and the same as patterns."""
+    table = np.where(rng.random((L, L, L)) < share, rng.normal(scale=2, size=(L, L, L)), 0)
+    if kind == "whole":
+        table = np.rint(table)
+    if kind == "forbidding":
+        table[rng.random((L, L, L)) < 0.02] = -np.inf
+    if kind == "contrary":  # edges and patterns that take away what the other gives
+        table = np.where(table != 0, -edges[None] + rng.integers(-1, 2, (L, L, L)), 0)
+    runs = np.argwhere(table != 0)
+    return table, (runs, table[tuple(runs.T)])
+
+
+@pytest.mark.parametrize("kind", ["real", "whole", "forbidding", "contrary"])
+@pytest.mark.parametrize("peaked", [True, False], ids=["peaked", "flat"])
+def test_second_order_viterbi_in_numpy(kind, peaked):
+    rng = np.random.default_rng([20, peaked, len(kind)])
+    for n in range(24):
+        L, T = int(rng.integers(2, 61)), int(rng.integers(1, 15))
+        edges = rng.integers(-3, 4, (L, L)).astype(float)
+        edges[rng.random((L, L)) < rng.choice([0.0, 0.5, 0.9])] = 0
+        nodes = rng.integers(-3, 4, (T, L)).astype(rng.choice(["f4", "f8"]))
+        nodes[np.arange(T), rng.integers(0, L, T)] += 12 * peaked
+        table, patterns = draw_table(rng, kind, L, rng.choice([0.001, 0.02, 0.3]), edges)
+        start, stop = rng.integers(-2, 3, (2, L)).astype(float)
+        given = tw.Edges(edges, start, stop, sparse=[None, True, False][n % 3], patterns=patterns)
+        right = second_order(nodes, edges, table, start, stop)
+        for decoder in ("viterbi", "tree", "auto", _ViterbiPairs()):
+            if right == -np.inf:
+                with pytest.raises(ValueError, match="no path"):
+                    tw.decode(nodes, given, decoder=decoder)
+                continue
+            found = tw.decode(nodes, given, decoder=decoder)
+            assert found.exact
+            score = found.paths[0].score
+            assert score == tw.score(nodes, given, found.paths[0].labels)
+            assert score == right if kind in ("whole", "contrary") else abs(score - right) <= 1e-9 * (1 + abs(right))
+
+
+def many_patterns(rng, L, count, lengths=(3, 4)):
+    """Runs that mostly have frequent labels, as those of a corpus have."""
+    ranks = (L * rng.random((count, 4)) ** 3).astype(np.int32)
+    ranks[rng.choice(lengths, count) == 3, 3] = -1
+    runs = np.unique(ranks, axis=0)
+    return runs, rng.normal(scale=2, size=len(runs))
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "exceptions"])
+@pytest.mark.parametrize("lengths", [(3,), (3, 4)], ids=["order 2", "order 3"])
+def test_many_labels(form, lengths):
+    """tree against Viterbi, which is compared with all labellings elsewhere."""
+    rng = np.random.default_rng([21, len(form), len(lengths)])
+    for n in range(12):
+        L, T, k = int(rng.integers(60, 400)), int(rng.integers(1, 12)), [1, 1, 4][n % 3]
+        matrix = rng.normal(scale=2, size=(L, L)).astype("f4")
+        if form != "dense":
+            matrix[rng.random((L, L)) < 0.95] = 0
+        nodes = rng.normal(scale=2, size=(T, L)).astype("f4")
+        for column in nodes:
+            column[rng.integers(0, L, 4)] += rng.choice([0, 8, 16])
+        patterns = many_patterns(rng, L, int(rng.choice([50, 2000])), lengths)
+        i, j = np.nonzero(matrix)
+        edges = (
+            tw.Edges.from_exceptions(L, 0, i, j, matrix[i, j], patterns=patterns)
+            if form == "exceptions"
+            else tw.Edges(matrix, sparse=form == "sparse", patterns=patterns)
+        )
+        right = tw.decode(nodes, edges, k, "viterbi")
+        for decoder in ("tree", "auto"):
+            found = tw.decode(nodes, edges, k, decoder)
+            assert found.exact
+            scores, truth = ([path.score for path in answer.paths] for answer in (found, right))
+            np.testing.assert_allclose(scores, truth, rtol=1e-12, atol=1e-9)
+            assert [path.score for path in found.paths] == [tw.score(nodes, edges, p.labels) for p in found.paths]

@@ -40,7 +40,7 @@ class ContextViterbi {
   const Lattice& lattice_;
   const Patterns& patterns_;
   const Contexts& states_;
-  const bool shared_;  // whether all steps have the same edges
+  const bool shared_;         // whether all steps have the same edges
   const EdgeScores* others_;  // those that no arc goes along, where they are
   Work& work_;
   Arena step_arena_;

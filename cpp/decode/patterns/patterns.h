@@ -9,4 +9,7 @@ namespace tagwright {
 // Viterbi A* over contexts.
 Decode pattern_viterbi;
 
+// tree over patterns, but false where it is Viterbi's turn; the work is counted in any case.
+bool try_pattern_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer);
+
 }  // namespace tagwright
