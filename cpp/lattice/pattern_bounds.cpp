@@ -21,10 +21,12 @@ PatternBounds::PatternBounds(const EdgeScores& edges) {
   best_any_.assign(nodes, kForbidden);
   reach_.assign((L + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
   most_left_.resize(L);
+  most_left_into_.resize(L);
   const Patterns::Range pairs = patterns.at_depth(2);
   for (Node pair = pairs.first; pair < pairs.end; ++pair)
-    edge_.push_back(
-        edges.base(0, static_cast<size_t>(patterns.parent(pair)), static_cast<size_t>(patterns.label(pair))));
+    edge_.push_back(edges.is_stepwise() ? 0
+                                        : edges.base(0, static_cast<size_t>(patterns.parent(pair)),
+                                                     static_cast<size_t>(patterns.label(pair))));
   double most = 0, least = 0;
   // Longer ones first.
   for (auto node = static_cast<Node>(nodes); node-- > 0;) {
@@ -43,29 +45,27 @@ PatternBounds::PatternBounds(const EdgeScores& edges) {
   for (Node node = static_cast<Node>(L); node < static_cast<Node>(nodes); ++node) find_sums(patterns, node);
   for (Node node = 0; node < static_cast<Node>(nodes); ++node) find_best(patterns, node);
   for (size_t y = 0; y < L; ++y) find_reach(edges, y);
-  find_into(edges);
-}
-
-void PatternBounds::raise_into(int32_t y, double score) {
-  float& own = into_[static_cast<size_t>(y)];
-  own = std::max(own, rounded_up(score));
-}
-
-void PatternBounds::find_into(const EdgeScores& edges) {
-  const size_t L = edges.L();
-  const Patterns& patterns = *edges.patterns();
   into_.assign(L, rounded_up(edges.is_sparse() ? edges.fallback() : kForbidden));
   std::vector<double> row(L);
-  for (size_t i = 0; i < L; ++i) {
+  for (size_t i = 0; i < L && !edges.is_stepwise(); ++i) {
     if (edges.is_sparse()) {
-      raise_into(static_cast<int32_t>(i), edges.columns().largest()[i]);
+      raise(into_[i], edges.columns().largest()[i]);
       continue;
     }
     edges.row(0, i, row.data());
-    for (size_t j = 0; j < L; ++j) raise_into(static_cast<int32_t>(j), row[j]);
+    for (size_t j = 0; j < L; ++j) raise(into_[j], row[j]);
   }
-  const Patterns::Range pairs = patterns.at_depth(2);
-  for (Node pair = pairs.first; pair < pairs.end; ++pair) raise_into(patterns.label(pair), any_[pair]);
+  for (Node pair = pairs.first; pair < pairs.end; ++pair) raise_into(patterns, pair);
+}
+
+void PatternBounds::raise(float& bound, double score) { bound = std::max(bound, rounded_up(score)); }
+
+// What is said of the labels that a pair ends with, and of all pairs.
+void PatternBounds::raise_into(const Patterns& patterns, Node pair) {
+  const auto y = static_cast<size_t>(patterns.label(pair));
+  raise(into_[y], any_[pair]);
+  raise(most_left_into_[y], left_[pair]);
+  raise(most_, left_[pair]);
 }
 
 void PatternBounds::find_left(const Patterns& patterns, Node node) {
@@ -95,13 +95,14 @@ void PatternBounds::find_reach(const EdgeScores& edges, size_t y) {
   const Patterns::Range pairs = edges.patterns()->children(static_cast<Node>(y));
   for (Node pair = pairs.first; pair < pairs.end; ++pair) most = std::max(most, left_[pair]);
   most_left_[y] = rounded_up(most);
+  if (edges.is_stepwise()) return;
   reach_[y] = std::max(best_out(edges, 0, y), rounded_up(best_any_[y]));
 }
 
 void PatternBounds::edge_changed(const EdgeScores& edges, size_t i, size_t j) {
   const Patterns& patterns = *edges.patterns();
   const Node pair = patterns.child(static_cast<Node>(i), static_cast<int32_t>(j));
-  raise_into(static_cast<int32_t>(j), edges.base(0, i, j));
+  raise(into_[j], edges.base(0, i, j));
   if (pair == Patterns::kNoNode) return find_reach(edges, i);
   edge_[static_cast<size_t>(pair) - edges.L()] = edges.base(0, i, j);
   const auto change = [&](auto&& self, Node node) -> void {
@@ -110,7 +111,7 @@ void PatternBounds::edge_changed(const EdgeScores& edges, size_t i, size_t j) {
     for (const Node longer : patterns.longer(node)) self(self, longer);
   };
   change(change, pair);
-  raise_into(static_cast<int32_t>(j), any_[pair]);
+  raise_into(patterns, pair);
   find_reach(edges, i);
 }
 
@@ -129,7 +130,7 @@ void PatternBounds::pattern_changed(const EdgeScores& edges, Node changed) {
     find_left(patterns, node);
     change(node);
   }
-  raise_into(patterns.label(node), any_[node]);
+  raise_into(patterns, node);
   find_reach(edges, static_cast<size_t>(patterns.parent(node)));
 }
 

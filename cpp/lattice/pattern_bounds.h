@@ -8,7 +8,6 @@
 
 namespace tagwright {
 
-// Of edges that all steps share.
 class PatternBounds {
  public:
   using Node = Patterns::Node;
@@ -17,10 +16,14 @@ class PatternBounds {
 
   // The most that the patterns which are longer than a node, and end with it, add to more(node); never less than 0.
   double left(Node node) const { return left_[node]; }
-  // The same of the pairs that begin with a label: the largest.
+  // The same of the pairs that begin with a label, or end with it: the largest; and of all pairs.
   float most_left(int32_t y) const { return most_left_[static_cast<size_t>(y)]; }
+  float most_left_into(int32_t y) const { return most_left_into_[static_cast<size_t>(y)]; }
+  float most_left() const { return most_; }
   // Whether it may matter what stands before a labelling that is this node: whether a longer one is a context.
   bool is_open(Node node) const { return is_open_[node]; }
+
+  // --- with edges, where all steps share them ---
 
   // The edge of a pair.
   double edge(Node pair) const { return edge_[static_cast<size_t>(pair) - most_left_.size()]; }
@@ -48,16 +51,18 @@ class PatternBounds {
   void find_sums(const Patterns& patterns, Node node);
   void find_best(const Patterns& patterns, Node node);
   void find_reach(const EdgeScores& edges, size_t y);
-  void find_into(const EdgeScores& edges);
-  void raise_into(int32_t y, double score);
+  static void raise(float& bound, double score);
+  void raise_into(const Patterns& patterns, Node pair);
 
-  std::vector<double> left_;                     // [node]
-  std::vector<bool> is_open_;                    // [node]
-  std::vector<double> edge_;                     // [pair - L]
-  std::vector<Node> pair_;                       // [node - L]: its last two labels
-  std::vector<double> known_, any_;              // [node]
-  std::vector<double> best_known_, best_any_;    // [node]
-  std::vector<float> reach_, into_, most_left_;  // [label]
+  std::vector<double> left_;                       // [node]
+  std::vector<bool> is_open_;                      // [node]
+  std::vector<double> edge_;                       // [pair - L]
+  std::vector<Node> pair_;                         // [node - L]: its last two labels
+  std::vector<double> known_, any_;                // [node]
+  std::vector<double> best_known_, best_any_;      // [node]
+  std::vector<float> reach_, into_;                // [label]
+  std::vector<float> most_left_, most_left_into_;  // [label]
+  float most_ = 0;
   double spread_ = 0;
 };
 

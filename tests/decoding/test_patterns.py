@@ -144,3 +144,12 @@ def test_many_labels(form, lengths):
             scores, truth = ([path.score for path in answer.paths] for answer in (found, right))
             np.testing.assert_allclose(scores, truth, rtol=1e-12, atol=1e-9)
             assert [path.score for path in found.paths] == [tw.score(nodes, edges, p.labels) for p in found.paths]
+
+
+@pytest.mark.parametrize("kind", SCORES)
+def test_a_beam_wide_enough_is_exact(kind):
+    rng = np.random.default_rng(22)
+    for form in FORMS * 8:
+        case = draw(rng, form, kind, "scattered")
+        k = int(rng.integers(1, 5))
+        check_exact(case, f"beam:{k * case.nodes.shape[1] ** 3}", k)

@@ -9,6 +9,9 @@ namespace tagwright {
 // Viterbi A* over contexts.
 Decode pattern_viterbi;
 
+// As many partial paths per column as a beam's options say.
+Decode pattern_beam;
+
 // tree over patterns, but false where it is Viterbi's turn; the work is counted in any case.
 bool try_pattern_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer);
 
