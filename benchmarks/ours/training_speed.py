@@ -56,7 +56,7 @@ def timed_epochs(bench: Bench) -> dict[str, Any]:
     dev = tuple(part[:1000] for part in bench.read("supertag_erg", "dev", 100))
     quiet: dict[str, Any] = {"features": "supertag", "progress": False}
     adagrad = {**quiet, "solver": "adagrad", "epochs": EPOCHS}
-    perceptron = _Run(tw.Perceptron(**quiet), X, y)
+    perceptron = _Run(tw.Perceptron(**quiet), X, y, None)
     exact = CrfTraining(tw.CRF(**adagrad, keep="all", l2=0.1), X, y, None)
     few = {
         "CRF, the default": OnlineTraining(tw.CRF(**adagrad), X, y, None),

@@ -12,6 +12,7 @@
 #include "base/stages.h"
 #include "base/stop.h"
 #include "base/threads.h"
+#include "decode/lanes.h"
 #include "lattice/no_path.h"
 
 namespace tagwright {
@@ -36,8 +37,10 @@ void need_room(size_t T, const Edges& edges, const Plan& plan) {
   fail_for_room(bytes, T, with);
 }
 
-// Whether several sentences are worth decoding together: their matrix is dense, shared and larger than the cache.
+// Whether several sentences are worth decoding together: their labels are few, or their matrix is dense and larger
+// than the cache.
 bool together_pays(const Edges& edges) {
+  if (few_enough_for_lanes(edges)) return true;
   constexpr size_t kCache = size_t{256} << 10;
   const size_t bytes = edges.L() * edges.L() * (edges.matrix(0).f ? sizeof(float) : sizeof(double));
   return edges.has_matrix() && !edges.is_sparse() && !edges.is_stepwise() && bytes > kCache;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <numeric>
 
+#include "base/lazy.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "kernels/kernels.h"
@@ -11,33 +13,109 @@
 namespace tagwright {
 namespace {
 
+// Edge scores of few labels, without gaps.
+template <class E>
 struct Matrix {
   size_t L;
-  std::vector<double> by_row, by_column;  // [i * L + j], [j * L + i]
+  std::vector<E> by_row, by_column;  // [i * L + j], [j * L + i]
+  std::vector<E> stop, nothing;      // [label]
 
-  explicit Matrix(const Edges& edges) : L(edges.L()), by_row(L * L), by_column(L * L) {
+  explicit Matrix(const Edges& edges) : L(edges.L()), by_row(L * L), by_column(L * L), stop(L), nothing(L) {
     for (size_t i = 0; i < L; ++i) {
-      edges.row(0, i, by_row.data() + i * L);
-      edges.column(0, i, by_column.data() + i * L);
+      stop[i] = static_cast<E>(edges.stop(i));
+      for (size_t j = 0; j < L; ++j) by_row[i * L + j] = by_column[j * L + i] = static_cast<E>(edges.base(0, i, j));
     }
   }
 };
 
-// One unit of up to kLanes sentences.
-class LanePass {
+// Up to kLanes sentences.
+using Unit = std::span<const size_t>;
+
+size_t longest(const std::vector<Sentence>& all, Unit who) {
+  size_t T = 0;
+  for (const size_t s : who) T = std::max(T, all[s].T);
+  return T;
+}
+
+// In single precision, as `viterbi` has it: with a limit for the rounding error of each column. Where the best label of
+// a column is not further above the second than that, nothing is settled.
+class SinglePass {
  public:
-  LanePass(const Matrix& matrix, const std::vector<Sentence>& all, std::span<const size_t> who, Arena& arena)
-      : matrix_(matrix), all_(all), who_(who), L_(matrix.L) {
-    for (const size_t s : who) T_ = std::max(T_, all[s].T);
-    alpha_ = arena.array<double>(times(T_, L_ * kLanes));
-    labels_ = arena.array<int32_t>(T_);
+  SinglePass(const Matrix<float>& matrix, const std::vector<Sentence>& all, Unit who, double magnitude, Arena& arena)
+      : matrix_(matrix), all_(all), who_(who), L_(matrix.L), T_(longest(all, who)), magnitude_(magnitude) {
+    alpha_ = arena.array<float>(times(T_, L_ * kLanes));
+    limit_ = arena.array<double>(T_);
+    labels_ = arena.array<int32_t>(T_ * kLanes);
   }
 
-  bool valid() const {
-    return std::all_of(who_.begin(), who_.end(), [&](size_t s) {
-      const size_t n = all_[s].T * L_;
-      return check_scores(all_[s].nodes, n).bad == n;
-    });
+  void forward() {
+    const Edges& edges = *all_[who_[0]].edges;
+    const float* rows[kLanes];
+    float most[kLanes] = {}, less[kLanes] = {};
+    double size = 0, error = 0;  // size: of the numbers of the column before
+    for (size_t t = 0; t < T_; ++t) {
+      float* const column = at(t);
+      if (t) {
+        kernels().max_lanes_f(matrix_.by_row.data(), L_, at(t - 1), column);
+      } else {
+        for (size_t y = 0; y < L_; ++y) std::fill_n(column + y * kLanes, kLanes, static_cast<float>(edges.start(y)));
+      }
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        // What is computed behind the end of a sentence is never looked at.
+        const bool there = lane < who_.size() && t < all_[who_[lane]].T;
+        rows[lane] = there ? all_[who_[lane]].nodes.f + t * L_ : matrix_.nothing.data();
+        less[lane] = std::isfinite(most[lane]) ? most[lane] : 0.0F;
+      }
+      error += 6 * kFloatRounding * (size + magnitude_) + kFloatTiny;
+      size = static_cast<double>(kernels().add_to_lanes(rows, less, L_, column, most));
+      // The edge behind it is added once more on the way back.
+      limit_[t] = 2 * (error + 2 * kFloatRounding * (size + magnitude_)) + kFloatTiny;
+    }
+  }
+
+  // Whether the best path of every lane is known.
+  bool trace() {
+    const float* rows[kLanes];
+    float best[kLanes], second[kLanes];
+    int32_t where[kLanes] = {};
+    for (size_t t = T_; t-- > 0;) {
+      const auto there = [&](size_t lane) { return lane < who_.size() && t < all_[who_[lane]].T; };
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        rows[lane] = !there(lane)                  ? matrix_.nothing.data()
+                     : t + 1 == all_[who_[lane]].T ? matrix_.stop.data()
+                                                   : matrix_.by_column.data() + static_cast<size_t>(where[lane]) * L_;
+      }
+      kernels().best_of_lanes(rows, L_, at(t), best, second, where);
+      for (size_t lane = 0; lane < who_.size(); ++lane) {
+        if (!there(lane)) continue;
+        if (!(static_cast<double>(best[lane]) - static_cast<double>(second[lane]) > limit_[t])) return false;
+        labels_[lane * T_ + t] = where[lane];
+      }
+    }
+    return true;
+  }
+  const int32_t* labels(size_t lane) const { return labels_ + lane * T_; }
+
+ private:
+  float* at(size_t t) { return alpha_ + t * L_ * kLanes; }
+
+  const Matrix<float>& matrix_;
+  const std::vector<Sentence>& all_;
+  const Unit who_;
+  const size_t L_, T_;
+  const double magnitude_;  // of an edge and a node
+  float* alpha_;            // [t][y][lane]: as `viterbi` has it
+  double* limit_;           // [t]
+  int32_t* labels_;         // [lane][t]
+};
+
+// In double precision.
+class DoublePass {
+ public:
+  DoublePass(const Matrix<double>& matrix, const std::vector<Sentence>& all, Unit who, Arena& arena)
+      : matrix_(matrix), all_(all), who_(who), L_(matrix.L), T_(longest(all, who)) {
+    alpha_ = arena.array<double>(times(T_, L_ * kLanes));
+    labels_ = arena.array<int32_t>(T_);
   }
 
   void forward() {
@@ -45,7 +123,7 @@ class LanePass {
     for (size_t t = 0; t < T_; ++t) {
       double* const column = at(t);
       if (t) {
-        kernels().max_lanes(matrix_.by_row.data(), L_, at(t - 1), column);
+        kernels().max_lanes_d(matrix_.by_row.data(), L_, at(t - 1), column);
       } else {
         for (size_t y = 0; y < L_; ++y) std::fill_n(column + y * kLanes, kLanes, edges.start(y));
       }
@@ -65,11 +143,11 @@ class LanePass {
   // Returns the score of a lane's best path, the first of the best; labels(): its labels.
   double trace(size_t lane) {
     const Sentence& own = all_[who_[lane]];
-    const auto first_best = [&](size_t t, auto&& more, double& best) {
+    const auto first_best = [&](size_t t, const double* more, double& best) {
       const double* column = at(t) + lane;
       size_t found = 0;
       for (size_t y = 0; y < L_; ++y) {
-        const double v = column[y * kLanes] + more(y);
+        const double v = column[y * kLanes] + more[y];
         if (v > best) {
           best = v;
           found = y;
@@ -78,13 +156,12 @@ class LanePass {
       return found;
     };
     double score = kForbidden;
-    size_t y = first_best(own.T - 1, [&](size_t i) { return own.edges->stop(i); }, score);
+    size_t y = first_best(own.T - 1, matrix_.stop.data(), score);
     for (size_t t = own.T - 1; score > kForbidden; --t) {
       labels_[t] = static_cast<int32_t>(y);
       if (t == 0) break;
-      const double* into = matrix_.by_column.data() + y * L_;
       double best = kForbidden;
-      y = first_best(t - 1, [&](size_t i) { return into[i]; }, best);
+      y = first_best(t - 1, matrix_.by_column.data() + y * L_, best);
     }
     return score;
   }
@@ -93,59 +170,129 @@ class LanePass {
  private:
   double* at(size_t t) { return alpha_ + t * L_ * kLanes; }
 
-  const Matrix& matrix_;
+  const Matrix<double>& matrix_;
   const std::vector<Sentence>& all_;
-  const std::span<const size_t> who_;
-  const size_t L_;
-  size_t T_ = 0;
+  const Unit who_;
+  const size_t L_, T_;
   double* alpha_;  // [t][y][lane]: score of the best path that ends in label y of column t
   int32_t* labels_;
 };
 
+// The sentences of one call.
+class LaneDecoder {
+ public:
+  LaneDecoder(const std::vector<Sentence>& all, const TakePath& take)
+      : all_(all), take_(take), edges_(*all[0].edges), single_(edges_) {}
+
+  // Decodes some sentences; returns false where one has no path or a number that is no score. doubtful: whether single
+  // precision is not worth another try; set where it settled nothing.
+  bool decode(Unit who, bool& doubtful, Arena& arena) {
+    double largest = 0;
+    bool single = !doubtful && edges_.matrix(0).f;
+    for (const size_t s : who) {
+      const size_t n = all_[s].T * edges_.L();
+      const ScoreCheck seen = check_scores(all_[s].nodes, n);
+      if (seen.bad < n) return false;
+      largest = std::max(largest, seen.magnitude);
+      single = single && all_[s].nodes.f;
+    }
+    const double magnitude = largest + edges_.magnitude();
+    if (single && magnitude <= kFloatRange) {
+      SinglePass pass(single_, all_, who, magnitude, arena);
+      pass.forward();
+      if (pass.trace()) {
+        for (size_t lane = 0; lane < who.size(); ++lane) {
+          const Sentence& own = all_[who[lane]];
+          take_(who[lane], pass.labels(lane), path_score(edges_, own.nodes, {pass.labels(lane), own.T}));
+        }
+        return true;
+      }
+      doubtful = true;
+    }
+    DoublePass pass(exact(), all_, who, arena);
+    pass.forward();
+    for (size_t lane = 0; lane < who.size(); ++lane) {
+      const double score = pass.trace(lane);
+      if (score == kForbidden) return false;
+      take_(who[lane], pass.labels(), score);
+    }
+    return true;
+  }
+
+ private:
+  const Matrix<double>& exact() {
+    return exact_.get([&] { return Matrix<double>(edges_); });
+  }
+
+  const std::vector<Sentence>& all_;
+  const TakePath& take_;
+  const Edges& edges_;
+  const Matrix<float> single_;
+  Lazy<Matrix<double>> exact_;
+};
+
 }  // namespace
 
+bool few_enough_for_lanes(const Edges& edges) {
+  constexpr size_t kFewLabels = 64;
+  return !edges.is_stepwise() && !edges.patterns() && edges.has_matrix() && edges.L() <= kFewLabels;
+}
+
 bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {
-  constexpr size_t kFewLabels = 64, kFewSentences = 4, kLong = 2048;
+  constexpr size_t kFewSentences = 4, kLong = 2048;
   const bool viterbi = plan.decoder->name == "auto" || plan.decoder->name == "viterbi";
   if (!viterbi || plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences) return false;
   if (plan.options.deadline < std::numeric_limits<double>::infinity()) return false;
   const Edges* const edges = sentences[0].edges;
-  if (edges->is_stepwise() || edges->patterns() || !edges->has_matrix() || edges->L() > kFewLabels) return false;
+  if (!few_enough_for_lanes(*edges)) return false;
   return std::all_of(sentences.begin(), sentences.end(),
                      [&](const Sentence& s) { return s.edges == edges && !s.on && s.T <= kLong; });
 }
 
-bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads,
-                     const std::function<void(size_t sentence, const int32_t* labels, double score)>& take) {
+bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads, const TakePath& take) {
   constexpr size_t kUnits = 16;  // that a thread takes at a time
   std::vector<size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), 0);
   std::erase_if(order, [&](size_t s) { return sentences[s].T == 0; });
   const auto longer = [&](size_t a, size_t b) { return sentences[a].T > sentences[b].T; };
   if (!std::is_sorted(order.begin(), order.end(), longer)) std::stable_sort(order.begin(), order.end(), longer);
-  const Matrix matrix(*sentences[0].edges);
+  LaneDecoder decoder(sentences, take);
   std::atomic<bool> fine = true;
   const size_t run = kUnits * kLanes;
   const Trimmed trimmed(thread_arena(), size_t{16} << 20);
   in_parallel((order.size() + run - 1) / run, threads, [&](size_t n) {
+    bool doubtful = false;
     for (size_t from = n * run; from < std::min(order.size(), (n + 1) * run) && fine; from += kLanes) {
       check_stop();
       Arena& arena = thread_arena();
       arena.reset();
-      LanePass pass(matrix, sentences, std::span(order).subspan(from, std::min(kLanes, order.size() - from)), arena);
-      if (!pass.valid()) {
-        fine = false;
-        return;
-      }
-      pass.forward();
-      for (size_t lane = 0; lane < std::min(kLanes, order.size() - from); ++lane) {
-        const double score = pass.trace(lane);
-        if (score == kForbidden) fine = false;
-        if (score > kForbidden) take(order[from + lane], pass.labels(), score);
-      }
+      const Unit who = std::span(order).subspan(from, std::min(kLanes, order.size() - from));
+      if (!decoder.decode(who, doubtful, arena)) fine = false;
     }
   });
   return fine;
+}
+
+std::optional<std::vector<Answer>> viterbi_in_lanes(std::span<const Lattice* const> lattices, Arena& arena) {
+  std::vector<Sentence> sentences;
+  std::vector<size_t> order;
+  for (const Lattice* lattice : lattices) {
+    order.push_back(sentences.size());
+    sentences.push_back({lattice->T, lattice->nodes, &lattice->edges, nullptr});
+  }
+  std::vector<Answer> answers(lattices.size());
+  const size_t L = lattices[0]->L;
+  const TakePath take = [&](size_t s, const int32_t* labels, double score) {
+    const size_t T = sentences[s].T;
+    answers[s].paths.push_back({{labels, labels + T}, score});
+    answers[s].work = {1, T * L, (T - 1) * L * (L + 1)};
+  };
+  LaneDecoder decoder(sentences, take);
+  bool doubtful = false;
+  for (size_t from = 0; from < order.size(); from += kLanes)
+    if (!decoder.decode(std::span(order).subspan(from, std::min(kLanes, order.size() - from)), doubtful, arena))
+      return std::nullopt;
+  return answers;
 }
 
 }  // namespace tagwright

@@ -14,13 +14,12 @@
 #include <optional>
 
 #include "base/stop.h"
+#include "decode/lanes.h"
 #include "decode/patterns/patterns.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
 namespace {
-
-constexpr double kFloatRange = 1e5;  // beyond this magnitude float32 settles too little to be worth its pass
 
 // One sentence on its way through the lattice. alpha(t)[y]: score of the best path that ends in y of column t;
 // in float32 it is counted from the best of the column before, and off by at most error[t].
@@ -283,6 +282,11 @@ Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
 
 // The sentences have one edge matrix, which is walked once for all of them.
 std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
+  constexpr size_t kFewSentences = 3;  // beside each other they cost as much as eight
+  const auto patched = [](const Lattice* lattice) { return lattice->patched(); };
+  if (lattices.size() >= kFewSentences && few_enough_for_lanes(lattices[0]->edges) &&
+      std::none_of(lattices.begin(), lattices.end(), patched))
+    if (std::optional<std::vector<Answer>> answers = viterbi_in_lanes(lattices, arena)) return std::move(*answers);
   std::vector<Answer> answers(lattices.size());
   if (lattices[0]->edges.patterns()) {
     for (size_t s = 0; s < lattices.size(); ++s) answers[s] = pattern_viterbi(*lattices[s], options, arena);

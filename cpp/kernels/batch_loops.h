@@ -31,34 +31,6 @@ Lanes<float>::Vector exp_lanes(Lanes<float>::Vector x) {
   return alive ? p : V::all(0);
 }
 
-template <size_t N>
-void max_panel(const double* __restrict edges, size_t L, const double* __restrict from, double* __restrict to) {
-  using V = Lanes<double>;
-  V::Vector low[N], high[N];
-#pragma GCC unroll 4
-  for (size_t r = 0; r < N; ++r) low[r] = high[r] = V::all(-std::numeric_limits<double>::infinity());
-  for (size_t i = 0; i < L; ++i) {
-    const V::Vector a = V::load(from + i * kLanes), b = V::load(from + i * kLanes + 4);
-#pragma GCC unroll 4
-    for (size_t r = 0; r < N; ++r) {
-      const V::Vector v = a + edges[i * L + r], w = b + edges[i * L + r];
-      low[r] = v > low[r] ? v : low[r];
-      high[r] = w > high[r] ? w : high[r];
-    }
-  }
-#pragma GCC unroll 4
-  for (size_t r = 0; r < N; ++r) {
-    V::store(to + r * kLanes, low[r]);
-    V::store(to + r * kLanes + 4, high[r]);
-  }
-}
-
-void max_lanes(const double* edges, size_t L, const double* from, double* to) {
-  size_t j = 0;
-  for (; j + 4 <= L; j += 4) max_panel<4>(edges + j, L, from, to + j * kLanes);
-  for (; j < L; ++j) max_panel<1>(edges + j, L, from, to + j * kLanes);
-}
-
 template <class E>
 using Vec = typename Lanes<E>::Vector;
 

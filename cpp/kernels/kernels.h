@@ -84,7 +84,14 @@ struct Kernels {
   void (*dense_step_dd)(const double* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
 
   // The same for kLanes sentences side by side, [label * kLanes + lane]: to[j] = max_i from[i] + edges[i * L + j].
-  void (*max_lanes)(const double* edges, size_t L, const double* from, double* to);
+  void (*max_lanes_f)(const float* edges, size_t L, const float* from, float* to);
+  void (*max_lanes_d)(const double* edges, size_t L, const double* from, double* to);
+  // column[y] = column[y] + rows[lane][y] - less[lane]; most[lane]: the largest of a lane. Returns the largest finite
+  // magnitude of all.
+  float (*add_to_lanes)(const float* const* rows, const float* less, size_t L, float* column, float* most);
+  // The largest column[y] + rows[lane][y] of each lane, the second largest, and the label of the largest.
+  void (*best_of_lanes)(const float* const* rows, size_t L, const float* column, float* best, float* second,
+                        int32_t* where);
 
   // best[q] = max(best[q], score + row[index[q] * stride]); returns the least best[q] (+inf where n is 0).
   double (*raise_f)(double score, const float* row, size_t stride, const int32_t* index, size_t n, double* best);

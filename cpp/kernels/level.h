@@ -3,6 +3,7 @@
 
 #include "batch_loops.h"
 #include "kernels.h"
+#include "lane_loops.h"
 #include "loops.h"
 #include "sum_loops.h"
 
@@ -15,7 +16,10 @@ constexpr Kernels table(const char* name) {
       .dense_step_ff = dense_step<float, float>,
       .dense_step_df = dense_step<double, float>,
       .dense_step_dd = dense_step<double, double>,
-      .max_lanes = max_lanes,
+      .max_lanes_f = max_lanes<float>,
+      .max_lanes_d = max_lanes<double>,
+      .add_to_lanes = add_to_lanes,
+      .best_of_lanes = best_of_lanes,
       .raise_f = raise<float>,
       .raise_d = raise<double>,
       .scatter_d = scatter<double>,

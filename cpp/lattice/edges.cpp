@@ -74,6 +74,8 @@ const Edges::Outlook& Edges::outlook() const {
   return outlook_.get([&] {
     Outlook made;
     made.reach.assign((L_ + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
+    made.stop = made.reach;
+    for (size_t y = 0; y < L_; ++y) made.stop[y] = rounded_up(stop(y));
     std::vector<double> sizes;
     for (size_t i = 0; i < L_; ++i) {
       made.reach[i] = best_out(*this, 0, i);

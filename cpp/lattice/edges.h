@@ -43,6 +43,8 @@ class Edges : public EdgeScores {
   // Not for one matrix per step:
   // [i]: the best edge out of label i, or a little more; -inf beyond the last label, up to a whole group of the tree.
   const std::vector<float>& reach() const { return outlook().reach; }
+  // [y]: the stop score of label y, or a little more; padded in the same way.
+  const std::vector<float>& stop_reach() const { return outlook().stop; }
   // What many edges score: the default if it does not forbid, or the middle one of some. A hint, not a bound.
   double usual() const { return outlook().usual; }
   // How much edges matter: the best one, or the middle one of the labels' best where that is of larger size. Edges that
@@ -55,7 +57,7 @@ class Edges : public EdgeScores {
     std::vector<Bounds> bounds;  // [t], or one for all steps
   };
   struct Outlook {
-    std::vector<float> reach;
+    std::vector<float> reach, stop;
     double usual = kForbidden, scale = 0;
   };
   const ChainAndBounds& chain_and_bounds() const;

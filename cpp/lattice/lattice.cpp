@@ -124,22 +124,46 @@ void Lattice::column(size_t t, size_t j, double* out) const {
     for (const Override& e : patches_[t].column(static_cast<int32_t>(j))) out[e.i] = e.score;
 }
 
-double path_score(const Lattice& lattice, std::span<const int32_t> labels) {
-  if (labels.empty()) return 0;
-  const auto first = static_cast<size_t>(labels.front()), last = static_cast<size_t>(labels.back());
-  return add_steps(lattice.edges.start(first) + lattice.node(0, first), lattice, labels) + lattice.edges.stop(last);
-}
+namespace {
 
-double add_steps(double score, const Lattice& lattice, std::span<const int32_t> labels) {
-  const Patterns* const patterns = lattice.edges.patterns();
+// node(t, y), edge(t, i, j): scores. patterns: nullptr where there are none.
+template <class Node, class Edge>
+double with_steps(double score, const Patterns* patterns, std::span<const int32_t> labels, Node&& node, Edge&& edge) {
   Patterns::Node at = labels.empty() ? 0 : labels[0];
   for (size_t t = 1; t < labels.size(); ++t) {
     const auto i = static_cast<size_t>(labels[t - 1]), j = static_cast<size_t>(labels[t]);
-    score += lattice.edge(t - 1, i, j);
+    score += edge(t - 1, i, j);
     if (patterns) score += patterns->more(at = patterns->next(at, labels[t]));
-    score += lattice.node(t, j);
+    score += node(t, j);
   }
   return score;
+}
+
+template <class Node, class Edge>
+double whole_path(const Edges& edges, std::span<const int32_t> labels, Node&& node, Edge&& edge) {
+  if (labels.empty()) return 0;
+  const auto first = static_cast<size_t>(labels.front()), last = static_cast<size_t>(labels.back());
+  return with_steps(edges.start(first) + node(0, first), edges.patterns(), labels, node, edge) + edges.stop(last);
+}
+
+}  // namespace
+
+double path_score(const Lattice& lattice, std::span<const int32_t> labels) {
+  return whole_path(
+      lattice.edges, labels, [&](size_t t, size_t y) { return lattice.node(t, y); },
+      [&](size_t t, size_t i, size_t j) { return lattice.edge(t, i, j); });
+}
+
+double path_score(const Edges& edges, Scores nodes, std::span<const int32_t> labels) {
+  return whole_path(
+      edges, labels, [&](size_t t, size_t y) { return nodes[t * edges.L() + y]; },
+      [&](size_t t, size_t i, size_t j) { return edges.base(t, i, j); });
+}
+
+double add_steps(double score, const Lattice& lattice, std::span<const int32_t> labels) {
+  return with_steps(
+      score, lattice.edges.patterns(), labels, [&](size_t t, size_t y) { return lattice.node(t, y); },
+      [&](size_t t, size_t i, size_t j) { return lattice.edge(t, i, j); });
 }
 
 Path scored(const Lattice& lattice, std::vector<int32_t> labels) {

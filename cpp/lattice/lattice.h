@@ -76,6 +76,8 @@ struct Path {
 
 // The score of a path, summed from left to right: the one place from which reported scores come.
 double path_score(const Lattice& lattice, std::span<const int32_t> labels);
+// The same of scores that were checked, without corrections.
+double path_score(const Edges& edges, Scores nodes, std::span<const int32_t> labels);
 // score, with those of the columns 1, 2, ... of some labels added and of the edges into them, one after the other.
 double add_steps(double score, const Lattice& lattice, std::span<const int32_t> labels);
 // Labels with that score.

@@ -15,6 +15,9 @@ inline constexpr double kLargestScore = 1e290;
 // What a sum in float32 may lose of itself; and what up to eight of them may lose below the smallest float32.
 inline constexpr double kFloatRounding = 0x1p-24, kFloatTiny = 1e-44;
 
+// Beyond this magnitude float32 settles too little to be worth a pass of its own.
+inline constexpr double kFloatRange = 1e5;
+
 // A view of float32 or float64 numbers; at most one pointer is set.
 struct Scores {
   const float* f = nullptr;

@@ -34,10 +34,10 @@ struct Parts {
   // scores: [key], of labels and parts; those of the parts are added to those of the labels.
   template <class Score>
   void add_to_labels(Score* scores) const {
-    for (size_t k = 0; k < each; ++k) {
-      const uint16_t* part = of.data() + k * L;
-      for (size_t y = 0; y < L; ++y) scores[y] += scores[L + part[y]];
-    }
+    size_t k = 0;
+    for (; k + 3 <= each; k += 3) add_some<3>(k, scores + L, scores);
+    if (k + 2 == each) add_some<2>(k, scores + L, scores);
+    if (k + 1 == each) add_some<1>(k, scores + L, scores);
   }
   // The same for one label: returns its score.
   template <class Score>
@@ -45,6 +45,18 @@ struct Parts {
     Score sum = scores[y];
     for (size_t k = 0; k < each; ++k) sum += scores[key(k, y)];
     return sum;
+  }
+
+ private:
+  // The parts k .. k + N - 1: a label's score is read and written once for all of them.
+  template <size_t N, class Score>
+  void add_some(size_t k, const Score* __restrict part, Score* __restrict scores) const {
+    const uint16_t* const own = of.data() + k * L;
+    for (size_t y = 0; y < L; ++y) {
+      Score sum = scores[y];
+      for (size_t n = 0; n < N; ++n) sum += part[own[n * L + y]];
+      scores[y] = sum;
+    }
   }
 };
 

@@ -70,7 +70,11 @@ void add_rows(const Rows& rows, std::span<const int32_t> ids, Value&& value, Who
     } else {
       const auto key = rows.keys(f);
       const auto weight = rows.values(f);
-      for (size_t q = 0; q < key.size(); ++q) out[key[q]] += weight[q] * times;
+      if (times == 1) {
+        for (size_t q = 0; q < key.size(); ++q) out[key[q]] += weight[q];
+      } else {
+        for (size_t q = 0; q < key.size(); ++q) out[key[q]] += weight[q] * times;
+      }
     }
   }
 }

@@ -1,4 +1,6 @@
 // Weights, and the scorer that finds and adds them.
+#include <cstring>
+
 #include "base/digest.h"
 #include "base/stages.h"
 #include "model/tag_lines.h"
@@ -195,6 +197,12 @@ void bind_models(nb::module_& m) {
         });
       },
       "pieces"_a, "Returns a digest of arrays, one after the other, in hexadecimal.");
+  m.def(
+      "same_bytes",
+      [](const AnyArray& a, const AnyArray& b) {
+        return a.nbytes() == b.nbytes() && std::memcmp(a.data(), b.data(), a.nbytes()) == 0;
+      },
+      "a"_a, "b"_a, "Returns whether two arrays hold the same bytes.");
 }
 
 }  // namespace tagwright

@@ -60,13 +60,14 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
 
 std::unique_ptr<OnlineCrf> make_online(const Text& text, const Templates& templates, Integers labels, size_t L,
                                        const Weights* known, size_t min_count, size_t threads, Keys parts, bool edges,
-                                       bool touched, size_t batch, double rate, double l2, const Keep& keep,
-                                       size_t at_most, std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
+                                       bool touched, size_t batch, double rate, double l2, double margin,
+                                       const Keep& keep, size_t at_most, std::shared_ptr<PairRules> rules,
+                                       const AllowedLists* allowed) {
   return without_gil([&] {
     const CorpusOptions read{L, min_count, known, {}, threads};
     return std::make_unique<OnlineCrf>(
         read_corpus(text, templates, labels, read), copied(parts),
-        OnlineOptions{edges, touched, batch, rate, l2, keep, at_most, rules, lists_of(allowed)});
+        OnlineOptions{edges, touched, batch, rate, l2, margin, keep, at_most, rules, lists_of(allowed)});
   });
 }
 
@@ -133,8 +134,8 @@ void bind_training(nb::module_& m) {
   nb::class_<OnlineCrf>(m, "OnlineTrainer")
       .def_static("make", &make_online, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
                   "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
-                  "touched"_a = true, "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "keep"_a, "at_most"_a = 0,
-                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
+                  "touched"_a = true, "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "margin"_a = 0.0, "keep"_a,
+                  "at_most"_a = 0, "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def(
           "run",
           [](OnlineCrf& crf, Integers sentences, size_t threads) {

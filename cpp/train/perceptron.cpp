@@ -50,6 +50,7 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
       part_of_(std::move(parts)),
       parts_(Parts::of_array(part_of_, corpus_.L)),
       scores_(parts_.keys()),
+      single_(parts_.keys()),
       runs_(corpus_, options_.runs),
       ties_(tie_preferences(corpus_.L)) {
   need(parts_.keys() <= kMostLabels, "a model has between 1 and 65,535 labels, their parts included");
@@ -64,6 +65,11 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
                                              options_.rules);
   hold_runs();
   if (!options_.all_pairs) observe();
+  whole_numbers_ = corpus_.node.value.empty() && options_.margin == std::trunc(options_.margin);
+  size_t most = 0;
+  for (size_t token = 0; token < corpus_.node.end.size(); ++token)
+    most = std::max(most, corpus_.features_of(token).size());
+  most_added_ = static_cast<double>(most * (1 + parts_.each));
 }
 
 // Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts, those of a
@@ -98,19 +104,36 @@ void Perceptron::hold_runs() {
 void Perceptron::score(size_t first, size_t T, double* nodes) {
   const size_t L = corpus_.L, keys = parts_.keys();
   const auto whole = [&](size_t f) { return is_large(weights_.nodes.size(f), keys) ? whole_row(f) : nullptr; };
-  for (size_t t = 0; t < T; ++t) {
-    double* out = parts_.each ? scores_.data() : nodes + t * L;
-    const double* ties = ties_.data() + t % kTieRows * L;
-    std::copy(ties, ties + L, out);
-    if (parts_.each) std::fill(out + L, out + keys, 0.0);
-    for (const int32_t y : corpus_.allowed_of(first + t)) out[y] -= options_.margin;
-    const size_t begin = corpus_.node.begin(first + t);
+  const auto sum = [&](size_t token, auto* out) {
+    const size_t begin = corpus_.node.begin(token);
     const auto value = [&](size_t n) { return corpus_.node.value_of(begin + n); };
-    add_rows(weights_.nodes, corpus_.features_of(first + t), value, whole, keys, out);
-    if (parts_.each == 0) continue;
-    parts_.add_to_labels(out);
-    std::copy(out, out + L, nodes + t * L);
+    add_rows(weights_.nodes, corpus_.features_of(token), value, whole, keys, out);
+    if (parts_.each) parts_.add_to_labels(out);
+  };
+  for (size_t t = 0; t < T; ++t) {
+    double* const out = nodes + t * L;
+    const double* const ties = ties_.data() + t % kTieRows * L;
+    if (sums_fit_float()) {
+      std::fill(single_.begin(), single_.end(), 0.0F);
+      sum(first + t, single_.data());
+      for (size_t y = 0; y < L; ++y) out[y] = ties[y] + static_cast<double>(single_[y]);
+      for (const int32_t y : corpus_.allowed_of(first + t)) out[y] -= options_.margin;
+      continue;
+    }
+    std::copy(ties, ties + L, scores_.data());
+    std::fill(scores_.begin() + static_cast<ptrdiff_t>(L), scores_.end(), 0.0);
+    for (const int32_t y : corpus_.allowed_of(first + t)) scores_[static_cast<size_t>(y)] -= options_.margin;
+    sum(first + t, scores_.data());
+    std::copy_n(scores_.data(), L, out);
   }
+}
+
+// Sums of whole numbers are exact in single precision, too, as long as they stay below 2^24.
+bool Perceptron::sums_fit_float() const { return whole_numbers_ && largest_ * most_added_ < 0x1p24; }
+
+void Perceptron::note_size(float weight) {
+  whole_numbers_ = whole_numbers_ && weight == std::trunc(weight);
+  largest_ = std::max(largest_, std::fabs(static_cast<double>(weight)));
 }
 
 Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan) {
@@ -205,7 +228,10 @@ void Perceptron::change_node(size_t token, size_t key, float by) {
   corpus_.each_feature(token, [&](size_t f, float value) {
     const double change = static_cast<double>(by) * value;
     const size_t entry = weights_.change(weights_.nodes, f, static_cast<uint16_t>(key), change, options_.all_pairs);
-    if (entry != kNoPlace) note_change(f, key, weights_.nodes.at<0>(entry));
+    if (entry == kNoPlace) return;
+    const float weight = weights_.nodes.at<0>(entry);
+    note_size(weight);
+    note_change(f, key, weight);
   });
 }
 
@@ -238,6 +264,7 @@ void Perceptron::change_edge(size_t token, int32_t i, int32_t j, float by) {
 
 void Perceptron::set_node(size_t feature, size_t key, float w, double u) {
   weights_.set(weights_.nodes, feature, static_cast<uint16_t>(key), w, u);
+  note_size(w);
   note_change(feature, key, w);
 }
 
@@ -262,9 +289,7 @@ void Perceptron::start_from(const Weights& old, std::span<const int32_t> label) 
   const std::vector<uint16_t> renamed = old.renamed_keys(label, parts_);
   runs_.add(old, renamed);
   hold_runs();
-  old.each_pattern(renamed, [&](const auto& run, float w) {
-    set_run(runs_.find(run), w, 0);
-  });
+  old.each_pattern(renamed, [&](const auto& run, float w) { set_run(runs_.find(run), w, 0); });
   old.each(
       renamed, [&](size_t f, uint16_t key, float w) { set_node(f, key, w, 0); },
       [&](uint16_t i, uint16_t j, float w) { set_edge(i, j, w, 0); },

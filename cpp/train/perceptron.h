@@ -50,6 +50,8 @@ class Perceptron {
  private:
   void observe();
   void score(size_t first, size_t T, double* nodes);
+  bool sums_fit_float() const;
+  void note_size(float weight);
   // right, predicted: [t]; by: how much weights change.
   void update(size_t first, size_t T, const int32_t* right, const int32_t* predicted, float by);
   void change_nodes(size_t token, int32_t right, int32_t wrong, float by);
@@ -69,7 +71,10 @@ class Perceptron {
   Corpus corpus_;
   std::vector<uint16_t> part_of_;
   Parts parts_;
-  std::vector<double> scores_;  // [key]: of one token
+  std::vector<double> scores_;           // [key]: of one token
+  std::vector<float> single_;            // [key]: the same, without preferences
+  bool whole_numbers_ = false;           // whether all weights, values and margins are
+  double largest_ = 0, most_added_ = 0;  // magnitude of a weight; weights that are added for a label
   // Large rows, held whole and kept up to date.
   std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
   Runs runs_;

@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences
 
 import tagwright as tw
-from tagwright.learners.baum_welch import BaumWelch, Corpus, Emissions, Transitions
+from tagwright.learners.baum_welch import BaumWelch, Corpus, Emissions
+from tagwright.learners.hmm_transitions import Transitions
 
 X10, Y10 = ten_sentences()
 EXACTLY = ("", 0.0, 1)

@@ -93,8 +93,9 @@ def test_what_is_missing_is_told_where_nothing_is_promised():
 class Plain:
     """AdaGrad over all labellings of a sentence, by enumeration: what training comes to where nothing is left out."""
 
-    def __init__(self, X, y, rate, l2, forbidden=()):
+    def __init__(self, X, y, rate, l2, margin=0, forbidden=()):
         self.X, self.y, self.rate, self.l2, self.seen, self.forbidden = X, y, rate, l2, 0, forbidden
+        self.margin = margin
         self.labels = tw.CRF(epochs=1, progress=False).fit(X, y).model_.labels
         self.weight, self.squares, self.late = defaultdict(float), defaultdict(float), defaultdict(float)
         tokens = [(s, t) for s in range(len(X)) for t in range(len(X[s]))]
@@ -113,6 +114,7 @@ class Plain:
         """The gradients of a sentence's labels and pairs of labels, in the order in which they are stepped."""
         T, L = len(self.X[s]), len(self.labels)
         nodes = np.array([[sum(self.weight[f, j] for f in self.features(s, t)) for j in self.labels] for t in range(T)])
+        nodes -= self.margin * np.array([[label == own for label in self.labels] for own in self.y[s]])
         edges = np.array(
             [[-np.inf if (i, j) in self.forbidden else self.weight[i, j] for j in self.labels] for i in self.labels]
         )
@@ -153,12 +155,13 @@ class Plain:
 
 
 @pytest.mark.parametrize("forbidden", [[], [("R", "R"), ("P", "P"), ("R", "Q")]], ids=["free", "limited"])
-@pytest.mark.parametrize(("batch", "l2"), [(1, 0.0), (3, 0.0), (2, 0.1)])
-def test_steps_against_a_plain_version(batch, l2, forbidden):
+@pytest.mark.parametrize(("batch", "l2", "margin"), [(1, 0.0, 0), (3, 0.0, 1.5), (2, 0.1, 0), (1, 0.1, 3)])
+def test_steps_against_a_plain_version(batch, l2, margin, forbidden):
     X = [["a", "b"], ["b", "a", "a"], ["c"], ["a", "c", "b"], ["b", "b"]]
     y = [["P", "Q"], ["Q", "R", "P"], ["R"], ["P", "Q", "R"], ["Q", "P"]]
-    plain = Plain(X, y, 0.7, l2, forbidden)
+    plain = Plain(X, y, 0.7, l2, margin, forbidden)
     options = {"features": RICH, "keep": tw.KeepDivergence(1e-9), "rate": 0.7, "l2": l2, "batch": batch}
+    options["margin"] = margin
     options["constraints"] = tw.Constraints(["P", "Q", "R"], forbid=forbidden) if forbidden else None
     for epoch in range(3):
         plain.epoch(np.random.default_rng([0, epoch]).permutation(len(X)), batch)

@@ -65,8 +65,8 @@ void TreeBounds::find_outs() {
   for (size_t t = 0; t < T_; ++t) {
     const std::span<const int32_t> list = lattice_.allowed[t];
     const bool last = t + 1 == T_;
-    columns_[t].out = shared;
-    if (list.empty() && shared && !last && lattice_.patch(t).empty()) continue;
+    columns_[t].out = last && !edges_.is_stepwise() ? edges_.stop_reach().data() : shared;
+    if (list.empty() && columns_[t].out && (last || lattice_.patch(t).empty())) continue;
     const auto out = [&](size_t y) {
       return last ? rounded_up(edges_.stop(y)) : shared ? shared[y] : best_out(edges_, t, y);
     };
@@ -79,11 +79,7 @@ void TreeBounds::find_outs() {
       for (const Override& e : lattice_.patch(t).row(list[q])) raise(own[q], e);
     }
     if (!list.empty()) continue;
-    if (last && edges_.stop().empty()) {
-      std::fill(own, own + L_, 0.0F);
-    } else {
-      for (size_t y = 0; y < L_; ++y) own[y] = out(y);
-    }
+    for (size_t y = 0; y < L_; ++y) own[y] = out(y);
     if (last) continue;
     for (const Override& e : lattice_.patch(t).by_row) raise(own[e.i], e);
   }

@@ -41,9 +41,11 @@ void OnlineCrf::score(size_t s, Strand& strand) const {
     const size_t begin = corpus_.node.begin(first + t);
     const auto value = [&](size_t n) { return corpus_.node.value_of(begin + n); };
     add_rows(nodes_, corpus_.features_of(first + t), value, whole, keys, out);
-    if (parts_.each == 0) continue;
-    parts_.add_to_labels(out);
-    std::copy(out, out + L, scores);
+    if (parts_.each) {
+      parts_.add_to_labels(out);
+      std::copy(out, out + L, scores);
+    }
+    scores[corpus_.labels[first + t]] -= static_cast<float>(options_.margin);
   }
   if (options_.rules || options_.allowed.columns()) forbid(s, strand);
 }
@@ -85,7 +87,7 @@ size_t OnlineCrf::open_column(const float* scores, double width, Strand& strand,
                        strand.keys.data());
 }
 
-// Leaves the best of n opened labels, as many as are wanted, and counts the others as not opened.
+// Leaves the best of n opened labels, as many as are wanted; the others count as not opened.
 size_t OnlineCrf::best_opened(size_t n, size_t wanted, double& unopened, float top, Strand& strand) const {
   float* const key = strand.keys.data();
   int32_t* const label = strand.opened.data();
@@ -93,14 +95,17 @@ size_t OnlineCrf::best_opened(size_t n, size_t wanted, double& unopened, float t
   std::nth_element(strand.bounds.begin(), strand.bounds.begin() + static_cast<ptrdiff_t>(wanted - 1),
                    strand.bounds.end(), std::greater<>());
   const float least = strand.bounds[wanted - 1];
-  size_t kept = 0;
+  size_t kept = 0, as_good = 0;  // as the last that is kept
   for (size_t q = 0; q < n; ++q) {
-    if (key[q] >= least && kept < wanted) {
+    if (key[q] < least) continue;
+    if (kept < wanted) {
       label[kept++] = label[q];
     } else {
-      unopened += std::exp(static_cast<double>(key[q]) - static_cast<double>(top));
+      ++as_good;
     }
   }
+  unopened = kernels().exp_below(strand.sum.data(), out_.data(), padded_, least, top) +
+             static_cast<double>(as_good) * std::exp(static_cast<double>(least) - static_cast<double>(top));
   return kept;
 }
 

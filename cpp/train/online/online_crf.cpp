@@ -28,7 +28,8 @@ OnlineCrf::OnlineCrf(Corpus corpus, std::vector<uint16_t> parts, const OnlineOpt
   need(parts_.keys() <= kMostLabels, "a model has between 1 and 65,535 labels, their parts included");
   parts_.check();
   need(options_.batch >= 1, "batch must be at least 1");
-  need(std::isfinite(options_.rate) && std::isfinite(options_.l2), "rate and l2 must be finite");
+  need(std::isfinite(options_.rate) && std::isfinite(options_.l2) && std::isfinite(options_.margin),
+       "rate, l2 and margin must be finite");
   need(corpus_.labels.size() == corpus_.node.end.size(), "the right labels are not known");
   const size_t L = corpus_.L;
   nodes_.reset(corpus_.features());

@@ -31,6 +31,7 @@ struct OnlineOptions {
   bool touched = true;  // steps may give weights to pairs that the corpus does not have
   size_t batch = 8;
   double rate = 0.5, l2 = 0;
+  double margin = 0;  // what the score of a right label is lowered by in training
   // kDivergence: log Z of a sentence is at most epsilon per token below the exact one. kSize, kRatio: what they keep,
   // by their beliefs on the way forward. kAll: exact.
   Keep keep;

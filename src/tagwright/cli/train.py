@@ -142,7 +142,9 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     default="touched",
     help="Pairs of feature and label that have a weight: all that training touched, or those in the corpus.",
 )
-@perceptron_option("--margin", type=_NOT_NEGATIVE, default=0, help="Score by which the right labels must win.")
+@perceptron_option(
+    "--margin", also="crf", type=_NOT_NEGATIVE, default=0, help="Score by which the right labels must win, per token."
+)
 @perceptron_option(
     "--parts",
     also="crf",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,124 +12,17 @@ import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.decoding.keep import KeepArguments
+from tagwright.learners.expected_counts import ByBatches, ByEntries, Expected, Scores
+from tagwright.learners.hmm_transitions import Transitions, spread, sums
 from tagwright.learners.learner import MOST_LABELS, Sentences
-from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
-__all__ = ["WORD", "BaumWelch", "Corpus", "Emissions", "Transitions"]
+__all__ = ["WORD", "BaumWelch", "Corpus", "Emissions"]
 
 WORD = "Uword:"  # what the names of words begin with
-LEAST_BACKOFF = 1e-3  # no transition is ever impossible
-_LEAST_LABEL = 1e-9  # of the single labels' probability: what even a label that nobody needs any more keeps
-_SPREAD = 0.5  # at random: weights lie between 1 - this and 1 + this
-_BACKOFF_AT_RANDOM = 0.1
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Transitions:
-    """p(j | i) = bigram(i, j) + exp(backoff(j)), for L labels and the border, L, which is a sentence's start and end.
-
-    Pairs that are not listed have no bigram; there is none of the border with itself, since empty sentences do not
-    count.
-    """
-
-    share: float
-    """b: what the single labels have of each transition, the sum of exp(backoff)."""
-    backoff: Floats
-    """[L + 1]: log(b * p(j))."""
-    previous: Integers
-    current: Integers
-    """Beside it: the pairs, in order."""
-    bigram: Floats
-    """Beside them: a * chat(j | i), where a = 1 - b."""
-
-    def above(self) -> Floats:
-        """Return what the pairs' log probabilities have above backoff."""
-        return np.log1p(self.bigram / np.exp(self.backoff[self.current]))
-
-    def ends(self) -> tuple[Floats, Floats]:
-        """Return scores of first and of last labels; those of first labels are without backoff, as edges are."""
-        border, above = len(self.backoff) - 1, self.above()
-        start, stop = np.zeros(border), np.full(border, self.backoff[border])
-        first, last = self.previous == border, self.current == border
-        start[self.current[first]] = above[first]
-        stop[self.previous[last]] += above[last]
-        return start, stop
-
-    def inner(self) -> npt.NDArray[np.bool_]:
-        """Return which pairs are not at the border."""
-        border = len(self.backoff) - 1
-        return (self.previous < border) & (self.current < border)
-
-    def arrays(self) -> Arrays:
-        """Return them as a model has them, without backoff, which is in its rows."""
-        score = self.above().astype(np.float32)
-        edge = self.inner() & (score > 0)
-        start, stop = self.ends()
-        return {
-            "edges.previous": self.previous[edge].astype(np.uint16),
-            "edges.current": self.current[edge].astype(np.uint16),
-            "edges.score": score[edge],
-            "start": start,
-            "stop": stop,
-        }
-
-    def facts(self) -> dict[str, float]:
-        """Return what `of` needs beside a model's arrays."""
-        return {"share": float(self.share), "border": float(self.backoff[-1])}
-
-    @classmethod
-    def of(cls, model: Model, backoff: Floats) -> Transitions:
-        """Read them from a model; backoff: of its labels."""
-        share, border = float(model.facts["backoff"]["share"]), float(model.facts["backoff"]["border"])
-        arrays, L = model.arrays, len(model.labels)
-        single = np.exp(np.append(backoff, border))
-        first, last = np.flatnonzero(arrays["start"] > 0), np.flatnonzero(arrays["stop"] > border)
-        i = np.concatenate([arrays["edges.previous"].astype(np.int64), np.full(len(first), L), last])
-        j = np.concatenate([arrays["edges.current"].astype(np.int64), first, np.full(len(last), L)])
-        above = [arrays["edges.score"].astype(np.float64), arrays["start"][first], arrays["stop"][last] - border]
-        bigram = single[j] * np.expm1(np.concatenate(above))
-        order = np.lexsort((j, i))
-        i, j, bigram = i[order], j[order], bigram[order]
-        # The model's scores are rounded: make up for it.
-        bigram *= (1 - share) / _sums(i, bigram, L + 1)[i]
-        return cls(share, np.log(single * share / single.sum()), i, j, bigram)
-
-    @classmethod
-    def at_random(cls, L: int, ends: float, rng: np.random.Generator) -> Transitions:
-        """Return nearly equal ones; ends: the border's share of the labels."""
-        likely = np.append(np.full(L, (1 - ends) / L), ends)
-        i, j = np.divmod(np.arange((L + 1) ** 2 - 1), L + 1)  # all pairs but the border's with itself
-        bigram = likely[j] * _spread(rng, len(j))
-        bigram *= (1 - _BACKOFF_AT_RANDOM) / _sums(i, bigram, L + 1)[i]
-        return cls(_BACKOFF_AT_RANDOM, np.log(_BACKOFF_AT_RANDOM * likely), i, j, bigram)
-
-    def renumbered(self, number: Integers) -> Transitions:
-        """Return the same with label y numbered number[y]."""
-        number = np.append(number, len(number))
-        backoff = np.empty_like(self.backoff)
-        backoff[number] = self.backoff
-        i, j = number[self.previous], number[self.current]
-        order = np.lexsort((j, i))
-        return Transitions(self.share, backoff, i[order], j[order], self.bigram[order])
-
-    def maximised(self, pairs: Floats, into: Floats) -> Transitions:
-        """Return the likeliest, from expected counts of the pairs and of what comes into each label and the border.
-
-        Whether a transition was drawn from the bigram or from the single labels is as hidden as the labels are.
-        """
-        i, j = self.previous, self.current
-        above = self.above()
-        bigram = pairs * -np.expm1(-above)
-        single = np.maximum(into - _sums(j, pairs, len(into)), 0) + _sums(j, pairs - bigram, len(into))
-        share = float(single.sum() / (single.sum() + bigram.sum()))
-        share = min(max(share, LEAST_BACKOFF), 1 - LEAST_BACKOFF)
-        left = _sums(i, bigram, len(into))[i]
-        chat = np.divide(bigram, left, out=self.bigram / (1 - self.share), where=left > 0)
-        return Transitions(share, np.log(share * _probabilities(single)), i, j, (1 - share) * chat)
 
 
 @dataclass(frozen=True)
@@ -150,7 +43,7 @@ class Emissions:
         entries = is_word[rows_of(model)]
         label = model.arrays["rows.label"][entries].astype(np.int64)
         both = np.exp(model.arrays["rows.weight"][entries].astype(np.float64))
-        behind = _sums(label, both, len(model.labels))  # since the words of a label sum to one
+        behind = sums(label, both, len(model.labels))  # since the words of a label sum to one
         words = [name[len(WORD) :] for name in names if name.startswith(WORD)]
         lengths = np.diff(end, prepend=0)[is_word]
         return cls(words, np.cumsum(lengths), label, both / behind[label]), np.log(behind)
@@ -179,30 +72,26 @@ class Emissions:
         label += [known.label[pieces[number[word]]] for word in others]
         p += [known.p[pieces[number[word]]] for word in others]
         labels, all_p = np.concatenate(label), np.concatenate(p)
-        all_p /= _sums(labels, all_p, len(backoff))[labels]
+        all_p /= sums(labels, all_p, len(backoff))[labels]
         return cls(corpus.words + others, np.cumsum([len(row) for row in label]), labels, all_p), backoff
 
     def renumbered(self, number: Integers) -> Emissions:
         """Return the same with label y numbered number[y]."""
+        V, L = len(self.end), len(number)
+        if len(self.label) == V * L:  # of every word: much less to hold
+            return Emissions(self.words, self.end, self.label, self.p.reshape(V, L)[:, np.argsort(number)].ravel())
         label = number[self.label]
-        row = np.repeat(np.arange(len(self.end)), np.diff(self.end, prepend=0))
+        row = np.repeat(np.arange(V), np.diff(self.end, prepend=0))
         order = np.lexsort((label, row))
         return Emissions(self.words, self.end, label[order], self.p[order])
-
-    def rows(self) -> Iterator[dict[int, float]]:
-        """Yield for each word what its labels have, without those that have nothing."""
-        label, p, begin = self.label.tolist(), self.p.tolist(), 0
-        for end in self.end.tolist():
-            yield {label[q]: p[q] for q in range(begin, end) if p[q] > 0}
-            begin = end
 
     @classmethod
     def at_random(cls, corpus: Corpus, L: int, rng: np.random.Generator) -> Emissions:
         """Return every label for every word, each label's words nearly as frequent as they are in the corpus."""
-        p = corpus.count[:, None] * _spread(rng, (len(corpus.words), L))
+        p = corpus.count[:, None] * spread(rng, (len(corpus.words), L))
         p /= p.sum(axis=0)
         V = len(corpus.words)
-        return cls(corpus.words, np.arange(1, V + 1) * L, np.tile(np.arange(L), V), p.ravel())
+        return cls(corpus.words, np.arange(1, V + 1) * L, np.tile(np.arange(L, dtype=np.uint16), V), p.ravel())
 
 
 @dataclass(frozen=True)
@@ -239,16 +128,6 @@ class Corpus:
         """How many sentences have a token."""
         return sum(1 for sentence in self.sentences if sentence)
 
-    def text(self) -> _core.Text:
-        """Return them as the core takes them: a word is a token's first feature, sentence start and end are others."""
-        token = [[str(n)] for n in range(len(self.words))]
-        X = [[token[n] for n in sentence] for sentence in self.sentences]
-        for sentence in X:
-            if sentence:
-                sentence[0] = [*sentence[0], "<s>"]
-                sentence[-1] = [*sentence[-1], "</s>"]
-        return _core.Text.from_ready(X)
-
 
 class BaumWelch:
     """Expectation-maximisation from a start: each `step` is one turn, and changes transitions and emissions."""
@@ -258,47 +137,69 @@ class BaumWelch:
         self.corpus, self.transitions, self.emissions = corpus, transitions, emissions
         L, V = len(transitions.backoff) - 1, len(corpus.words)
         self.L, self.entries = L, int(emissions.end[V - 1])
-        inner = transitions.inner()
         self.label = emissions.label[: self.entries]
+        self.full = self.entries == V * L
+        """Whether every word may have every label."""
         # What the corpus' words have together; the others keep the rest.
-        self.mass: Floats = _sums(self.label, emissions.p[: self.entries], L)
-        self.trainer = _core.CrfTrainer.closed(
-            corpus.text(),
-            L,
-            [*map(str, range(V)), "<s>", "</s>"],
-            np.append(emissions.end[:V], [self.entries + L, self.entries + 2 * L]).astype(np.uint64),
-            np.concatenate([self.label, np.arange(L), np.arange(L)]).astype(np.uint16),
-            transitions.previous[inner].astype(np.uint16),
-            transitions.current[inner].astype(np.uint16),
-        )
-        self.counts: Floats = np.empty(self.trainer.size)
-        self.everyone = np.arange(len(corpus.sentences), dtype=np.int32)
+        self.mass = self.by_label(emissions.p[: self.entries])
+        self.counts: Floats = np.zeros(self.entries)
+        """How often each word had which label, by the last step."""
+
+    def by_label(self, values: Floats) -> Floats:
+        """Return the sum of the entries of each label."""
+        return values.reshape(-1, self.L).sum(axis=0) if self.full else sums(self.label, values, self.L)
+
+    def _of_entries(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for entries, or for rows of them, what their labels have."""
+        return values if self.full else values[self.label]
+
+    def _rows(self, values: Floats) -> Floats:
+        """Return entries in the form of `_of_entries`."""
+        return values.reshape(-1, self.L) if self.full else values
+
+    def _expected(self, scores: Scores, keep: KeepArguments, threads: int) -> Expected:
+        corpus, inner = self.corpus, self.transitions.inner()
+        pairs = self.transitions.previous[inner], self.transitions.current[inner]
+        if self.full and not keep[0]:
+            if self._batches is None:
+                self._batches = ByBatches(corpus.sentences, len(corpus.words), self.L, pairs)
+            return self._batches.expect(scores, threads)
+        if self._all is None:
+            end = self.emissions.end[: len(corpus.words)]
+            self._all = ByEntries(corpus.sentences, end, self.label, self.L, pairs)
+        return self._all.expect(scores, keep, threads)
+
+    _batches: ByBatches | None = None
+    _all: ByEntries | None = None
 
     def step(self, keep: KeepArguments, threads: int) -> tuple[float, float]:
         """Take one step; return log p(X) before it and the labels kept per token, on average."""
         before = self.transitions
+        inner = before.inner()
         with np.errstate(divide="ignore"):  # a label may have died out for a word
-            nodes = np.log(self.emissions.p[: self.entries]) + before.backoff[self.label]
-        weights = np.concatenate([nodes, *before.ends(), before.above()[before.inner()]])
-        log_z, tokens, kept = self.trainer.expect(weights, keep, self.everyone, threads, self.counts)
-        L, inner = self.L, before.inner()
-        words, first, last, edges = np.split(self.counts, self.entries + np.array([0, L, 2 * L]))
+            nodes = np.log(self.emissions.p[: self.entries])
+        self._rows(nodes)[...] += self._of_entries(before.backoff[:-1])
+        found = self._expected(Scores(nodes, *before.ends(), before.above()[inner]), keep, threads)
         pairs = np.empty(len(inner))
-        pairs[inner] = edges
-        start, stop = before.previous == L, before.current == L
-        pairs[start], pairs[stop] = first[before.current[start]], last[before.previous[stop]]
-        frequency = _sums(self.label, words, L)
+        pairs[inner] = found.edges
+        start, stop = before.previous == self.L, before.current == self.L
+        pairs[start], pairs[stop] = found.start[before.current[start]], found.stop[before.previous[stop]]
+        frequency = self.by_label(found.nodes)
+        del nodes
         p = self.emissions.p.copy()
-        times = frequency[self.label]
-        np.divide(words * self.mass[self.label], times, out=p[: self.entries], where=times > 0)
+        met = frequency > 0
+        share = np.divide(self.mass, frequency, out=np.zeros(self.L), where=met)
+        own = self._rows(p[: self.entries])
+        np.multiply(self._rows(found.nodes), self._of_entries(share), out=own, where=self._of_entries(met))
+        self.counts = found.nodes
         transitions = before.maximised(pairs, np.append(frequency, self.corpus.not_empty))
         self.transitions, self.emissions = transitions, dataclasses.replace(self.emissions, p=p)
-        return float(log_z), kept / tokens
+        return found.log_z, found.kept
 
     def expected(self) -> Emissions:
         """Return how often each word of the corpus had which label, by the last step."""
         V = len(self.corpus.words)
-        return Emissions(self.corpus.words, self.emissions.end[:V], self.label, self.counts[: self.entries])
+        return Emissions(self.corpus.words, self.emissions.end[:V], self.label, self.counts)
 
 
 def label_names(labels: object) -> list[str]:
@@ -315,26 +216,6 @@ def label_names(labels: object) -> list[str]:
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError("labels: names must be strings that differ")
     return names
-
-
-def _sums(at: Integers, weight: Floats, n: int) -> Floats:
-    """Sum the weights at each of n places."""
-    return np.bincount(at, weight, n).astype(np.float64, copy=False)
-
-
-def _spread(rng: np.random.Generator, shape: Any) -> Floats:
-    return np.asarray(rng.uniform(1 - _SPREAD, 1 + _SPREAD, shape), np.float64)
-
-
-def _probabilities(counts: Floats) -> Floats:
-    """Give the probabilities that make these counts likeliest, of all that are nowhere below the least."""
-    low = np.zeros(len(counts), bool)
-    while True:
-        p: Floats = counts * ((1 - _LEAST_LABEL * low.sum()) / counts[~low].sum())
-        p[low] = _LEAST_LABEL
-        if not (p < _LEAST_LABEL).any():
-            return p
-        low |= p < _LEAST_LABEL
 
 
 def names_of(model: Model) -> list[str]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import time
 import warnings
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from tagwright import _core, checks
@@ -21,10 +19,11 @@ from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.features.templates import LONGEST_AFFIX, Features
-from tagwright.learners.baum_welch import WORD, BaumWelch, Corpus, Emissions, Transitions, label_names
+from tagwright.learners.baum_welch import WORD, BaumWelch, Corpus, Emissions, label_names
 from tagwright.learners.constraining import training_constraints
 from tagwright.learners.hmm_counts import Counts, first_counts, maximise
-from tagwright.learners.hmm_rows import Row, interpolated, row_arrays, suffix_rows, suffixes_of, with_backoff
+from tagwright.learners.hmm_rows import Rows, Weights, count_rows, interpolated, suffix_rows, suffixes_of, weight_arrays
+from tagwright.learners.hmm_transitions import Transitions
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, check, rank
 from tagwright.learners.partial import checked_weights, known_labels
@@ -33,6 +32,8 @@ from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 
 __all__ = ["HMM"]
+
+Floats = npt.NDArray[np.float64]
 
 _NEVER = 1e-300  # stands for a count of 0 where its logarithm is taken
 
@@ -104,10 +105,10 @@ class HMM(Learner):
     def _counted(self, labels: list[str], counted: Counts, sentences: int) -> Model:
         """Return the model that counts make."""
         transitions = interpolated(counted)
-        rows = with_backoff(self._emissions(counted.words, counted.frequency), transitions)
+        rows = self._emissions(count_rows(counted.words, len(labels)), counted.frequency, transitions.backoff[:-1])
         facts = self._facts(sentences, counted.tokens) | {"backoff": transitions.facts()}
         kept = getattr(self, "_kept", {})
-        return Model(labels, self._templates(), transitions.arrays() | row_arrays(rows) | kept, facts)
+        return Model(labels, self._templates(), transitions.arrays() | weight_arrays(rows) | kept, facts)
 
     def fit_unlabelled(
         self,
@@ -220,22 +221,20 @@ class HMM(Learner):
         size = {"sentences": len(corpus.sentences), "tokens": corpus.tokens}
         if old:
             features, facts = old.features, dict(old.facts)
-            suffixes = suffixes_of(old)
+            suffixes = [suffixes_of(old, transitions.backoff[:-1])]
         else:
             features, facts = self._templates(), self._facts(**size)
             expected = run.expected()
-            frequency = np.bincount(expected.label, expected.p, len(names))
+            frequency = run.by_label(expected.p)
             number = np.argsort(np.argsort(-frequency, kind="stable"))  # the most frequent label comes first
             transitions, emissions = transitions.renumbered(number), emissions.renumbered(number)
-            count = dict(zip(corpus.words, expected.renumbered(number).rows(), strict=True))
-            suffixes = self._suffixes(count, -np.sort(-frequency) / frequency.sum())
-        words = zip(emissions.words, emissions.rows(), strict=True)
-        rows = {WORD + word: {j: math.log(p) for j, p in row.items()} for word, row in words}
+            count = _of_emissions(expected.renumbered(number), len(names))
+            suffixes = self._suffixes(count, -np.sort(-frequency) / frequency.sum(), transitions.backoff[:-1])
+        words = _of_emissions(emissions, len(names)).logs(transitions.backoff[:-1], WORD)
         facts["backoff"] = transitions.facts()
         facts["unlabelled"] = {**size, "iterations": len(self.history_)}
         facts["history"] = [dict(fact) for fact in self.history_]
-        arrays = transitions.arrays() | row_arrays(with_backoff(rows | suffixes, transitions))
-        return Model(names, features, arrays, facts)
+        return Model(names, features, transitions.arrays() | weight_arrays([words, *suffixes]), facts)
 
     def _check_options(self) -> None:
         checks.at_least_one("suffix", self.suffix)
@@ -250,27 +249,19 @@ class HMM(Learner):
         lines = [f"Uword:%x[0,{c}]", *suffixes, f"U0:/%capital[0,{c}]", "Uany:", "B"]
         return Features("\n".join(lines) + "\n")
 
-    def _emissions(
-        self, count: Mapping[str, Mapping[int, float]], frequency: npt.NDArray[np.floating[Any]]
-    ) -> dict[str, Row]:
-        """Return a row of log p(. | label) to every word and suffix, by the names that the templates give them."""
-        log_frequency = np.log(np.maximum(frequency, _NEVER)).tolist()
-        rows = {
-            f"{WORD}{word}": {j: math.log(n) - log_frequency[j] for j, n in met.items()} for word, met in count.items()
-        }
-        return rows | self._suffixes(count, frequency / frequency.sum())
+    def _emissions(self, count: Rows, frequency: npt.NDArray[np.floating[Any]], plus: Floats) -> list[Weights]:
+        """Return a row of log p(. | label) to every word and suffix, by the names that the templates give them.
 
-    def _suffixes(self, count: Mapping[str, Mapping[int, float]], prior: npt.NDArray[np.float64]) -> dict[str, Row]:
+        plus: what is added for each label.
+        """
+        words = count.logs(plus - np.log(np.maximum(frequency, _NEVER)), WORD)
+        return [words, *self._suffixes(count, frequency / frequency.sum(), plus)]
+
+    def _suffixes(self, count: Rows, prior: Floats, plus: Floats) -> list[Weights]:
         """Return a row for every suffix of the rare words; count: of the labels of each word, prior: of all labels."""
-        rare = [word for word, met in count.items() if round(sum(met.values())) <= self.rare] or list(count)
-        suffixes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(int))
-        shorter: dict[str, str] = {}
-        for word, names in zip(rare, self._suffix_names(rare), strict=True):
-            shorter |= itertools.pairwise(names)
-            for name in names:
-                for j, times in count[word].items():
-                    suffixes[name][j] += times
-        return suffix_rows(suffixes, shorter, prior)
+        rare = np.flatnonzero(np.round(count.totals()) <= self.rare)
+        words = count.some(rare.tolist()) if len(rare) else count
+        return suffix_rows(words, self._suffix_names(words.names), prior, plus)
 
     def _suffix_names(self, words: list[str]) -> list[list[str]]:
         """Return what the templates make of words, but for the words themselves: suffixes, the longest first."""
@@ -294,6 +285,16 @@ class HMM(Learner):
             "tokens": tokens,
             "version": __version__,
         }
+
+
+def _of_emissions(emissions: Emissions, L: int) -> Rows:
+    """Return what words have by label, without what is 0."""
+    shape, ends = (len(emissions.words), L), np.concatenate([[0], emissions.end])
+    numbers = csr_array((emissions.p, emissions.label, ends), shape)
+    if not emissions.p.all():
+        numbers = numbers.copy()  # which is changed in place
+        numbers.eliminate_zeros()
+    return Rows(emissions.words, numbers)
 
 
 def _can_go_on(model: Model) -> bool:

@@ -2,50 +2,133 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from tagwright import _core
-from tagwright.learners.baum_welch import LEAST_BACKOFF, WORD, Emissions, Transitions, names_of
+from tagwright.learners.baum_welch import WORD, Emissions, names_of
 from tagwright.learners.hmm_counts import Counts
+from tagwright.learners.hmm_transitions import LEAST_BACKOFF, Transitions
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
-__all__ = ["Row", "interpolated", "row_arrays", "suffix_rows", "suffixes_of", "with_backoff"]
+__all__ = ["Rows", "Weights", "count_rows", "interpolated", "suffix_rows", "suffixes_of", "weight_arrays"]
 
 _UNLIKELY = 1e-4  # of the likeliest: labels that a suffix speaks against so strongly are left out of its row
 
 _RAREST = 1e-9  # of all labels: no label is rarer
 
-Row = dict[int, float]
-"""Scores by label."""
+Floats = npt.NDArray[np.float64]
 
 
-def suffix_rows(
-    suffixes: Mapping[str, Mapping[int, float]], shorter: Mapping[str, str], prior: npt.NDArray[np.float64]
-) -> dict[str, Row]:
-    """Return log p(suffix | label), but for a constant, from counts of labels; shorter: the next suffix to ask."""
+class Weights(NamedTuple):
+    """Rows of weights as a model has them."""
+
+    names: list[str]
+    sizes: npt.NDArray[np.int64]
+    label: npt.NDArray[np.uint16]
+    weight: npt.NDArray[np.float32]
+
+
+def weight_arrays(rows: Sequence[Weights]) -> Arrays:
+    """Return the arrays of a model: rows, those of one behind those of another."""
+    slots, ends, text = _core.index_arrays([name for own in rows for name in own.names])
+    return {
+        "names.slots": slots,
+        "names.ends": ends,
+        "names.bytes": text,
+        "rows.end": np.cumsum(np.concatenate([own.sizes for own in rows]), dtype=np.uint64),
+        "rows.label": np.concatenate([own.label for own in rows]),
+        "rows.weight": np.concatenate([own.weight for own in rows]),
+    }
+
+
+class Rows(NamedTuple):
+    """Counts or probabilities by word or suffix and label."""
+
+    names: list[str]
+    numbers: csr_array
+    """(names, L)."""
+
+    def logs(self, plus: Floats, before: str = "") -> Weights:
+        """Return their logarithms; plus: what is added for each label; before: what names begin with."""
+        own = self.numbers
+        made = np.log(own.data)
+        made += plus[own.indices]
+        names = [before + name for name in self.names] if before else self.names
+        return Weights(names, np.diff(own.indptr), own.indices.astype(np.uint16), made.astype(np.float32))
+
+    def totals(self) -> Floats:
+        """Return the sum of each row."""
+        found: Floats = np.asarray(self.numbers.sum(axis=1), np.float64)
+        return found
+
+    def some(self, which: Sequence[int]) -> Rows:
+        """Return some of the rows."""
+        return Rows([self.names[n] for n in which], self.numbers[np.asarray(which, np.int64)])
+
+
+def count_rows(counted: Mapping[str, Mapping[int, float]], L: int) -> Rows:
+    """Return counts as rows."""
+    label = [j for row in counted.values() for j in sorted(row)]
+    count = [row[j] for row in counted.values() for j in sorted(row)]
+    ends = np.cumsum([0, *map(len, counted.values())])
+    numbers = csr_array((np.array(count, np.float64), np.array(label, np.int32), ends), (len(counted), L))
+    return Rows(list(counted), numbers)
+
+
+def suffix_rows(count: Rows, chains: Iterable[Sequence[str]], prior: Floats, plus: Floats) -> list[Weights]:
+    """Return log p(suffix | label), but for a constant; shorter suffixes come first.
+
+    Args:
+        count: how often words had which labels.
+        chains: for each word its suffixes, the longest first.
+        prior: of the labels.
+        plus: what is added for each label.
+
+    """
+    number: dict[str, int] = {}
+    shorter: list[int] = []  # [suffix]: the next one to ask, or -1
+    depth: list[int] = []
+    row, column = [], []
+    for word, names in enumerate(chains):
+        before = -1
+        for name in reversed(names):
+            if name not in number:
+                number[name] = len(number)
+                shorter.append(before)
+                depth.append(depth[before] + 1 if before >= 0 else 0)
+            before = number[name]
+            row.append(before)
+            column.append(word)
+    has = csr_array((np.ones(len(row)), (row, column)), (len(number), len(count.names)))
     weight = float(prior.std(ddof=1)) if len(prior) > 1 else 0.0
-    likely: dict[str, Row] = {}
-    for asked in suffixes:
-        chain = [asked]
-        while chain[-1] not in likely and chain[-1] in shorter:
-            chain.append(shorter[chain[-1]])
-        for name in reversed(chain):
-            if name in likely:
-                continue
-            met, n = suffixes[name], sum(suffixes[name].values())
-            before = likely[shorter[name]] if name in shorter else {}
-            scale = 1 + weight if before else 1.0
-            row = {j: weight * p / scale for j, p in before.items()}
-            for j, times in met.items():
-                row[j] = row.get(j, 0.0) + times / n / scale
-            least = _UNLIKELY * max(row.values())
-            likely[name] = {j: p for j, p in row.items() if p >= least}
-    return {name: {j: math.log(p / prior[j]) for j, p in row.items()} for name, row in likely.items()}
+    above, deep = np.array(shorter), np.array(depth)
+    place = np.empty(len(number), np.int64)  # among those of the same depth
+    likely, made, names = None, [], list(number)
+    for level in range(deep.max(initial=-1) + 1):
+        here = np.flatnonzero(deep == level)
+        place[here] = np.arange(len(here))
+        own = has[here] @ count.numbers
+        own.data /= np.repeat(np.asarray(own.sum(axis=1)), np.diff(own.indptr))
+        if likely is not None:
+            own = (likely[place[above[here]]] * weight + own) * (1 / (1 + weight))
+        likely = _without_unlikely(own)
+        made.append(Rows([names[n] for n in here.tolist()], likely).logs(plus - np.log(prior)))
+    return made
+
+
+def _without_unlikely(rows: csr_array) -> csr_array:
+    rows = rows.tocsr()
+    rows.sort_indices()
+    best = np.maximum.reduceat(rows.data, rows.indptr[:-1])  # every row has a label
+    keep = rows.data >= _UNLIKELY * np.repeat(best, np.diff(rows.indptr))
+    ends = np.concatenate([[0], np.cumsum(keep)])[rows.indptr]
+    return csr_array((rows.data[keep], rows.indices[keep], ends), rows.shape)
 
 
 def interpolated(counted: Counts) -> Transitions:
@@ -67,34 +150,14 @@ def interpolated(counted: Counts) -> Transitions:
     return Transitions(b, np.log(share), i, j, (1 - b) * count / unigram[i])
 
 
-def with_backoff(rows: dict[str, Row], transitions: Transitions) -> dict[str, Row]:
-    """Return rows with what stands behind b added."""
-    backoff = transitions.backoff.tolist()
-    return {name: {j: score + backoff[j] for j, score in row.items()} for name, row in rows.items()}
-
-
-def row_arrays(rows: Mapping[str, Row]) -> Arrays:
-    """Return rows as a model has them."""
-    slots, ends, text = _core.index_arrays(list(rows))
-    label = [j for row in rows.values() for j in sorted(row)]
-    weight = [row[j] for row in rows.values() for j in sorted(row)]
-    return {
-        "names.slots": slots,
-        "names.ends": ends,
-        "names.bytes": text,
-        "rows.end": np.cumsum([len(row) for row in rows.values()], dtype=np.uint64),
-        "rows.label": np.array(label, np.uint16),
-        "rows.weight": np.array(weight, np.float32),
-    }
-
-
-def suffixes_of(model: Model) -> dict[str, Row]:
-    """Return the rows of a model's suffixes, without what stands behind b."""
+def suffixes_of(model: Model, plus: Floats) -> Weights:
+    """Return the rows of a model's suffixes; plus: what stands behind b now, in the place of what stands there."""
     _, backoff = Emissions.of(model)
-    rows, begin = {}, 0
-    for name, end in zip(names_of(model), model.arrays["rows.end"].tolist(), strict=True):
-        if not name.startswith(WORD):
-            label, weight = (model.arrays[f"rows.{part}"][begin:end].tolist() for part in ("label", "weight"))
-            rows[name] = {j: score - backoff[j] for j, score in zip(label, weight, strict=True)}
-        begin = end
-    return rows
+    names = names_of(model)
+    ends = np.concatenate([[0], model.arrays["rows.end"].astype(np.int64)])
+    sizes = ends[1:] - ends[:-1]
+    wanted = np.array([not name.startswith(WORD) for name in names], bool)
+    entries = np.repeat(wanted, sizes)
+    label, weight = model.arrays["rows.label"][entries], model.arrays["rows.weight"][entries]
+    own = [name for name in names if not name.startswith(WORD)]
+    return Weights(own, sizes[wanted], label, (weight + (plus - backoff)[label]).astype(np.float32))

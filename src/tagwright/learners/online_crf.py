@@ -56,6 +56,7 @@ class OnlineTraining(Training):
             batch=options.batch,
             rate=options.rate,
             l2=options.l2 or 0.0,
+            margin=options.margin,
             keep=keep_arguments(_AUTO if auto else self.learner.keep),
             at_most=_AUTO_MOST if auto else 0,
             **self.limits,

@@ -80,6 +80,7 @@ class OnlineOptions(_Options):
     min_count: int
     patience: int | None
     seed: int
+    margin: float = 0.0
     solver: str = "adagrad"
 
 

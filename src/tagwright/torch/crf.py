@@ -197,7 +197,7 @@ class CRF(Weights):
         """Return what the uniform distribution over labellings adds to each log-likelihood, (B,)."""
         if not (checks.is_number(share) and 0 <= share < 1):
             raise ValueError(f"label_smoothing must be a number from 0 to below 1, not {checks.shown(share)}")
-        if not (self.may_start is self.may_stop is self.may_follow is None):
+        if self._limited:
             raise ValueError("label_smoothing needs every labelling to be possible, and there are constraints")
         device = emissions.device
         count = torch.from_numpy(lengths).to(device)

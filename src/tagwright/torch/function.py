@@ -94,13 +94,14 @@ class _Native(torch.autograd.Function):
     """Values of sentences, (B,), or their weighted sum, ().
 
     Gradients of a sum are made on the way forward, in the same pass; those of single values when their weights are
-    known. Second derivatives go through `Sums.plain_values`.
+    known. Nearly always the negative of a sum is what is minimised, so those of the negative are made. Second
+    derivatives go through `Sums.plain_values`.
     """
 
     @staticmethod
     def forward(ctx: Any, sums: Sums, weight: float | None, *scores: Tensor) -> Tensor:
         wanted = weight is not None and any(ctx.needs_input_grad)
-        values, gradients = sums.values_and_gradients(scores, 1.0 if weight is None else weight, _NO_WEIGHTS, wanted)
+        values, gradients = sums.values_and_gradients(scores, 1.0 if weight is None else -weight, _NO_WEIGHTS, wanted)
         ctx.sums, ctx.weight, ctx.gradients = sums, weight, gradients
         ctx.save_for_backward(*scores)
         found = values if weight is None else values.sum() * weight
@@ -123,7 +124,7 @@ class _Native(torch.autograd.Function):
                 _, gradients = sums.values_and_gradients(scores, 1.0, grad.double().contiguous().numpy(), True)
             else:
                 _, gradients = sums.values_and_gradients(scores, weight * grad.item(), _NO_WEIGHTS, True)
-        elif (factor := grad.item()) != 1:
+        elif (factor := -grad.item()) != 1:
             for gradient in gradients:
                 gradient.mul_(factor)
         return None, None, *gradients

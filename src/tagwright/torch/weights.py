@@ -18,7 +18,7 @@ from tagwright.torch import plain
 
 __all__ = ["Pairs", "Weights"]
 
-_LARGE = 1 << 19  # bytes from which on comparing words is faster than comparing numbers
+_LARGE = 1 << 15  # from so many bytes on, comparing these is faster than comparing numbers
 
 Pairs: TypeAlias = tuple[object, object]
 """Previous and current labels."""
@@ -49,6 +49,9 @@ class Weights(nn.Module):
         # What may be; not part of a state_dict, and None where there are no constraints.
         for name, may in zip(("may_start", "may_stop", "may_follow"), _limits(constraints, num_tags), strict=True):
             self.register_buffer(name, may, persistent=False)
+        # Asking a module for a tensor by its name takes as long as a small sum.
+        self._paired = self.previous is not None
+        self._limited = not (self.may_start is self.may_stop is self.may_follow is None)
         self._made: dict[str, Any] = {}
         self.reset_parameters()
 
@@ -83,6 +86,8 @@ class Weights(nn.Module):
     def _ends(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Return start and end scores; -inf where constraints forbid."""
         start, stop = self.start_transitions.to(dtype), self.end_transitions.to(dtype)
+        if not self._limited:
+            return start, stop
         if self.may_start is not None:
             start = start.masked_fill(~self.may_start, -torch.inf)
         if self.may_stop is not None:
@@ -92,6 +97,8 @@ class Weights(nn.Module):
     def _matrix(self, dtype: torch.dtype) -> Tensor:
         """Return the scores of all transitions, (L, L); -inf where constraints forbid."""
         matrix = self.transitions.to(dtype)
+        if not self._paired and not self._limited:
+            return matrix
         if self.previous is not None and self.current is not None:
             matrix = plain.dense_transitions(matrix, self.previous, self.current, self.num_tags)
         return matrix if self.may_follow is None else matrix.masked_fill(~self.may_follow, -torch.inf)
@@ -99,7 +106,7 @@ class Weights(nn.Module):
     @property
     def _by_pairs(self) -> bool:
         """Whether sums go over pairs: a pair that has no weight and is forbidden needs the matrix."""
-        return self.previous is not None and self.may_follow is None
+        return self._paired and self.may_follow is None
 
     def _pairs(self) -> _core.Pairs | None:
         if not self._by_pairs:
@@ -136,7 +143,7 @@ class Weights(nn.Module):
 
     def _check_tags(self, tags: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> None:
         """Complain about tags that constraints forbid: nothing could make them likely."""
-        if self.may_start is self.may_stop is self.may_follow is None:
+        if not self._limited:
             return
         there = np.arange(tags.shape[1]) < lengths[:, None]
         fine = (tags >= 0) & (tags < self.num_tags) & there
@@ -178,7 +185,6 @@ def _same(a: Tensor, b: Tensor) -> bool:
     """Return whether two tensors hold the same numbers. Versions would not do: changes of `.data` leave them alone."""
     if a.dtype != b.dtype or a.shape != b.shape or a.device != b.device:
         return False
-    if a.nbytes < _LARGE or a.nbytes % 8 or not (a.is_cpu and a.is_contiguous() and b.is_contiguous()):
+    if a.nbytes < _LARGE or not (a.is_cpu and a.is_contiguous() and b.is_contiguous()):
         return bool(torch.equal(a, b))
-    words = (own.detach().numpy().reshape(-1).view(np.uint64) for own in (a, b))
-    return bool(np.equal(*words).all())
+    return _core.same_bytes(a.detach().numpy(), b.detach().numpy())

@@ -168,26 +168,6 @@ TEST(batch_store) {
   });
 }
 
-TEST(lanes_max) {
-  for_every_size(45,
-                 [](Draw& draw, size_t L, Kind kind) {
-                   const auto edges = draw_scores<double>(draw, kind, L * L),
-                              from = draw_scores<double>(draw, kind, L * kLanes);
-                   const auto found = at_every_level([&](const Kernels& level) {
-                     std::vector<double> to(L * kLanes, 99);
-                     level.max_lanes(edges.data(), L, from.data(), to.data());
-                     return to;
-                   });
-                   for (size_t j = 0; j < L; ++j)
-                     for (size_t lane = 0; lane < kLanes; ++lane) {
-                       double best = -kInfinity;
-                       for (size_t i = 0; i < L; ++i) best = std::max(best, from[i * kLanes + lane] + edges[i * L + j]);
-                       CHECK(found[j * kLanes + lane] == best);
-                     }
-                 },
-                 {0, 1, 2, 3, 4, 5, 7, 9, 12, 31, 33});
-}
-
 TEST(batch_count) {
   each(44, []<class E>(Draw& draw, size_t L, size_t vectors, size_t lanes, E) {
     if (L > 100) return;
