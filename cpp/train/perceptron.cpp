@@ -196,7 +196,7 @@ void Perceptron::change_runs(size_t T, const int32_t* labels, const int32_t* pre
   const Patterns& patterns = *current_->patterns();
   const auto change = [&](Patterns::Node at, Patterns::Node other, float own) {
     runs_.each_ending(patterns, at, [&](size_t q) {
-      if (runs_.node(q) == patterns.suffix(other)) return;  // ends both
+      if (runs_.node(q) == other || runs_.node(q) == patterns.suffix(other)) return;  // ends both
       weights_.change_run(q, own);
       current_->change_pattern(runs_.node(q), static_cast<double>(weights_.run_weight[q]));
     });

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from support.brute_force import all_paths, score
+from support.brute_force import all_paths, paths, score
 from support.checks import DECODERS, check_exact, gives_k, knows_patterns
 from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_patterns
 
@@ -57,6 +57,72 @@ def test_sweep(form, kind, pattern):
         k = int(rng.integers(1, 13))
         for decoder in KNOWING:
             check_exact(case, decoder, k if gives_k(decoder) else 1, truth)
+
+
+def summed(case, kept=None):
+    """log Z, entropy, and the probabilities of labels and of pairs, from every path; of kept labels, [t, y]."""
+    T, L = case.nodes.shape
+    labels, found = paths(case)
+    if kept is not None:
+        inside = kept[np.arange(T)[:, None], labels].all(0)
+        labels, found = labels[:, inside], found[inside]
+    best = found.max()
+    log_z = best + np.log(np.exp(found - best).sum())
+    p = np.exp(found - log_z)
+    nodes, pairs = np.zeros((T, L)), np.zeros((max(T - 1, 0), L, L))
+    for t in range(T):
+        np.add.at(nodes[t], labels[t], p)
+        if t:
+            np.add.at(pairs[t - 1], (labels[t - 1], labels[t]), p)
+    entropy = (p[p > 0] * (log_z - found[p > 0])).sum()
+    return log_z, entropy, nodes, pairs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("kind", ["ties", "real", "float32"])
+@pytest.mark.parametrize("form", FORMS)
+def test_sums(form, kind, pattern):
+    rng = np.random.default_rng([23, FORMS.index(form), SCORES.index(kind), PATTERNS.index(pattern)])
+    for _ in range(EACH // 2):
+        case = draw(rng, form, kind, pattern)
+        if len(case.nodes) == 0:
+            continue
+        if not len(paths(case)[1]):
+            with pytest.raises(ValueError, match="no path"):
+                tw.marginals(case.nodes, case.edges, switched_on=case.switched_on)
+            continue
+        found = tw.marginals(case.nodes, case.edges, with_edges=True, switched_on=case.switched_on)
+        log_z, entropy, nodes, pairs = summed(case)
+        assert abs(found.log_z - log_z) <= 1e-9 * (1 + abs(log_z))
+        # Large scores leave probabilities fewer digits.
+        near = {"rtol": 1e-6, "atol": 1e-9}
+        np.testing.assert_allclose(found.nodes, nodes, **near)
+        np.testing.assert_allclose(found.edges, pairs, **near)
+        assert abs(found.entropy - entropy) <= 1e-6 * (1 + entropy)
+        assert found.kept.tolist() == [case.nodes.shape[1]] * len(case.nodes)
+
+
+@pytest.mark.parametrize("rule", [tw.KeepSize(2), tw.KeepDivergence(0.1), tw.KeepRatio(0.2)], ids=str)
+def test_sums_over_kept_labels_are_exact_over_these(rule):
+    """Labels are chosen by what they are believed without patterns."""
+    rng = np.random.default_rng(24)
+    for form in ["dense", "steps"] * 30:
+        case = draw(rng, form, "real", "none")
+        if len(case.nodes) < 2:
+            continue
+        runs = {run: max(more, -50.0) for run, more in case.patterns.items()}
+        matrix = case.steps if form == "steps" else case.steps[0]
+        plain = tw.Edges(matrix, case.start, case.stop)
+        edges = tw.Edges(matrix, case.start, case.stop, patterns=(list(runs), list(runs.values())))
+        kept = tw.marginals(case.nodes, plain, rule).nodes > 0
+        found = tw.marginals(case.nodes, edges, rule, with_edges=True)
+        log_z, entropy, nodes, pairs = summed(case._replace(patterns=runs), kept)
+        assert found.kept.tolist() == kept.sum(1).tolist()
+        assert abs(found.log_z - log_z) <= 1e-9 * (1 + abs(log_z))
+        np.testing.assert_allclose(found.nodes, nodes, atol=1e-9)
+        np.testing.assert_allclose(found.edges, pairs, atol=1e-9)
+        assert abs(found.entropy - entropy) <= 1e-6 * (1 + entropy)
 
 
 def second_order(nodes, edges, table, start, stop):
