@@ -53,7 +53,7 @@ void sort_unique(std::vector<Run>& runs) {
 
 }  // namespace
 
-Patterns::Patterns(size_t L, const PatternRuns& runs, bool keep_all) : L_(L) {
+Patterns::Patterns(size_t L, const PatternRuns& runs) : L_(L) {
   if (runs.labels.size() != runs.size() * kLongest)
     throw std::invalid_argument("patterns: there must be one score per run");
   if (runs.size() > kMost)
@@ -67,7 +67,7 @@ Patterns::Patterns(size_t L, const PatternRuns& runs, bool keep_all) : L_(L) {
     Run run;
     std::copy_n(runs.labels.data() + q * kLongest, kLongest, run.begin());
     given.emplace_back(run, runs.score[q]);
-    if (runs.score[q] == 0 && !keep_all) continue;
+    if (runs.score[q] == 0 && !runs.keep_all) continue;
     of[length - 1].push_back(run);
     order_ = std::max(order_, length - 1);
     ++size_;
@@ -142,7 +142,7 @@ Patterns::Patterns(size_t L, const PatternRuns& runs, bool keep_all) : L_(L) {
 }
 
 ChangingPatterns::ChangingPatterns(size_t L, std::span<const int32_t> labels)
-    : Patterns(L, {labels, std::vector<double>(labels.size() / kLongest, 0.0)}, true) {}
+    : Patterns(L, {labels, std::vector<double>(labels.size() / kLongest, 0.0), true}) {}
 
 void ChangingPatterns::change(Node node, double score) {
   facts_[node].score = score;

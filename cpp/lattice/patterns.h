@@ -23,6 +23,7 @@ struct PatternRuns {
 
   std::span<const int32_t> labels;  // [q * kLongest + n]
   std::span<const double> score;
+  bool keep_all = false;  // whether runs of score 0 are held, too: which nodes there are does not depend on scores
 
   size_t size() const { return score.size(); }
 };
@@ -33,8 +34,7 @@ class Patterns {
   static constexpr Node kNoNode = -1;
 
   // Throws std::invalid_argument for labels out of range, runs of another length or given twice, and what is no score.
-  // keep_all: runs of score 0 are held, too, since scores are to be changed.
-  Patterns(size_t L, const PatternRuns& runs, bool keep_all = false);
+  Patterns(size_t L, const PatternRuns& runs);
 
   size_t L() const { return L_; }
   // How many runs there are; of these the longest has order() + 1 labels.

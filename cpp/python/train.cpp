@@ -24,10 +24,9 @@ Marks marks_of(const MarkArrays& given) {
 
 std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, Integers labels, size_t L,
                                             const Weights* known, size_t min_count, size_t threads, Keys parts,
-                                            bool edges, bool all_pairs, double margin, size_t order,
-                                            size_t min_pattern, std::optional<bool> dense_edges,
-                                            std::shared_ptr<PairRules> rules, const AllowedLists* allowed,
-                                            const MarkArrays& marks) {
+                                            bool edges, bool all_pairs, double margin, size_t order, size_t min_pattern,
+                                            std::optional<bool> dense_edges, std::shared_ptr<PairRules> rules,
+                                            const AllowedLists* allowed, const MarkArrays& marks) {
   return without_gil([&] {
     const CorpusOptions read{L, min_count, known, {}, threads, marks_of(marks)};
     return std::make_unique<Perceptron>(
@@ -39,12 +38,12 @@ std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& t
 std::unique_ptr<Crf> make_crf(const Text& text, const Templates& templates, Integers labels, size_t L,
                               const Weights* known, size_t min_count, size_t threads,
                               const std::vector<std::string>& label_names, bool edges, bool all_pairs, bool dense_edges,
-                              bool lanes, std::shared_ptr<PairRules> rules, const AllowedLists* allowed,
-                              const MarkArrays& marks) {
+                              bool lanes, size_t order, size_t min_pattern, std::shared_ptr<PairRules> rules,
+                              const AllowedLists* allowed, const MarkArrays& marks) {
   return without_gil([&] {
     const CorpusOptions read{L, min_count, known, label_names, threads, marks_of(marks)};
     Corpus corpus = read_corpus(text, templates, labels, read);
-    WeightKeys<Owned> keys = keys_of(corpus, edges, all_pairs, rules.get());
+    WeightKeys<Owned> keys = keys_of(corpus, edges, all_pairs, rules.get(), {order, min_pattern});
     return std::make_unique<Crf>(std::move(corpus), std::move(keys),
                                  CrfOptions{dense_edges, lanes, false, rules, lists_of(allowed)});
   });
@@ -61,13 +60,14 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
 std::unique_ptr<OnlineCrf> make_online(const Text& text, const Templates& templates, Integers labels, size_t L,
                                        const Weights* known, size_t min_count, size_t threads, Keys parts, bool edges,
                                        bool touched, size_t batch, double rate, double l2, double margin,
-                                       const Keep& keep, size_t at_most, std::shared_ptr<PairRules> rules,
-                                       const AllowedLists* allowed) {
+                                       const Keep& keep, size_t at_most, size_t order, size_t min_pattern,
+                                       std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
   return without_gil([&] {
     const CorpusOptions read{L, min_count, known, {}, threads};
     return std::make_unique<OnlineCrf>(
         read_corpus(text, templates, labels, read), copied(parts),
-        OnlineOptions{edges, touched, batch, rate, l2, margin, keep, at_most, rules, lists_of(allowed)});
+        OnlineOptions{
+            edges, touched, batch, rate, l2, margin, keep, at_most, rules, lists_of(allowed), {order, min_pattern}});
   });
 }
 
@@ -119,8 +119,8 @@ void bind_training(nb::module_& m) {
       .def_static("make", &make_perceptron, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
                   "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
                   "all_pairs"_a = false, "margin"_a = 0.0, "order"_a = 1, "min_pattern"_a = 1,
-                  "dense_edges"_a.none() = nb::none(),
-                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
+                  "dense_edges"_a.none() = nb::none(), "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none(),
+                  "marks"_a.none() = nb::none())
       .def("run", &run, "sentences"_a, "plan"_a,
            "Goes over sentences once. Returns tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &Perceptron::average, WithoutGil())
@@ -135,7 +135,8 @@ void bind_training(nb::module_& m) {
       .def_static("make", &make_online, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
                   "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
                   "touched"_a = true, "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "margin"_a = 0.0, "keep"_a,
-                  "at_most"_a = 0, "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
+                  "at_most"_a = 0, "order"_a = 1, "min_pattern"_a = 1, "rules"_a.none() = nb::none(),
+                  "allowed"_a.none() = nb::none())
       .def(
           "run",
           [](OnlineCrf& crf, Integers sentences, size_t threads) {
@@ -162,8 +163,8 @@ void bind_training(nb::module_& m) {
       .def_static("make", &make_crf, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
                   "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1,
                   "label_names"_a = std::vector<std::string>(), "edges"_a = true, "all_pairs"_a = false,
-                  "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
-                  "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
+                  "dense_edges"_a = false, "lanes"_a = true, "order"_a = 1, "min_pattern"_a = 1,
+                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
       .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "row_end"_a, "row_label"_a, "previous"_a,
                   "current"_a)
       .def(

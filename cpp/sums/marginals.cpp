@@ -25,7 +25,8 @@ void add_pattern_sums(const Lattice& lattice, const Keep& keep, Arena& arena, Ma
   for (size_t t = 0; t < lattice.T; ++t) {
     const std::span<const int32_t> labels = sums.labels(t);
     for (size_t q = 0; q < labels.size(); ++q) out.nodes[t * L + static_cast<size_t>(labels[q])] = sums.nodes(t)[q];
-    out.kept.push_back(static_cast<int32_t>(labels.size()));
+    const size_t all = lattice.allowed[t].empty() ? L : lattice.allowed[t].size();
+    out.kept.push_back(static_cast<int32_t>(keep.all() ? all : labels.size()));
     if (out.edges.empty() || t == 0) continue;
     sums.pairs(t, step);
     const double* pair = step.data();

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/stop.h"
 #include "kernels/kernels.h"
-#include "sums/forward_backward.h"
 
 namespace tagwright {
 namespace pattern_numbers {
@@ -54,11 +52,17 @@ void PatternSums::find_places(size_t t, bool known) const {
 }
 
 template <class Numbers>
-void PatternSums::fill_edges(size_t t) const {
+bool PatternSums::fill_edges(size_t t) const {
   const size_t n = times(width(t - 1), width(t));
   edges_.resize(n);
   input_->edges(t, edges_.data());
-  if (!Numbers::kLogs) kernels().exp_d(edges_.data(), 0, n, edges_.data());
+  if (Numbers::kLogs) {
+    for (size_t q = 0; q < n && input_->factors; ++q) edges_[q] = std::log(edges_[q]);
+    return true;
+  }
+  if (!input_->factors) kernels().exp_d(edges_.data(), 0, n, edges_.data());
+  static const double least = std::exp(-kFar), most = std::exp(kFar);
+  return std::none_of(edges_.begin(), edges_.end(), [](double x) { return (x > 0 && x < least) || x > most; });
 }
 
 template <class Numbers>
@@ -102,7 +106,7 @@ bool PatternSums::forward() {
     if (t == 0) {
       for (size_t q = 0; q < n; ++q) to_state(q, label_[q], Numbers::factor(0.0));
     } else {
-      fill_edges<Numbers>(t);
+      if (!fill_edges<Numbers>(t)) return false;
       meter.count(16 * edges_.size() + 4 * (begin - state(t - 1, 0)) * n);
       each_step<Numbers>(
           t,
@@ -210,7 +214,7 @@ void PatternSums::sum(const Input& input) {
   psi_.resize(label_.size());
   label_p_.resize(label_.size());
   total_.resize(label_.size());
-  if (input.magnitude + input.patterns.magnitude() <= kFar && run<pattern_numbers::Scaled>()) return;
+  if (input.patterns.magnitude() <= kFar && run<pattern_numbers::Scaled>()) return;
   if (!run<pattern_numbers::Logs>()) log_z_ = kForbidden;
 }
 
@@ -222,11 +226,18 @@ void PatternSums::pairs(size_t t, std::vector<double>& out) const {
 
 void sum_patterns(const Lattice& lattice, const Keep& keep, const int32_t* also, Arena& arena, PatternSums& sums) {
   const size_t T = lattice.T, L = lattice.L;
-  std::vector<int32_t> everyone(L);
-  std::iota(everyone.begin(), everyone.end(), 0);
-  std::vector<std::span<const int32_t>> labels(T, everyone);
-  for (size_t t = 0; t < T; ++t)
-    if (!lattice.allowed[t].empty()) labels[t] = lattice.allowed[t];
+  std::vector<std::span<const int32_t>> labels(T);
+  for (size_t t = 0; t < T && keep.all(); ++t) {
+    const std::span<const int32_t> list = lattice.allowed[t];
+    int32_t* const own = arena.array<int32_t>(list.empty() ? L : list.size());
+    size_t n = 0;
+    for (size_t q = 0; q < (list.empty() ? L : list.size()); ++q) {
+      const int32_t y = list.empty() ? static_cast<int32_t>(q) : list[q];
+      if (lattice.end_node(t, static_cast<size_t>(y)) != kForbidden) own[n++] = y;
+    }
+    if (n == 0) return sums.clear();
+    labels[t] = {own, n};
+  }
   if (!keep.all()) {
     const Sums believed = sums_without_patterns(lattice, lattice.edges.factors(), keep, also, arena);
     if (believed.log_z == kForbidden) return sums.clear();
@@ -254,8 +265,19 @@ void sum_patterns(const Lattice& lattice, const Keep& keep, const int32_t* also,
                     }
                     out += to.size();
                   }
-                },
-            .magnitude = lattice.edge_magnitude()});
+                }});
+}
+
+Sums label_sums(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also, Arena& arena,
+                PatternSums& patterns, size_t most) {
+  if (!lattice.edges.patterns()) return forward_backward(lattice, factors, keep, also, arena, most);
+  sum_patterns(lattice, keep, also, arena, patterns);
+  Sums made;
+  made.log_z = patterns.log_z();
+  made.logs = true;
+  for (size_t t = 0; t < lattice.T && made.log_z != kForbidden; ++t)
+    made.columns.push_back({patterns.labels(t), patterns.nodes(t).data(), nullptr, nullptr, 0});
+  return made;
 }
 
 // H(s_0) + sum_t H(s_t+1 | s_t): labellings and their states are the same thing.

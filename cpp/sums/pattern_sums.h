@@ -12,8 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "lattice/lattice.h"
-#include "sums/keep.h"
+#include "sums/forward_backward.h"
 
 namespace tagwright {
 
@@ -27,7 +26,7 @@ class PatternSums {
     std::span<const std::span<const int32_t>> labels;  // [t]
     std::function<void(size_t t, double* out)> nodes;  // fills the scores of column t, [q]
     std::function<void(size_t t, double* out)> edges;  // those of the step into column t, [p * labels of t + q]
-    double magnitude = 0;                              // no edge has a larger one, -inf aside
+    bool factors = false;                              // whether edges() fills exp(score) instead
   };
   // One summand of the step into a column.
   struct Move {
@@ -69,8 +68,9 @@ class PatternSums {
   // Calls group(p, q, edge) where all states of p go to the label of q, one(p, q, state, node, factor) elsewhere.
   template <class Numbers, class Group, class One>
   void each_step(size_t t, Group&& group, One&& one) const;
+  // Returns whether the numbers are large enough.
   template <class Numbers>
-  void fill_edges(size_t t) const;
+  bool fill_edges(size_t t) const;
   void find_places(size_t t, bool known) const;
   size_t width(size_t t) const { return column_[t + 1] - column_[t]; }
 
@@ -96,8 +96,15 @@ class PatternSums {
 // before.
 void sum_patterns(const Lattice& lattice, const Keep& keep, const int32_t* also, Arena& arena, PatternSums& sums);
 
+// Sums of any lattice, of which only log Z and the probabilities of labels may be read where the edges have patterns:
+// for the rest there is `patterns`, which is filled then. factors, most: as for forward_backward().
+Sums label_sums(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also, Arena& arena,
+                PatternSums& patterns, size_t most = SIZE_MAX);
+
 // The entropy of the distribution over labellings, in nats.
 double entropy(const PatternSums& sums);
+// n labellings drawn from it, as sums/posterior.h has them.
+std::vector<int32_t> samples(const PatternSums& sums, size_t n, uint64_t seed);
 
 // --- how it is done ---
 

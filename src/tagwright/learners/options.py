@@ -65,6 +65,8 @@ class CrfOptions(_Options):
     start_on: float | None = None
     all_pairs: bool = False
     seed: int = 0
+    order: int = 1
+    min_pattern: int = 1
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class OnlineOptions(_Options):
     seed: int
     margin: float = 0.0
     solver: str = "adagrad"
+    order: int = 1
+    min_pattern: int = 1
 
 
 @dataclass(frozen=True)
