@@ -23,6 +23,7 @@ namespace {
 // Factors of nodes and of edges are no smaller than exp(-kFar) and alpha, beta no smaller than kLeast, -inf aside: so
 // no product falls to 0. Otherwise sums are taken in logarithms.
 constexpr double kFar = 115, kLeast = 1e-200, kLeastSum = 1e-100;
+constexpr size_t kMostStored = size_t{1} << 20;  // steps between states: 32 MB
 
 // What a column's numbers sum to; Numbers::kZero where there are none.
 template <class Numbers>
@@ -72,6 +73,9 @@ bool PatternSums::forward() {
   node_.clear();
   alpha_.clear();
   sum_.clear();
+  steps_.clear();
+  step_begin_.assign(1, 0);
+  stored_ = true;
   place_.resize(patterns.nodes(), -1);
   double log_z = 0;
   Meter meter;
@@ -102,6 +106,13 @@ bool PatternSums::forward() {
       } else {
         alpha_[static_cast<size_t>(place)] = Numbers::add(alpha_[static_cast<size_t>(place)], value);
       }
+      return static_cast<uint32_t>(place);
+    };
+    const auto store = [&](size_t p, size_t q, size_t from, uint32_t to, Node node, double factor) {
+      stored_ = stored_ && steps_.size() < kMostStored;
+      if (stored_)
+        steps_.push_back(
+            {static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(from), to, node, factor});
     };
     if (t == 0) {
       for (size_t q = 0; q < n; ++q) to_state(q, label_[q], Numbers::factor(0.0));
@@ -111,12 +122,16 @@ bool PatternSums::forward() {
       each_step<Numbers>(
           t,
           [&](size_t p, size_t q, double edge) {
-            to_state(q, label_[first + q], Numbers::times(total_[column_[t - 1] + p], edge));
+            const uint32_t to = to_state(q, label_[first + q], Numbers::times(total_[column_[t - 1] + p], edge));
+            store(p, q, state(t - 1, p), to, Patterns::kNoNode, edge);
           },
-          [&](size_t, size_t q, size_t s, Node node, double factor) {
-            if (factor != Numbers::kZero) to_state(q, patterns.context(node), Numbers::times(alpha_[s], factor));
+          [&](size_t p, size_t q, size_t s, Node node, double factor) {
+            if (factor == Numbers::kZero) return;
+            const uint32_t to = to_state(q, patterns.context(node), Numbers::times(alpha_[s], factor));
+            store(p, q, s, to, node, factor);
           });
     }
+    step_begin_.push_back(steps_.size());
     for (size_t s = begin; s < node_.size(); ++s) place_[static_cast<size_t>(node_[s])] = -1;
     for (; filled <= n; ++filled) state_begin_.push_back(node_.size());
     const size_t count = node_.size() - begin;
@@ -138,7 +153,6 @@ bool PatternSums::forward() {
 
 template <class Numbers>
 bool PatternSums::backward() {
-  const Patterns& patterns = input_->patterns;
   to_.assign(node_.size(), Numbers::kZero);
   state_p_.resize(node_.size());
   scale_.resize(T());
@@ -167,23 +181,13 @@ bool PatternSums::backward() {
     scale_[t] = Numbers::times(sum_[t], sum);
     if (t == 0) break;
     const size_t before = state(t - 1, 0);
-    fill_edges<Numbers>(t);
-    find_places(t, true);
-    meter.count(16 * edges_.size() + 4 * (begin - before) * n);
+    meter.count(16 * n * width(t - 1) + 4 * (begin - before) * n);
     beta_.assign(begin - before, Numbers::kZero);
     group_.assign(width(t - 1), Numbers::kZero);
-    each_step<Numbers>(
-        t,
-        [&](size_t own, size_t q, double edge) {
-          const auto to = static_cast<size_t>(place_[static_cast<size_t>(label_[first + q])]);
-          group_[own] = Numbers::add(group_[own], Numbers::times(edge, to_[to]));
-        },
-        [&](size_t, size_t, size_t s, Node node, double factor) {
-          if (factor == Numbers::kZero) return;
-          const auto to = static_cast<size_t>(place_[static_cast<size_t>(patterns.context(node))]);
-          beta_[s - before] = Numbers::add(beta_[s - before], Numbers::times(factor, to_[to]));
-        });
-    find_places(t, false);
+    each_known<Numbers>(t, [&](const Step& step) {
+      double& beta = step.node == Patterns::kNoNode ? group_[step.p] : beta_[step.from - before];
+      beta = Numbers::add(beta, Numbers::times(step.factor, to_[step.to]));
+    });
     for (size_t own = 0; own < width(t - 1); ++own)
       for (size_t s = state(t - 1, own); s < state(t - 1, own + 1); ++s)
         beta_[s - before] = Numbers::add(beta_[s - before], group_[own]);

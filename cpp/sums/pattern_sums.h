@@ -1,8 +1,8 @@
 // Sums over lattices whose edges have patterns: log Z, the probabilities of labels, of pairs of labels and of runs.
 //
 // The states of a column are the contexts (lattice/contexts.h) that its labels and those before them can make: as much
-// of the past as a pattern can still see. Sums are exact over the labels that each column is given. Nothing is stored
-// per step: which state a label leads to is looked up on every pass.
+// of the past as a pattern can still see. Sums are exact over the labels that each column is given. Where there are
+// few, it is stored which state each label leads to; otherwise it is looked up on every pass.
 #pragma once
 
 #include <cstddef>
@@ -71,6 +71,15 @@ class PatternSums {
   // Returns whether the numbers are large enough.
   template <class Numbers>
   bool fill_edges(size_t t) const;
+  // A step between states: of one, or (node: kNoNode) of all of label p, the first of which is `from`.
+  struct Step {
+    uint32_t p, q, from, to;
+    Node node;
+    double factor;
+  };
+  // Calls take(Step) for the step into column t, whose states are known.
+  template <class Numbers, class Take>
+  void each_known(size_t t, Take&& take) const;
   void find_places(size_t t, bool known) const;
   size_t width(size_t t) const { return column_[t + 1] - column_[t]; }
 
@@ -86,6 +95,9 @@ class PatternSums {
   std::vector<double> beta_, group_;          // of a column
   mutable std::vector<double> edges_;         // of a step
   mutable std::vector<int32_t> place_;        // [node]: the state of the column, -1 where it is none
+  std::vector<Step> steps_;                   // of all columns, one behind the other, where they are stored
+  std::vector<size_t> step_begin_;            // [t], and one more
+  bool stored_ = false;
   bool logs_ = false;
   double log_z_ = kForbidden;
 };
@@ -155,33 +167,42 @@ void PatternSums::each_step(size_t t, Group&& group, One&& one) const {
   }
 }
 
+template <class Numbers, class Take>
+void PatternSums::each_known(size_t t, Take&& take) const {
+  if (stored_) {
+    for (size_t n = step_begin_[t]; n < step_begin_[t + 1]; ++n) take(steps_[n]);
+    return;
+  }
+  fill_edges<Numbers>(t);
+  find_places(t, true);
+  const auto place = [&](Node node) { return static_cast<uint32_t>(place_[static_cast<size_t>(node)]); };
+  each_step<Numbers>(
+      t,
+      [&](size_t p, size_t q, double edge) {
+        take(Step{static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(state(t - 1, p)),
+                  place(label_[column_[t] + q]), Patterns::kNoNode, edge});
+      },
+      [&](size_t p, size_t q, size_t s, Node node, double factor) {
+        if (factor == Numbers::kZero) return;
+        take(Step{static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(s),
+                  place(input_->patterns.context(node)), node, factor});
+      });
+  find_places(t, false);
+}
+
 template <class Take>
 void PatternSums::each_move(size_t t, bool single, Take&& take) const {
-  const Patterns& patterns = input_->patterns;
   const auto visit = [&]<class Numbers>(Numbers) {
-    fill_edges<Numbers>(t);
-    find_places(t, true);
-    const auto probability = [&](double from, double factor, size_t to) {
-      const double product = Numbers::times(Numbers::times(from, factor), to_[to]);
-      return Numbers::kLogs ? Numbers::plain(product - scale_[t]) : product / scale_[t];
-    };
-    each_step<Numbers>(
-        t,
-        [&](size_t p, size_t q, double edge) {
-          const auto to = static_cast<size_t>(place_[static_cast<size_t>(label_[column_[t] + q])]);
-          if (!single) {
-            take(Move{p, q, state(t - 1, p), to, Patterns::kNoNode, probability(total_[column_[t - 1] + p], edge, to)});
-            return;
-          }
-          for (size_t s = state(t - 1, p); s < state(t - 1, p + 1); ++s)
-            take(Move{p, q, s, to, Patterns::kNoNode, probability(alpha_[s], edge, to)});
-        },
-        [&](size_t p, size_t q, size_t s, Node node, double factor) {
-          if (factor == Numbers::kZero) return;
-          const auto to = static_cast<size_t>(place_[static_cast<size_t>(patterns.context(node))]);
-          take(Move{p, q, s, to, node, probability(alpha_[s], factor, to)});
-        });
-    find_places(t, false);
+    each_known<Numbers>(t, [&](const Step& step) {
+      const auto give = [&](size_t from, double alpha) {
+        const double product = Numbers::times(Numbers::times(alpha, step.factor), to_[step.to]);
+        const double probability = Numbers::kLogs ? Numbers::plain(product - scale_[t]) : product / scale_[t];
+        take(Move{step.p, step.q, from, step.to, step.node, probability});
+      };
+      if (step.node != Patterns::kNoNode) return give(step.from, alpha_[step.from]);
+      if (!single) return give(step.from, total_[column_[t - 1] + step.p]);
+      for (size_t s = step.from; s < state(t - 1, step.p + 1); ++s) give(s, alpha_[s]);
+    });
   };
   logs_ ? visit(pattern_numbers::Logs{}) : visit(pattern_numbers::Scaled{});
 }
