@@ -188,7 +188,7 @@ void Sums::step(const Lattice& lattice, size_t t, std::vector<double>& out) cons
 Sums forward_backward(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
                       Arena& arena, size_t most) {
   need(!lattice.edges.patterns(),
-       "these sums know no patterns of labels, but the edges have some; leave the patterns out");
+       "these sums know no patterns of labels, but the edges have some; use shorter sentences, or a model of order 1");
   return sums_without_patterns(lattice, factors, keep, also, arena, most);
 }
 

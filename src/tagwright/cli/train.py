@@ -67,7 +67,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
 
 @click.command(
     cls=Sectioned,
-    epilog="An HMM counts and has no options of its own. An option that is not for the learner is an error.",
+    epilog="An HMM counts and has few options. An option that is not for the learner is an error.",
 )
 @click.argument("corpus", type=INPUT)
 @click.argument("model", type=OUTPUT)
@@ -150,6 +150,20 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     also="crf",
     metavar="SEPARATORS",
     help="Characters between the parts of a label, which share weights; '' for each character.",
+)
+@perceptron_option(
+    "--order",
+    also="crf, hmm",
+    type=click.IntRange(1, 3),
+    default=1,
+    help="Labels before one that its score depends on: 2 adds weights for runs of three labels, 3 of four; hmm: 1 or 2.",
+)
+@perceptron_option(
+    "--min-pattern",
+    also="crf",
+    type=COUNT,
+    default=1,
+    help="Leave out runs of labels that occur less often.",
 )
 @perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(
