@@ -6,8 +6,8 @@
 
 namespace tagwright {
 
-// scores[j]: a partial path of this score that ends in label i of column t - 1, extended by label j of column t. row: room
-// for L scores.
+// scores[j]: a partial path of this score that ends in label i of column t - 1, extended by label j of column t. row:
+// room for L scores.
 inline void extend(const Lattice& lattice, size_t t, double score, size_t i, double* row, double* scores) {
   const size_t L = lattice.L;
   const Scores nodes = lattice.nodes.from(t * L);

@@ -13,8 +13,7 @@ Runs::Runs(const Corpus& corpus, const RunOptions& options) : order_(options.ord
   need(options.min_count >= 1, "a pattern must occur at least once");
   std::vector<Run> met;
   for (size_t s = 0; s < corpus.sentences(); ++s) {
-    const std::span<const int32_t> labels =
-        std::span(corpus.labels).subspan(corpus.first_token(s), corpus.length(s));
+    const std::span<const int32_t> labels = std::span(corpus.labels).subspan(corpus.first_token(s), corpus.length(s));
     for (size_t length = kShortest; length <= options.order + 1; ++length) {
       for (size_t end = length; end <= labels.size(); ++end) {
         const auto run = labels.subspan(end - length, length);

@@ -156,7 +156,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     also="crf, hmm",
     type=click.IntRange(1, 3),
     default=1,
-    help="Labels before one that its score depends on: 2 adds weights for runs of three labels, 3 of four; hmm: 1 or 2.",
+    help="Labels before one that its score depends on: 2 adds runs of three labels, 3 runs of four; of an HMM 1 or 2.",
 )
 @perceptron_option(
     "--min-pattern",

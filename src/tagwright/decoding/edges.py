@@ -47,8 +47,8 @@ class Edges:
         sparse: whether to keep ``default + exceptions`` beside the matrix. None: where 70 % of it is one value.
         corrections: sparse changes in sets, as four arrays (set, previous, current, score). Each adds its score to
             its edge at the steps where its set is switched on: ``decode(..., switched_on=[[0, 3], [], [3]])``.
-        patterns: runs of three or four labels, and one score per run, which is added wherever the run occurs. Runs are an
-            array (N, 3) or (N, 4), with -1 behind a run of three, or a list of runs.
+        patterns: runs of three or four labels, and one score per run, which is added wherever the run occurs. Runs are
+            an array (N, 3) or (N, 4), with -1 behind a run of three, or a list of runs.
 
     Example:
         >>> import numpy as np, tagwright as tw

@@ -113,9 +113,7 @@ class HMM(Learner):
             self.history_ = maximise(self, X, words, y, labels, weights, counted.tokens)
         return self
 
-    def _counted(
-        self, labels: list[str], counted: Counts, sentences: int, trigrams: Trigrams | None = None
-    ) -> Model:
+    def _counted(self, labels: list[str], counted: Counts, sentences: int, trigrams: Trigrams | None = None) -> Model:
         """Return the model that counts make."""
         transitions = interpolated(counted, None if trigrams is None else trigrams.of_single)
         rows = self._emissions(count_rows(counted.words, len(labels)), counted.frequency, transitions.backoff[:-1])

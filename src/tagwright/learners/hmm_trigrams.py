@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,12 +34,12 @@ class Trigrams:
     def counted(cls, y: Sequence[Sequence[str]], names: list[str], weights: Weights | None, pairs: Counts) -> Trigrams:
         """Count runs of three labels; each votes for the estimate that would have predicted it best, met once less."""
         number, L = Numbers(names), len(names)
-        met: Counter[tuple[int, int, int]] = Counter()
+        met: dict[tuple[int, ...], float] = defaultdict(float)
         for s, labels in enumerate(y):
             ids = [number[label] for label in labels]
             weight = 1 if weights is None else float(weights[s])
-            for run in zip(ids, ids[1:], ids[2:], strict=False):
-                met[run] += weight  # type: ignore[assignment]
+            for own in zip(ids, ids[1:], ids[2:], strict=False):
+                met[own] += weight
         run = np.array(sorted(met), np.int64).reshape(-1, 3)
         count = np.array([met[tuple(own)] for own in run.tolist()], np.float64)
         i, j, k = run.T
@@ -69,7 +69,9 @@ class Trigrams:
         """Return them as patterns of a model: what they add to the scores of edges and labels, of share `of_single`."""
         border = len(transitions.backoff)
         bigram = dict(
-            zip((transitions.previous * border + transitions.current).tolist(), transitions.bigram.tolist(), strict=True)
+            zip(
+                (transitions.previous * border + transitions.current).tolist(), transitions.bigram.tolist(), strict=True
+            )
         )
         _, j, k = self.run.T
         likely = np.array([bigram[pair] for pair in (j * border + k).tolist()]) + np.exp(transitions.backoff[k])
