@@ -10,7 +10,7 @@ CPP := $(foreach folder,cpp tests/core,$(wildcard $(addprefix $(folder)/,*.h *.c
 BUILD := --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard examples/*) $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/* src/tagwright/*/*/*)
 
-.PHONY: demo test lint format docs bench bench-quick asan tsan fuzz clean help
+.PHONY: demo test test-ray lint format docs bench bench-quick asan tsan fuzz clean help
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -20,6 +20,11 @@ demo: $(VENV)/.installed   ## tag some sentences; 5-best of a lattice of 3,000 l
 test: $(VENV)/.installed $(VENV)/.test   ## the test-suite: C++, then Python with a process per core
 	build/release/core_tests
 	$(BIN)/python -m pytest $(PYTEST)
+
+# Ray listens on the machine's own address: where that is allowed, it gets a network of its own.
+OWN_NETWORK = $(shell unshare -n ip link set lo up 2>/dev/null && echo unshare -n sh -c "'ip link set lo up; exec \"\$$0\" \"\$$@\"'")
+test-ray: $(VENV)/.installed $(VENV)/.test $(VENV)/.ray-test   ## the tests that start Ray and Dask, which it installs; Spark if it is there
+	$(OWN_NETWORK) $(BIN)/python -m pytest -m engines tests/cluster
 
 lint: $(VENV)/.installed $(VENV)/.lint   ## ruff, mypy --strict, clang-format
 	$(BIN)/ruff check .
@@ -79,7 +84,7 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	@touch $@
 
 # The tools of an extra, as pyproject.toml names them; installing the extra itself would build the package again.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench $(VENV)/.torch-peers: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench $(VENV)/.torch-peers $(VENV)/.ray-test: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
 	$(BIN)/python -c 'import tomllib; \
 	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' \
 	  | $(PIP) install -r /dev/stdin

@@ -34,8 +34,9 @@ ROOMS["models"] = {"constraints", "decoding", "data", "features"}
 ROOMS["learners"] = ROOMS["models"] | {"models", "evaluation"}
 ROOMS["reports"] = ROOMS["models"] | {"models", "evaluation"}
 ROOMS["serve"] = ROOMS["models"] | {"models"}
+ROOMS["cluster"] = ROOMS["learners"] | {"learners"}
 ROOMS["torch"] = {"constraints", "decoding"}
-ROOMS["cli"] = ROOMS["learners"] | {"learners", "reports", "serve", *tw.__all__}
+ROOMS["cli"] = ROOMS["learners"] | {"learners", "reports", "serve", "cluster", *tw.__all__}
 EXEMPT = {"__init__", "__main__"}  # the front doors
 
 

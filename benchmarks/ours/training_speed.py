@@ -14,6 +14,7 @@ from benchmarks.frame import data, private, timing
 from benchmarks.frame.bench import Bench
 from tagwright.decoding.decoders import plan
 from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.examples import Examples
 from tagwright.learners.online_crf import OnlineTraining
 from tagwright.learners.perceptron import _Run
 
@@ -56,11 +57,11 @@ def timed_epochs(bench: Bench) -> dict[str, Any]:
     dev = tuple(part[:1000] for part in bench.read("supertag_erg", "dev", 100))
     quiet: dict[str, Any] = {"features": "supertag", "progress": False}
     adagrad = {**quiet, "solver": "adagrad", "epochs": EPOCHS}
-    perceptron = _Run(tw.Perceptron(**quiet), X, y, None)
-    exact = CrfTraining(tw.CRF(**adagrad, keep="all", l2=0.1), X, y, None)
+    perceptron = _Run(tw.Perceptron(**quiet), Examples(X, y))
+    exact = CrfTraining(tw.CRF(**adagrad, keep="all", l2=0.1), Examples(X, y), None)
     few = {
-        "CRF, the default": OnlineTraining(tw.CRF(**adagrad), X, y, None),
-        "CRF, divergence 0.5": OnlineTraining(tw.CRF(**adagrad, keep=tw.KeepDivergence(0.5)), X, y, None),
+        "CRF, the default": OnlineTraining(tw.CRF(**adagrad), Examples(X, y), None),
+        "CRF, divergence 0.5": OnlineTraining(tw.CRF(**adagrad, keep=tw.KeepDivergence(0.5)), Examples(X, y), None),
     }
     core = plan("auto").core
     options = exact.options
@@ -109,7 +110,7 @@ def threads(bench: Bench) -> None:
 
     def work() -> dict[str, Any]:
         X, y = (part[: 4 * SENTENCES] for part in bench.read("supertag_erg", "train", 100))
-        runs = {n: OnlineTraining(tw.CRF("supertag", threads=n, progress=False), X, y, None) for n in (1, 2)}
+        runs = {n: OnlineTraining(tw.CRF("supertag", threads=n, progress=False), Examples(X, y), None) for n in (1, 2)}
         best = dict.fromkeys(runs, float("inf"))
         for epoch in range(3 if bench.quick else 7):
             order = np.random.default_rng([0, epoch]).permutation(len(X)).astype(np.int32)

@@ -30,6 +30,9 @@ class SparseRows {
     std::apply([&](auto&... pool) { (pool.assign(end, {}), ...); }, values_);
   }
 
+  // More rows, which are empty.
+  void grow(size_t rows) { row_.resize(std::max(rows, row_.size())); }
+
   size_t rows() const { return row_.size(); }
   size_t entries() const { return entries_; }
   size_t begin(size_t r) const { return row_[r].begin; }

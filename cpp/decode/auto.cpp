@@ -1,4 +1,6 @@
 // auto: picks an exact decoder by what the edges are.
+#include <algorithm>
+
 #include "decode/table.h"
 
 namespace tagwright {
@@ -28,8 +30,9 @@ Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
 }
 
 std::vector<Answer> automatic_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
-  // Whatever is decoded together has enough labels for a tree, or few and no lists.
-  return (worth_a_tree(*lattices[0], options) ? tree_together : viterbi_together)(lattices, options, arena);
+  const auto for_tree = [&](const Lattice* lattice) { return worth_a_tree(*lattice, options); };
+  if (std::all_of(lattices.begin(), lattices.end(), for_tree)) return tree_together(lattices, options, arena);
+  return viterbi_together(Unlisted(lattices, arena).all(), options, arena);
 }
 
 }  // namespace tagwright

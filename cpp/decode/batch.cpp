@@ -1,7 +1,6 @@
 #include "decode/batch.h"
 
 #include <algorithm>
-#include <deque>
 #include <exception>
 #include <numeric>
 #include <optional>
@@ -128,12 +127,10 @@ std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Dec
       }
     }
     if (lattices.empty()) return;
-    std::optional<std::deque<Lattice>> unlisted;  // which takes memory even if it is empty
     std::vector<const Lattice*> all;
-    for (const Lattice& lattice : lattices) {
-      if (!decoder.lists && lattice.allowed && !unlisted) unlisted.emplace();
-      all.push_back(decoder.lists || !lattice.allowed ? &lattice : &unlisted->emplace_back(lattice, arena));
-    }
+    for (const Lattice& lattice : lattices) all.push_back(&lattice);
+    std::optional<Unlisted> unlisted;
+    if (!decoder.lists) all = unlisted.emplace(all, arena).all();
     const InStage sums(Stage::sums);
     if (lattices.size() > 1) {
       std::vector<Answer> made = decoder.together(all, options, arena);

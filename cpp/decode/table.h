@@ -1,6 +1,7 @@
 // What a decoder returns, and the table that says everything about each.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,6 +70,22 @@ struct Plan {
 inline Answer unlisted(Decode* decode, const Lattice& lattice, const Options& options, Arena& arena) {
   return lattice.allowed ? decode(Lattice(lattice, arena), options, arena) : decode(lattice, options, arena);
 }
+
+// Lattices as a decoder sees them that knows no lists.
+class Unlisted {
+ public:
+  Unlisted(std::span<const Lattice* const> lattices, Arena& arena) : all_(lattices.begin(), lattices.end()) {
+    own_.reserve(static_cast<size_t>(
+        std::count_if(all_.begin(), all_.end(), [](const Lattice* lattice) { return bool(lattice->allowed); })));
+    for (const Lattice*& lattice : all_)
+      if (lattice->allowed) lattice = &own_.emplace_back(*lattice, arena);
+  }
+  const std::vector<const Lattice*>& all() const { return all_; }
+
+ private:
+  std::vector<Lattice> own_;
+  std::vector<const Lattice*> all_;
+};
 
 // Decoders with which others begin, or to which they leave a sentence.
 Decode viterbi, viterbi_astar, beam, tree;

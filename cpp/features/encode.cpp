@@ -1,7 +1,6 @@
 #include "features/encode.h"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "base/stop.h"
@@ -10,11 +9,13 @@
 namespace tagwright {
 namespace {
 
-void encode_token(const std::vector<Feature>& features, const FeatureScratch& scratch, Index& index, bool distinct,
-                  Ids& out) {
+// likely: which new features may be frequent enough; nullptr: all.
+void encode_token(const std::vector<Feature>& features, const FeatureScratch& scratch, Index& index,
+                  const Sketch* likely, size_t min_count, bool distinct, Ids& out) {
   const size_t begin = out.id.size();
   for (const Feature& f : features) index.view().prefetch(f.hash);
   for (const Feature& f : features) {
+    if (likely && !likely->may_be(f.hash, min_count)) continue;
     const int32_t id = index.add(f.hash, scratch.text(f));
     // A set of corrections is switched on or it is not: naming it twice means nothing.
     if (distinct && std::find(out.id.begin() + static_cast<ptrdiff_t>(begin), out.id.end(), id) != out.id.end())
@@ -27,7 +28,7 @@ void encode_token(const std::vector<Feature>& features, const FeatureScratch& sc
 }
 
 void encode_part(const Text& text, const Templates& templates, const Labelled& labelled, size_t first, size_t last,
-                 Names& names, Encoded& out) {
+                 Names& names, const Likely* likely, Encoded& out) {
   FeatureScratch scratch;
   const bool history = templates.history() > 0;
   for (size_t s = first; s < last; ++s) {
@@ -40,8 +41,9 @@ void encode_part(const Text& text, const Templates& templates, const Labelled& l
         for (const Templates::Which which : {Templates::Which::pure, Templates::Which::mixed})
           templates.expand_history(which, text, s, t, before, scratch);
       }
-      encode_token(scratch.node, scratch, names.node, false, out.node);
-      encode_token(scratch.edge, scratch, names.edge, true, out.edge);
+      const size_t least = likely ? likely->min_count : 0;
+      encode_token(scratch.node, scratch, names.node, likely ? likely->node : nullptr, least, false, out.node);
+      encode_token(scratch.edge, scratch, names.edge, likely ? likely->edge : nullptr, least, true, out.edge);
     }
     out.sentence_end.push_back(out.node.end.size());
   }
@@ -65,54 +67,23 @@ std::vector<int32_t> merge(Index& to, const Index& part) {
   return renamed;
 }
 
-void drop_rare(Ids& ids, Index& index, size_t min_count, size_t kept) {
-  std::vector<size_t> tokens(index.size(), 0), last(index.size(), SIZE_MAX);  // last: token it was met on
-  for (size_t token = 0; token < ids.end.size(); ++token) {
-    for (size_t at = ids.begin(token); at < ids.end[token]; ++at) {
-      const size_t id = static_cast<size_t>(ids.id[at]);
-      tokens[id] += last[id] != token;
-      last[id] = token;
-    }
-  }
-  std::vector<bool> chosen(index.size());
-  std::vector<int32_t> renamed(index.size(), kNoId);
-  int32_t next = 0;
-  for (size_t id = 0; id < index.size(); ++id) {
-    chosen[id] = id < kept || tokens[id] >= min_count;
-    if (chosen[id]) renamed[id] = next++;
-  }
-  if (static_cast<size_t>(next) == index.size()) return;
-  index = select(index.view(), chosen);
-  size_t left = 0, at = 0;
-  for (size_t& end : ids.end) {
-    for (; at < end; ++at) {
-      const int32_t id = renamed[static_cast<size_t>(ids.id[at])];
-      if (id == kNoId) continue;
-      if (!ids.value.empty()) ids.value[left] = ids.value[at];
-      ids.id[left++] = id;
-    }
-    end = left;
-  }
-  ids.id.resize(left);
-  if (!ids.value.empty()) ids.value.resize(left);
-}
-
 }  // namespace
 
-Encoded encode(const Text& text, const Templates& templates, const Labelled& labelled, Names& names, size_t threads) {
+Encoded encode(const Text& text, const Templates& templates, const Labelled& labelled, Names& names, size_t threads,
+               const Likely* likely) {
   if (templates.history() && (labelled.labels.size() != text.tokens() || labelled.names.empty()))
     throw std::invalid_argument("templates look at earlier labels, but none are known");
   Encoded out;
   const size_t parts = std::max<size_t>(1, std::min(threads, text.sentences()));
   if (parts == 1) {
-    encode_part(text, templates, labelled, 0, text.sentences(), names, out);
+    encode_part(text, templates, labelled, 0, text.sentences(), names, likely, out);
     return out;
   }
   std::vector<Names> own(parts);
   std::vector<Encoded> encoded(parts);
   in_parallel(parts, parts, [&](size_t p) {
     encode_part(text, templates, labelled, text.sentences() * p / parts, text.sentences() * (p + 1) / parts, own[p],
-                encoded[p]);
+                likely, encoded[p]);
   });
   for (size_t p = 0; p < parts; ++p) {
     const size_t shift = out.node.end.size();
@@ -125,29 +96,52 @@ Encoded encode(const Text& text, const Templates& templates, const Labelled& lab
   return out;
 }
 
-void drop_rare(Encoded& corpus, Names& names, size_t min_count, size_t kept_node, size_t kept_edge) {
-  drop_rare(corpus.node, names.node, min_count, kept_node);
-  drop_rare(corpus.edge, names.edge, min_count, kept_edge);
+void FeatureCounts::add(const Ids& ids, size_t names) {
+  tokens_.resize(names, 0);
+  last_.resize(names, 0);
+  for (size_t token = 0; token < ids.end.size(); ++token) {
+    ++seen_;
+    for (size_t at = ids.begin(token); at < ids.end[token]; ++at) {
+      const auto id = static_cast<size_t>(ids.id[at]);
+      tokens_[id] += last_[id] != seen_;
+      last_[id] = seen_;
+    }
+  }
 }
 
-LabelsMet labels_met(const Ids& ids, std::span<const int32_t> labels, size_t features) {
-  std::vector<size_t> end(features, 0);
-  for (const int32_t id : ids.id) ++end[static_cast<size_t>(id)];
-  std::partial_sum(end.begin(), end.end(), end.begin());
-  std::vector<size_t> next(end);
-  std::vector<uint16_t> label(ids.id.size());
-  for (size_t token = labels.size(); token-- > 0;)
-    for (size_t at = ids.begin(token); at < ids.end[token]; ++at)
-      label[--next[static_cast<size_t>(ids.id[at])]] = static_cast<uint16_t>(labels[token]);
-  LabelsMet met;
-  for (size_t f = 0; f < features; ++f) {
-    const auto begin = label.begin() + static_cast<ptrdiff_t>(next[f]);
-    const auto last = label.begin() + static_cast<ptrdiff_t>(end[f]);
-    std::sort(begin, last);
-    met.label.insert(met.label.end(), begin, std::unique(begin, last));
-    met.end.push_back(met.label.size());
+std::vector<int32_t> drop_rare(const FeatureCounts& counts, Index& index, size_t min_count, size_t kept) {
+  std::vector<bool> chosen(index.size());
+  std::vector<int32_t> renamed(index.size(), kNoId);
+  int32_t next = 0;
+  for (size_t id = 0; id < index.size(); ++id) {
+    chosen[id] = id < kept || counts.tokens(id) >= min_count;
+    if (chosen[id]) renamed[id] = next++;
   }
-  return met;
+  if (static_cast<size_t>(next) == index.size()) return {};
+  index = select(index.view(), chosen);
+  return renamed;
+}
+
+void rename(Ids& ids, std::span<const int32_t> renamed) {
+  if (renamed.empty()) return;
+  size_t left = 0, at = 0;
+  for (uint64_t& end : ids.end) {
+    for (; at < end; ++at) {
+      const int32_t id = renamed[static_cast<size_t>(ids.id[at])];
+      if (id == kNoId) continue;
+      if (!ids.value.empty()) ids.value[left] = ids.value[at];
+      ids.id[left++] = id;
+    }
+    end = left;
+  }
+  ids.id.resize(left);
+  if (ids.value.empty()) return;
+  ids.value.resize(left);
+  if (std::all_of(ids.value.begin(), ids.value.end(), [](float value) { return value == 1; })) ids.value.clear();
+}
+
+void add_all(const IndexView& from, Index& to) {
+  for (size_t id = 0; id < from.size(); ++id) to.add(from.text(id));
 }
 
 Index select(const IndexView& from, const std::vector<bool>& chosen) {

@@ -16,17 +16,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/arrays.h"
 #include "features/index.h"
 #include "lattice/patterns.h"
 #include "model/parts.h"
 #include "model/rows.h"
 
 namespace tagwright {
-
-template <class V>
-using Owned = std::vector<V>;
-template <class V>
-using Borrowed = std::span<const V>;
 
 inline constexpr size_t kMostLabels = 65'535;  // and parts of labels
 inline constexpr uint16_t kNoLabel = 65'535;
@@ -50,6 +46,18 @@ struct WeightKeys {
     return {row_end, row_label, previous, current, set, set_previous, set_current, runs};
   }
 };
+
+// Calls take(name, array) for the arrays of keys, by the names they have in files.
+template <class Keys, class Take>
+void each_key_array(Keys& a, Take&& take) {
+  take("rows.end", a.row_end);
+  take("rows.label", a.row_label);
+  take("edges.previous", a.previous);
+  take("edges.current", a.current);
+  take("corrections.set", a.set);
+  take("corrections.previous", a.set_previous);
+  take("corrections.current", a.set_current);
+}
 
 template <template <class> class Array>
 struct NameArrays {

@@ -190,6 +190,7 @@ std::vector<Sentence> sentences_of(const std::vector<AnyArray>& nodes, const std
                                    const SwitchedOn& switched_on, const AllowedLists* allowed);
 
 void bind_constraints(nb::module_& m);
+void bind_corpus(nb::module_& m);
 void bind_edges(nb::module_& m);
 void bind_batch(nb::module_& m);
 void bind_decode(nb::module_& m);

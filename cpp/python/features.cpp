@@ -44,15 +44,16 @@ bool is_mapping(nb::handle value) {
   return PyMapping_Check(value.ptr()) && nb::hasattr(value, "keys");
 }
 
-// X is a list of sentences, a sentence a list of tokens; one(text, token, place) takes in one token.
+// X is a list of sentences, a sentence a list of tokens; one(text, token, place) takes in one token. first: the number
+// of the first sentence, for messages.
 template <class One>
-Text read_sentences(nb::handle X, One&& one) {
+Text read_sentences(nb::handle X, size_t first, One&& one) {
   Text text;
   const auto all = [] { return std::string("X"); };
   each_item(X, kSentences, all, [&](nb::handle sentence, size_t s) {
-    const auto which = [&] { return "sentence " + std::to_string(s); };
+    const auto which = [&] { return "sentence " + std::to_string(first + s); };
     each_item(sentence, kTokens, which, [&](nb::handle token, size_t t) {
-      one(text, token, Place{s, t});
+      one(text, token, Place{first + s, t});
       text.end_token();
     });
     text.end_sentence();
@@ -83,8 +84,8 @@ std::optional<size_t> add_plain_row(Text& text, PyObject* token, size_t columns)
 
 // Tokens are strings or rows of columns, of which the first `columns` count. reader: says what reads a column that a
 // token with so many columns does not have.
-Text text_from_rows(nb::handle X, size_t columns, const std::optional<nb::callable>& reader) {
-  Text made = read_sentences(X, [&](Text& text, nb::handle token, const Place& place) {
+Text text_from_rows(nb::handle X, size_t columns, const std::optional<nb::callable>& reader, size_t first) {
+  Text made = read_sentences(X, first, [&](Text& text, nb::handle token, const Place& place) {
     size_t n = 1;
     if (PyUnicode_Check(token.ptr())) {
       const std::string_view word = utf8(token, place, "a token");
@@ -211,9 +212,9 @@ class ReadyToken {
   size_t seen_ = 0;
 };
 
-Text text_from_ready(nb::handle X) {
-  Text made =
-      read_sentences(X, [&](Text& text, nb::handle token, const Place& place) { ReadyToken(text, place).add(token); });
+Text text_from_ready(nb::handle X, size_t first) {
+  Text made = read_sentences(
+      X, first, [&](Text& text, nb::handle token, const Place& place) { ReadyToken(text, place).add(token); });
   made.ready = true;
   return made;
 }
@@ -250,8 +251,9 @@ std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<size_t, s
 
 void bind_features(nb::module_& m) {
   nb::class_<Text>(m, "Text")
-      .def_static("from_rows", &text_from_rows, "X"_a.none(), "columns"_a, "reader"_a.none() = nb::none())
-      .def_static("from_ready", &text_from_ready, "X"_a.none())
+      .def_static("from_rows", &text_from_rows, "X"_a.none(), "columns"_a, "reader"_a.none() = nb::none(),
+                  "first"_a = 0)
+      .def_static("from_ready", &text_from_ready, "X"_a.none(), "first"_a = 0)
       .def_prop_ro("sentences", &Text::sentences)
       .def_prop_ro("tokens", &Text::tokens)
       .def("reversed", &Text::reversed, "The same sentences, each with its last token first.")

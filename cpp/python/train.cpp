@@ -13,40 +13,51 @@ using Reals = std::span<const double>;
 
 AllowedLists lists_of(const AllowedLists* given) { return given ? *given : AllowedLists(); }
 
-// What is known beyond one label per token: where the allowed labels of each end, those labels, and sentences' weights.
-using MarkArrays = std::optional<std::tuple<Vector<uint64_t>, Vector<int32_t>, Vector<double>>>;
-
-Marks marks_of(const MarkArrays& given) {
-  if (!given) return {};
-  const auto& [end, allowed, weight] = *given;
-  return {span_of(end), span_of(allowed), span_of(weight)};
-}
-
-std::unique_ptr<Perceptron> make_perceptron(const Text& text, const Templates& templates, Integers labels, size_t L,
-                                            const Weights* known, size_t min_count, size_t threads, Keys parts,
-                                            bool edges, bool all_pairs, double margin, size_t order, size_t min_pattern,
+std::unique_ptr<Perceptron> make_perceptron(const Corpus& corpus, Keys parts, bool edges, bool all_pairs, double margin,
+                                            size_t batch, size_t order, size_t min_pattern,
                                             std::optional<bool> dense_edges, std::shared_ptr<PairRules> rules,
-                                            const AllowedLists* allowed, const MarkArrays& marks) {
+                                            const AllowedLists* allowed) {
   return without_gil([&] {
-    const CorpusOptions read{L, min_count, known, {}, threads, marks_of(marks)};
     return std::make_unique<Perceptron>(
-        read_corpus(text, templates, labels, read), copied(parts),
-        PerceptronOptions{edges, all_pairs, margin, {order, min_pattern}, dense_edges, rules, lists_of(allowed)});
+        corpus, copied(parts),
+        PerceptronOptions{
+            edges, all_pairs, margin, {order, min_pattern}, dense_edges, rules, lists_of(allowed), batch});
   });
 }
 
-std::unique_ptr<Crf> make_crf(const Text& text, const Templates& templates, Integers labels, size_t L,
-                              const Weights* known, size_t min_count, size_t threads,
-                              const std::vector<std::string>& label_names, bool edges, bool all_pairs, bool dense_edges,
-                              bool lanes, size_t order, size_t min_pattern, std::shared_ptr<PairRules> rules,
-                              const AllowedLists* allowed, const MarkArrays& marks) {
+std::unique_ptr<Crf> make_crf(const Corpus& corpus, bool edges, bool all_pairs, bool dense_edges, bool lanes,
+                              size_t order, size_t min_pattern, std::shared_ptr<PairRules> rules,
+                              const AllowedLists* allowed) {
   return without_gil([&] {
-    const CorpusOptions read{L, min_count, known, label_names, threads, marks_of(marks)};
-    Corpus corpus = read_corpus(text, templates, labels, read);
-    WeightKeys<Owned> keys = keys_of(corpus, edges, all_pairs, rules.get(), {order, min_pattern});
-    return std::make_unique<Crf>(std::move(corpus), std::move(keys),
+    return std::make_unique<Crf>(corpus, keys_of(corpus, edges, all_pairs, rules.get(), {order, min_pattern}),
                                  CrfOptions{dense_edges, lanes, false, rules, lists_of(allowed)});
   });
+}
+
+// Of a part of a corpus: keys and scale are those of the whole.
+std::unique_ptr<Crf> make_part(const Corpus& corpus, nb::dict keys, double grain, std::span<const double> feature_grain,
+                               bool dense_edges, bool lanes, std::shared_ptr<PairRules> rules) {
+  NamedArrays named(std::move(keys));
+  WeightKeys<Borrowed> given;
+  each_key_array(given, [&](const char* name, auto& array) { named.read(name, array); });
+  WeightKeys<Owned> held{copied(given.row_end),    copied(given.row_label), copied(given.previous),
+                         copied(given.current),    copied(given.set),       copied(given.set_previous),
+                         copied(given.set_current)};
+  CrfScale scale{grain, copied(feature_grain), std::vector<double>(feature_grain.size(), 1.0),
+                 std::vector<double>(corpus.sets(), 1.0)};
+  return without_gil([&] {
+    check_keys(held, corpus);
+    return std::make_unique<Crf>(corpus, std::move(held), CrfOptions{dense_edges, lanes, false, rules, {}},
+                                 std::move(scale));
+  });
+}
+
+nb::dict keys_of_crf(const Crf& crf) {
+  nb::dict out;
+  each_key_array(crf.keys(), [&](const char* name, const auto& array) {
+    out[name] = array_of(std::vector<std::remove_cvref_t<decltype(array[0])>>(array.begin(), array.end()));
+  });
+  return out;
 }
 
 std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<std::string>& given,
@@ -57,24 +68,26 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
   return without_gil([&] { return std::make_unique<Crf>(Crf::closed(text, L, names, std::move(keys))); });
 }
 
-std::unique_ptr<OnlineCrf> make_online(const Text& text, const Templates& templates, Integers labels, size_t L,
-                                       const Weights* known, size_t min_count, size_t threads, Keys parts, bool edges,
-                                       bool touched, size_t batch, double rate, double l2, double margin,
-                                       const Keep& keep, size_t at_most, size_t order, size_t min_pattern,
-                                       std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
+std::unique_ptr<OnlineCrf> make_online(const Corpus& corpus, Keys parts, bool edges, bool touched, size_t batch,
+                                       double rate, double l2, double margin, const Keep& keep, size_t at_most,
+                                       size_t order, size_t min_pattern, std::shared_ptr<PairRules> rules,
+                                       const AllowedLists* allowed) {
   return without_gil([&] {
-    const CorpusOptions read{L, min_count, known, {}, threads};
     return std::make_unique<OnlineCrf>(
-        read_corpus(text, templates, labels, read), copied(parts),
+        corpus, copied(parts),
         OnlineOptions{
             edges, touched, batch, rate, l2, margin, keep, at_most, rules, lists_of(allowed), {order, min_pattern}});
   });
 }
 
+nb::tuple packed(const OnlineCrf::Seen& seen) {
+  return nb::make_tuple(seen.loss, seen.tokens, seen.kept, seen.missing, seen.exact);
+}
+
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
-nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan) {
-  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan); });
+nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan, const Corpus* from, size_t threads) {
+  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan, from, threads); });
   return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
                         seen.work.edges);
 }
@@ -116,36 +129,69 @@ void restore(Trainer& trainer, double seen, nb::dict arrays) {
 
 void bind_training(nb::module_& m) {
   nb::class_<Perceptron>(m, "PerceptronTrainer")
-      .def_static("make", &make_perceptron, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
-                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
-                  "all_pairs"_a = false, "margin"_a = 0.0, "order"_a = 1, "min_pattern"_a = 1,
-                  "dense_edges"_a.none() = nb::none(), "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none(),
-                  "marks"_a.none() = nb::none())
-      .def("run", &run, "sentences"_a, "plan"_a,
-           "Goes over sentences once. Returns tokens, wrong tokens, wrong sentences; rounds, nodes, edges looked at.")
+      .def_static("make", &make_perceptron, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true,
+                  "all_pairs"_a = false, "margin"_a = 0.0, "batch"_a = 1, "order"_a = 1, "min_pattern"_a = 1,
+                  "dense_edges"_a.none() = nb::none(), "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
+      .def("run", &run, "sentences"_a, "plan"_a, "of"_a.none() = nb::none(), "threads"_a = 1,
+           "Goes over sentences once, those of a cut of the corpus where one is given. Returns tokens, wrong tokens, "
+           "wrong sentences; rounds, nodes, edges looked at.")
       .def("average", &Perceptron::average, WithoutGil())
       .def("start_from", &Perceptron::start_from, "weights"_a, "label"_a, WithoutGil(),
            "Takes over a model's weights; label: [its label] the number here.")
+      .def(
+          "mix",
+          [](Perceptron& trainer, const std::vector<std::pair<double, nb::dict>>& shards) {
+            std::vector<NamedArrays> named;
+            std::vector<std::pair<double, State<Borrowed>>> states;
+            for (const auto& [seen, arrays] : shards) {
+              named.emplace_back(arrays);
+              each_of_state(states.emplace_back(seen, State<Borrowed>()).second,
+                            [&](const std::string& name, auto& array) {
+                              if (!name.starts_with(kPatternState)) named.back().read(name, array);
+                            });
+            }
+            without_gil([&] { trainer.mix(states); });
+          },
+          "shards"_a, "Takes the mean of weights that parts of the corpus ended with; shards: sentences seen, state.")
+      .def("extend", &Perceptron::extend, "corpus"_a, WithoutGil(), "Goes on with other sentences.")
       .def("state", &state_of<Perceptron>, "Returns the arrays from which training can go on.")
       .def("restore", &restore<Perceptron, State<Borrowed>>, "seen"_a, "arrays"_a)
-      .def_prop_ro("seen", &Perceptron::seen)
-      .def_prop_ro("corpus", [](const Perceptron& p) { return hex(p.corpus().digest); });
+      .def_prop_ro("seen", &Perceptron::seen);
 
   nb::class_<OnlineCrf>(m, "OnlineTrainer")
-      .def_static("make", &make_online, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
-                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "parts"_a, "edges"_a = true,
-                  "touched"_a = true, "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "margin"_a = 0.0, "keep"_a,
-                  "at_most"_a = 0, "order"_a = 1, "min_pattern"_a = 1, "rules"_a.none() = nb::none(),
-                  "allowed"_a.none() = nb::none())
+      .def_static("make", &make_online, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true, "touched"_a = true,
+                  "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "margin"_a = 0.0, "keep"_a, "at_most"_a = 0,
+                  "order"_a = 1, "min_pattern"_a = 1, "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def(
           "run",
-          [](OnlineCrf& crf, Integers sentences, size_t threads) {
-            const OnlineCrf::Seen seen = without_gil([&] { return crf.run(sentences, threads); });
-            return nb::make_tuple(seen.loss, seen.tokens, seen.kept, seen.missing, seen.exact);
+          [](OnlineCrf& crf, Integers sentences, size_t threads, const Corpus* from) {
+            return packed(without_gil([&] { return crf.run(sentences, threads, from); }));
           },
-          "sentences"_a, "threads"_a,
-          "Goes over sentences once. Returns the loss, tokens, labels kept, what log Z may lack, sentences summed "
+          "sentences"_a, "threads"_a, "of"_a.none() = nb::none(),
+          "Goes over sentences once, those of a cut of the corpus where one is given. Returns the loss, tokens, labels "
+          "kept, what log Z may lack, sentences summed "
           "exactly.")
+      .def(
+          "ask",
+          [](OnlineCrf& crf, Integers sentences, size_t threads) {
+            return array_of(without_gil([&] { return crf.ask(sentences, threads); }));
+          },
+          "sentences"_a, "threads"_a, "Returns the steps that sentences ask for, as bytes.")
+      .def(
+          "apply",
+          [](OnlineCrf& crf, const std::vector<Vector<uint8_t>>& given, Integers which, Integers number,
+             size_t threads) {
+            std::vector<std::span<const uint8_t>> steps;
+            for (const Vector<uint8_t>& one : given) steps.push_back(span_of(one));
+            return packed(without_gil([&] { return crf.apply(steps, which, number, threads); }));
+          },
+          "steps"_a, "which"_a, "number"_a, "threads"_a,
+          "Takes the steps of a batch: the n-th are those of sentence number[n] of steps[which[n]]. Returns as run "
+          "does.")
+      .def(
+          "bounds", [](const OnlineCrf& crf) { return array_of(crf.bounds()); },
+          "Returns the bounds of edges, which a pass that is not finished has beside its state.")
+      .def("set_bounds", &OnlineCrf::set_bounds, "bounds"_a)
       .def("end_epoch", &OnlineCrf::end_epoch, WithoutGil(), "To be called after each pass over the corpus.")
       .def("log_z", &OnlineCrf::log_z, "sentences"_a, WithoutGil(),
            "Returns log Z of each sentence as it is summed in training, and what it may lack.")
@@ -153,44 +199,51 @@ void bind_training(nb::module_& m) {
       .def("last", &OnlineCrf::last, WithoutGil())
       .def("start_from", &OnlineCrf::start_from, "weights"_a, "label"_a, WithoutGil(),
            "Takes over a model's weights; label: [its label] the number here.")
+      .def("extend", &OnlineCrf::extend, "corpus"_a, WithoutGil(), "Goes on with other sentences.")
       .def("state", &state_of<OnlineCrf>, "Returns the arrays from which training can go on.")
       .def("restore", &restore<OnlineCrf, SteppedState<Borrowed>>, "seen"_a, "arrays"_a)
       .def_prop_ro("seen", &OnlineCrf::seen)
-      .def_prop_ro("size", &OnlineCrf::size)
-      .def_prop_ro("corpus", [](const OnlineCrf& crf) { return hex(crf.corpus().digest); });
+      .def_prop_ro("size", &OnlineCrf::size);
 
   nb::class_<Crf>(m, "CrfTrainer")
-      .def_static("make", &make_crf, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
-                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1,
-                  "label_names"_a = std::vector<std::string>(), "edges"_a = true, "all_pairs"_a = false,
+      .def_static("make", &make_crf, "corpus"_a, nb::kw_only(), "edges"_a = true, "all_pairs"_a = false,
                   "dense_edges"_a = false, "lanes"_a = true, "order"_a = 1, "min_pattern"_a = 1,
-                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none(), "marks"_a.none() = nb::none())
+                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
+      .def_static("part", &make_part, "corpus"_a, "keys"_a, "grain"_a, "feature_grain"_a, nb::kw_only(),
+                  "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
+                  "Of a part of a corpus that begins and ends with a block; keys and grains are those of the whole.")
+      .def("keys", &keys_of_crf, "Returns the arrays that say which weights there are.")
+      .def_prop_ro("grain", [](const Crf& crf) { return crf.scale().grain; })
+      .def("feature_grain", [](const Crf& crf) { return array_of(crf.scale().feature_grain); })
+      .def_prop_ro_static("block", [](nb::handle) { return Crf::kBlock; })
       .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "row_end"_a, "row_label"_a, "previous"_a,
                   "current"_a)
       .def(
           "expect",
           [](const Crf& crf, Reals weights, const Keep& keep, Integers sentences, size_t threads,
-             std::span<double> counts) {
-            return packed(without_gil([&] { return crf.expect(weights, keep, sentences, threads, counts); }));
+             std::span<double> counts, std::optional<std::span<double>> each) {
+            return packed(without_gil([&] {
+              return crf.expect(weights, keep, sentences, threads, counts, each.value_or(std::span<double>()));
+            }));
           },
-          "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a,
-          "Fills the expected counts. Returns log Z, tokens, labels kept.")
+          "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a, "each"_a.none() = nb::none(),
+          "Fills the expected counts, and log Z of each sentence. Returns log Z, tokens, labels kept.")
       .def("observe", &Crf::observe, "sentences"_a, "counts"_a, WithoutGil(), "Fills what the right labels count.")
       .def(
           "adagrad",
-          [](const Crf& crf, std::span<double> weights, std::span<double> squares, const Keep& keep, Integers sentences,
-             size_t batch, double rate, double l2) {
-            return packed(without_gil([&] { return crf.adagrad(weights, squares, keep, sentences, batch, rate, l2); }));
+          [](Crf& crf, std::span<double> weights, std::span<double> squares, const Keep& keep, Integers sentences,
+             size_t batch, double rate, double l2, const Corpus* from) {
+            return packed(
+                without_gil([&] { return crf.adagrad(weights, squares, keep, sentences, batch, rate, l2, from); }));
           },
-          "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a,
+          "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a, "of"_a.none() = nb::none(),
           "Goes over the sentences once and changes weights and squares. Returns the loss, tokens, labels kept.")
       .def("trained", &Crf::trained, "weights"_a, WithoutGil())
       .def("start_from", &Crf::start_from, "weights"_a, "label"_a, "to"_a, WithoutGil(),
            "Takes over a model's weights, where there is a place for them; label: [its label] the number here.")
       .def_prop_ro("size", [](const Crf& crf) { return crf.keys().size(); })
       .def_prop_ro("nodes", [](const Crf& crf) { return crf.keys().nodes(); })
-      .def_prop_ro("edges", [](const Crf& crf) { return crf.keys().edges(); })
-      .def_prop_ro("corpus", [](const Crf& crf) { return hex(crf.corpus().digest); });
+      .def_prop_ro("edges", [](const Crf& crf) { return crf.keys().edges(); });
 }
 
 }  // namespace tagwright

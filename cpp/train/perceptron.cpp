@@ -1,8 +1,10 @@
 #include "train/perceptron.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "base/crew.h"
 #include "base/need.h"
 #include "base/stop.h"
 
@@ -33,8 +35,7 @@ std::vector<double> tie_preferences(size_t L) {
 
 EdgeForm form_for(const Corpus& corpus, std::optional<bool> dense_edges) {
   if (dense_edges) return *dense_edges ? EdgeForm::kDense : choose_edge_form(corpus.L, 0, EdgeUse::kTraining);
-  std::vector<uint64_t> met;
-  corpus.each_step([&](size_t, int32_t i, int32_t j) { met.push_back(Corrections::pair(i, j)); });
+  std::vector<uint64_t> met = corpus.pairs_met().edges;
   for (const auto& [i, j] : corpus.open_pairs()) met.push_back(Corrections::pair(i, j));
   std::sort(met.begin(), met.end());
   const size_t pairs = static_cast<size_t>(std::unique(met.begin(), met.end()) - met.begin());
@@ -49,8 +50,6 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
       corpus_(std::move(corpus)),
       part_of_(std::move(parts)),
       parts_(Parts::of_array(part_of_, corpus_.L)),
-      scores_(parts_.keys()),
-      single_(parts_.keys()),
       runs_(corpus_, options_.runs),
       ties_(tie_preferences(corpus_.L)) {
   need(parts_.keys() <= kMostLabels, "a model has between 1 and 65,535 labels, their parts included");
@@ -65,26 +64,28 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
                                              options_.rules);
   hold_runs();
   if (!options_.all_pairs) observe();
-  whole_numbers_ = corpus_.node.value.empty() && options_.margin == std::trunc(options_.margin);
-  size_t most = 0;
-  for (size_t token = 0; token < corpus_.node.end.size(); ++token)
-    most = std::max(most, corpus_.features_of(token).size());
-  most_added_ = static_cast<double>(most * (1 + parts_.each));
+  need(options_.batch >= 1, "batch must be at least 1");
+  whole_numbers_ = std::has_single_bit(options_.batch) && is_whole(options_.margin);
+  note_sizes();
 }
 
 // Makes entries of weight 0 for the (feature, label) pairs that the corpus has, and for the labels' parts, those of a
 // feature beside each other, so that its row is made once; then for the pairs of labels.
 void Perceptron::observe() {
-  const size_t L = corpus_.L;
   const LabelsMet met = corpus_.met();
-  for (size_t f = 0, at = 0; f < met.end.size(); ++f) {
-    for (; at < met.end[f]; ++at) {
-      const uint16_t y = met.label[at];
-      weights_.nodes.find_or_add(f, y);
-      for (size_t k = 0; k < parts_.each; ++k)
-        weights_.nodes.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
-    }
-  }
+  for (size_t f = 0, at = 0; f < met.end.size(); ++f)
+    for (; at < met.end[f]; ++at) observe_node(f, met.label[at]);
+  observe_steps();
+}
+
+void Perceptron::observe_node(size_t f, uint16_t y) {
+  const size_t L = corpus_.L;
+  weights_.nodes.find_or_add(f, y);
+  for (size_t k = 0; k < parts_.each; ++k)
+    weights_.nodes.find_or_add(f, static_cast<uint16_t>(L + parts_.of[k * L + y]));
+}
+
+void Perceptron::observe_steps() {
   corpus_.each_step([&](size_t token, int32_t i, int32_t j) {
     if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(token))
@@ -101,7 +102,18 @@ void Perceptron::hold_runs() {
   if (current_->patterns()) runs_.place(*current_->patterns());
 }
 
-void Perceptron::score(size_t first, size_t T, double* nodes) {
+void Perceptron::extend(Corpus corpus) {
+  need(corpus.L == corpus_.L && corpus.features() >= corpus_.features() && corpus.sets() == corpus_.sets(),
+       "a corpus with other labels, or fewer features");
+  corpus_ = std::move(corpus);
+  note_sizes();
+  weights_.nodes.grow(corpus_.features());
+  if (options_.all_pairs) return;
+  corpus_.each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
+  observe_steps();
+}
+
+void Perceptron::score(size_t first, size_t T, double* nodes, Strand& strand) {
   const size_t L = corpus_.L, keys = parts_.keys();
   const auto whole = [&](size_t f) { return is_large(weights_.nodes.size(f), keys) ? whole_row(f) : nullptr; };
   const auto sum = [&](size_t token, auto* out) {
@@ -110,74 +122,117 @@ void Perceptron::score(size_t first, size_t T, double* nodes) {
     add_rows(weights_.nodes, corpus_.features_of(token), value, whole, keys, out);
     if (parts_.each) parts_.add_to_labels(out);
   };
+  std::vector<double>& scores = strand.scores;
+  std::vector<float>& single = strand.single;
+  scores.resize(keys);
+  single.resize(keys);
   for (size_t t = 0; t < T; ++t) {
     double* const out = nodes + t * L;
     const double* const ties = ties_.data() + t % kTieRows * L;
     if (sums_fit_float()) {
-      std::fill(single_.begin(), single_.end(), 0.0F);
-      sum(first + t, single_.data());
-      for (size_t y = 0; y < L; ++y) out[y] = ties[y] + static_cast<double>(single_[y]);
+      std::fill(single.begin(), single.end(), 0.0F);
+      sum(first + t, single.data());
+      for (size_t y = 0; y < L; ++y) out[y] = ties[y] + static_cast<double>(single[y]);
       for (const int32_t y : corpus_.allowed_of(first + t)) out[y] -= options_.margin;
       continue;
     }
-    std::copy(ties, ties + L, scores_.data());
-    std::fill(scores_.begin() + static_cast<ptrdiff_t>(L), scores_.end(), 0.0);
-    for (const int32_t y : corpus_.allowed_of(first + t)) scores_[static_cast<size_t>(y)] -= options_.margin;
-    sum(first + t, scores_.data());
-    std::copy_n(scores_.data(), L, out);
+    std::copy(ties, ties + L, scores.data());
+    std::fill(scores.begin() + static_cast<ptrdiff_t>(L), scores.end(), 0.0);
+    for (const int32_t y : corpus_.allowed_of(first + t)) scores[static_cast<size_t>(y)] -= options_.margin;
+    sum(first + t, scores.data());
+    std::copy_n(scores.data(), L, out);
   }
+}
+
+// Whether this is a multiple of what a sentence of a batch changes weights by.
+bool Perceptron::is_whole(double weight) const {
+  const double times = weight * static_cast<double>(options_.batch);
+  return times == std::trunc(times);
 }
 
 // Sums of whole numbers are exact in single precision, too, as long as they stay below 2^24.
-bool Perceptron::sums_fit_float() const { return whole_numbers_ && largest_ * most_added_ < 0x1p24; }
+bool Perceptron::sums_fit_float() const {
+  return whole_numbers_ && largest_ * most_added_ * static_cast<double>(options_.batch) < 0x1p24;
+}
+
+void Perceptron::note_sizes() {
+  whole_numbers_ = whole_numbers_ && corpus_.node.value.empty();
+  size_t most = 0;
+  for (size_t token = 0; token < corpus_.node.end.size(); ++token)
+    most = std::max(most, corpus_.features_of(token).size());
+  most_added_ = static_cast<double>(most * (1 + parts_.each));
+}
 
 void Perceptron::note_size(float weight) {
-  whole_numbers_ = whole_numbers_ && weight == std::trunc(weight);
+  whole_numbers_ = whole_numbers_ && is_whole(static_cast<double>(weight));
   largest_ = std::max(largest_, std::fabs(static_cast<double>(weight)));
 }
 
-Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan) {
+Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from,
+                                 size_t threads) {
+  const ReadingFrom reading(corpus_, from);
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   plan.decoder->need_patterns(*current_);
   Seen seen;
-  std::vector<std::vector<int32_t>> on;
-  for (const int32_t s : sentences) {
-    const size_t first = corpus_.first_token(static_cast<size_t>(s)), T = corpus_.length(static_cast<size_t>(s));
+  const size_t batch = std::min(options_.batch, std::max<size_t>(1, sentences.size()));
+  if (strands_.size() < batch) strands_.resize(batch);
+  Crew crew(std::clamp<size_t>(threads, 1, batch));
+  for (size_t at = 0; at < sentences.size(); at += batch) {
+    const std::span<const int32_t> own = sentences.subspan(at, std::min(batch, sentences.size() - at));
     check_stop();
-    seen.tokens += T;
-    if (T > 0) {
-      arena_.reset();
-      double* nodes = arena_.array<double>(times(T, corpus_.L));
-      score(first, T, nodes);
-      if (corpus_.sets()) corpus_.sets_on(static_cast<size_t>(s), on);
-      const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(first) : Allowed{};
-      const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed);
-      const auto best = [&](const Lattice& of) {
-        return plan.decoder->lists ? plan.decoder->decode(of, plan.options, arena_)
-                                   : unlisted(plan.decoder->decode, of, plan.options, arena_);
-      };
-      const Answer answer = best(lattice);
-      need(!answer.paths.empty(), "sentence " + std::to_string(s) + ": the constraints leave no labelling");
-      const std::vector<int32_t>& predicted = answer.paths.at(0).labels;
-      size_t errors = 0;
-      for (size_t t = 0; t < T; ++t) errors += !corpus_.may_have(first + t, predicted[t]);
-      seen.errors += errors;
-      seen.wrong_sentences += errors > 0;
-      seen.work += answer.work;
-      const auto by = static_cast<float>(corpus_.weight_of(static_cast<size_t>(s)));
-      if (errors && !corpus_.is_partial(static_cast<size_t>(s))) {
-        update(first, T, corpus_.labels.data() + first, predicted.data(), by);
-      } else if (errors) {
-        corpus_.forbid_others(static_cast<size_t>(s), nodes);
-        const Answer right = best(Lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &on : nullptr, 0, allowed));
-        if (right.paths.empty()) throw std::invalid_argument(no_known_labelling(static_cast<size_t>(s)));
-        update(first, T, right.paths[0].labels.data(), predicted.data(), by);
-      }
+    for (const int32_t s : own) {
+      corpus_.visit();
+      if (own.size() > 1) make_whole_rows(static_cast<size_t>(s));
     }
-    ++weights_.seen;
+    crew.each(own.size(), [&](size_t n) { decode(static_cast<size_t>(own[n]), plan, strands_[n]); });
+    for (size_t n = 0; n < own.size(); ++n) {
+      const size_t s = static_cast<size_t>(own[n]), first = corpus_.first_token(s), T = corpus_.length(s);
+      const Strand& strand = strands_[n];
+      seen.tokens += T;
+      seen.errors += strand.errors;
+      seen.wrong_sentences += strand.errors > 0;
+      seen.work += strand.work;
+      const auto by = static_cast<float>(corpus_.weight_of(s) / static_cast<double>(options_.batch));
+      if (!strand.right.empty()) update(first, T, strand.right.data(), strand.predicted.data(), by);
+    }
+    weights_.seen += static_cast<double>(own.size());
   }
-  arena_.trim(size_t{64} << 20);
+  for (Strand& strand : strands_) strand.arena.trim((size_t{64} << 20) / strands_.size());
   return seen;
+}
+
+void Perceptron::decode(size_t s, const Plan& plan, Strand& strand) {
+  const size_t first = corpus_.first_token(s), T = corpus_.length(s);
+  strand.right.clear();
+  strand.errors = 0;
+  strand.work = {};
+  if (T == 0) return;
+  Arena& arena = strand.arena;
+  arena.reset();
+  double* nodes = arena.array<double>(times(T, corpus_.L));
+  score(first, T, nodes, strand);
+  if (corpus_.sets()) corpus_.sets_on(s, strand.on);
+  const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(corpus_.place_of(s)) : Allowed{};
+  const auto best = [&] {
+    const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &strand.on : nullptr, 0, allowed);
+    return plan.decoder->lists ? plan.decoder->decode(lattice, plan.options, arena)
+                               : unlisted(plan.decoder->decode, lattice, plan.options, arena);
+  };
+  Answer answer = best();
+  need(!answer.paths.empty(),
+       "sentence " + std::to_string(corpus_.number_of(s)) + ": the constraints leave no labelling");
+  strand.predicted = std::move(answer.paths[0].labels);
+  strand.work = answer.work;
+  for (size_t t = 0; t < T; ++t) strand.errors += !corpus_.may_have(first + t, strand.predicted[t]);
+  if (!strand.errors) return;
+  if (!corpus_.is_partial(s)) {
+    strand.right.assign(corpus_.labels.data() + first, corpus_.labels.data() + first + T);
+    return;
+  }
+  corpus_.forbid_others(s, nodes);
+  Answer right = best();
+  if (right.paths.empty()) throw std::invalid_argument(no_known_labelling(corpus_.number_of(s)));
+  strand.right = std::move(right.paths[0].labels);
 }
 
 void Perceptron::update(size_t first, size_t T, const int32_t* labels, const int32_t* predicted, float by) {
@@ -236,12 +291,18 @@ void Perceptron::change_node(size_t token, size_t key, float by) {
 }
 
 const float* Perceptron::whole_row(size_t f) {
-  const auto [found, fresh] = whole_.try_emplace(f);
-  if (fresh) {
-    found->second.assign(parts_.keys(), 0.0F);
-    set_row(weights_.nodes, f, found->second.data());
-  }
-  return found->second.data();
+  if (const auto found = whole_.find(f); found != whole_.end()) return found->second.data();
+  std::vector<float>& row = whole_[f];
+  row.assign(parts_.keys(), 0.0F);
+  set_row(weights_.nodes, f, row.data());
+  return row.data();
+}
+
+// Threads that decode may then look them up side by side.
+void Perceptron::make_whole_rows(size_t s) {
+  for (size_t t = 0; t < corpus_.length(s); ++t)
+    for (const auto f : corpus_.features_of(corpus_.first_token(s) + t))
+      if (is_large(weights_.nodes.size(f), parts_.keys())) whole_row(f);
 }
 
 void Perceptron::note_change(size_t f, size_t key, float weight) {

@@ -21,6 +21,7 @@ struct PerceptronOptions {
   std::optional<bool> dense_edges = {};              // by default chosen by how many pairs of labels the corpus has
   std::shared_ptr<const PairRules> rules = nullptr;  // which every labelling keeps to, the right ones too
   AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
+  size_t batch = 1;           // sentences that are decoded with the same weights
 };
 
 class Perceptron {
@@ -34,8 +35,10 @@ class Perceptron {
   };
   // Goes over these sentences once: decodes each, and where that is wrong adds its right features and takes away the
   // others, as many times as the sentence weighs. Where several labels are allowed, the best allowed labelling is
-  // right.
-  Seen run(std::span<const int32_t> sentences, const Plan& plan);
+  // right. The sentences of a batch are decoded first, on so many threads, and then change weights by their mean (Zhao
+  // and Huang 2013).
+  // from: a cut of the corpus that these are the sentences of, or nullptr.
+  Seen run(std::span<const int32_t> sentences, const Plan& plan, const Corpus* from = nullptr, size_t threads = 1);
 
   const Corpus& corpus() const { return corpus_; }
   double seen() const { return weights_.seen; }
@@ -43,20 +46,42 @@ class Perceptron {
 
   // Takes over the weights of a model, whose features come first in the corpus. label: [its label] the number here.
   void start_from(const Weights& old, std::span<const int32_t> label);
+  // Goes on with other sentences, which may have new features; their numbers follow those of the known ones.
+  void extend(Corpus corpus);
   // All that is needed to go on later, beside the corpus, the options and how many sentences were seen.
   State<Owned> state() const { return weights_.state(runs_); }
+  // Iterative parameter mixing (McDonald, Hall and Mann 2010): the weights become the mean of those that parts of the
+  // corpus ended a pass with, which all began with these. Averages go over all sentences that any part has seen.
+  // shards: how many sentences each has seen in the pass, and its state.
+  void mix(std::span<const std::pair<double, State<Borrowed>>> shards);
   void restore(double seen, const State<Borrowed>& state);
 
  private:
   void observe();
-  void score(size_t first, size_t T, double* nodes);
+  void observe_node(size_t feature, uint16_t label);
+  void observe_steps();
+  // What decoding a sentence needs, and what it finds.
+  struct Strand {
+    Arena arena;
+    std::vector<double> scores;  // [key]: of one token
+    std::vector<float> single;   // [key]: the same, without preferences
+    std::vector<std::vector<int32_t>> on;
+    std::vector<int32_t> predicted, right;  // [t]; right: none where they are the same
+    size_t errors = 0;
+    Work work;
+  };
+  void decode(size_t s, const Plan& plan, Strand& strand);
+  void score(size_t first, size_t T, double* nodes, Strand& strand);
+  bool is_whole(double weight) const;
   bool sums_fit_float() const;
+  void note_sizes();  // of the corpus
   void note_size(float weight);
   // right, predicted: [t]; by: how much weights change.
   void update(size_t first, size_t T, const int32_t* right, const int32_t* predicted, float by);
   void change_nodes(size_t token, int32_t right, int32_t wrong, float by);
   void change_node(size_t token, size_t key, float by);
   const float* whole_row(size_t feature);
+  void make_whole_rows(size_t s);
   void note_change(size_t feature, size_t key, float weight);
   void change_edge(size_t token, int32_t i, int32_t j, float by);
   void hold_runs();
@@ -71,9 +96,7 @@ class Perceptron {
   Corpus corpus_;
   std::vector<uint16_t> part_of_;
   Parts parts_;
-  std::vector<double> scores_;           // [key]: of one token
-  std::vector<float> single_;            // [key]: the same, without preferences
-  bool whole_numbers_ = false;           // whether all weights, values and margins are
+  bool whole_numbers_ = false;           // whether all weights, values and margins are, times the size of a batch
   double largest_ = 0, most_added_ = 0;  // magnitude of a weight; weights that are added for a label
   // Large rows, held whole and kept up to date.
   std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
@@ -81,7 +104,7 @@ class Perceptron {
   AveragedWeights weights_;
   std::unique_ptr<ChangingEdges> current_;  // the scores of the weights' edges and sets
   std::vector<double> ties_;                // [kTieRows][L]
-  Arena arena_;
+  std::vector<Strand> strands_;             // [sentence of a batch]
 };
 
 }  // namespace tagwright

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from tagwright.learners import LEARNERS
 
 if TYPE_CHECKING:
+    from tagwright.cluster.batch_tagger import BatchTagger
+    from tagwright.cluster.ray import Ray
     from tagwright.constraints.constraints import Constraints
     from tagwright.data.files import DataError
     from tagwright.data.reading import read
@@ -58,6 +60,7 @@ __all__ = [
     "Agreement",
     "Auto",
     "BatchMarginals",
+    "BatchTagger",
     "Beam",
     "Bidirectional",
     "BidirectionalModel",
@@ -85,6 +88,7 @@ __all__ = [
     "PathArrays",
     "Perceptron",
     "Posterior",
+    "Ray",
     "Report",
     "Span",
     "Staggered",
@@ -118,6 +122,8 @@ __all__ = [
 # Imported when they are first asked for: a program hears Ctrl-C from its start, and tagging does not wait for
 # scikit-learn.
 _LATER = {
+    "tagwright.cluster.batch_tagger": ("BatchTagger",),
+    "tagwright.cluster.ray": ("Ray",),
     "tagwright.decoding.arrays": ("PathArrays", "decode_arrays"),
     "tagwright.decoding.decode": ("Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"),
     "tagwright.decoding.decoders": (

@@ -155,7 +155,7 @@ def test_verbose_says_more(files, tmp_path):
     assert result.exit_code == 0, result.output
     found = [re.fullmatch(r"\[ *[0-9.]+ s +[0-9,]+ MB\]  (.*)", line) for line in result.stderr.splitlines()]
     assert all(found), result.stderr
-    reading, read, reading_dev, _, indexing, indexed, *lines, last = (line[1] for line in found)
+    reading_dev, _, reading, read, indexing, indexed, *lines, last = (line[1] for line in found)
     assert (reading, reading_dev) == (f"reading {corpus}", f"reading {dev}")
     tokens = sum(map(len, ten_sentences()[0]))
     assert read.startswith(f"read 10 sentences, {tokens} tokens in ")

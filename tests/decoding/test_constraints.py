@@ -185,6 +185,14 @@ def test_batches_and_masks():
         for own, lists, answer in zip(nodes, allowed, found, strict=True):
             alone = tw.decode(own, edges, constraints=constraints, allowed=lists)
             assert alone.paths[0].labels.tolist() == answer.paths[0].labels.tolist()
+    many = [rng.normal(size=(T, 4)) for T in rng.integers(1, 9, 40)]
+    lists = [[None if some else rng.choice(4, 2, replace=False) for some in rng.random(len(own)) < 0.5] for own in many]
+    lists[::5] = [None] * 8
+    for decoder in DECODERS:
+        found = tw.decode_batch(many, edges, decoder=decoder, allowed=lists)
+        for own, its, answer in zip(many, lists, found, strict=True):
+            alone = tw.decode(own, edges, decoder="viterbi", allowed=its)
+            assert answer.paths[0].labels.tolist() == alone.paths[0].labels.tolist()
     mask = rng.random((5, 4)) < 0.6
     mask[:, 0] = True
     lists = [np.flatnonzero(row) for row in mask]

@@ -61,6 +61,7 @@ def killed_on_the_way(path, learner, options):
         {},
         {"order": 3, "min_pattern": 2},
         {"parts": "", "margin": 1},
+        {"batch": 4, "threads": 2},
         {"parts": "L", "pairs": "observed", "min_weight": 0.5},
     ],
     ids=str,

@@ -21,6 +21,7 @@ import tagwright as tw
 from tagwright import _core
 from tagwright.decoding.keep import keep_arguments
 from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.examples import Examples
 
 X10, Y10 = ten_sentences()
 FEW = many_labels(sentences=20, labels=12)
@@ -155,7 +156,7 @@ class Core:
     """The sums that a learner trains with, and the place of each weight by its name."""
 
     def __init__(self, X, y, **options):
-        run = CrfTraining(comparing(tw.CRF, **options), X, y, None)
+        run = CrfTraining(comparing(tw.CRF, **options), Examples(X, y), None)
         self.trainer, self.labels, self.size = run.trainer, run.labels, run.trainer.size
         numbered = run.trainer.trained(np.arange(1.0, self.size + 1))
         self.place = {name: int(n) - 1 for name, n in all_weights_of(run.model(numbered, 0)).items()}
@@ -735,7 +736,7 @@ def test_warm_start_with_new_labels_and_features(features):
     X = [*X10[:7], ["Kim", "sees", "the", "sea"], ["sees", "Kim"]]
     y = [*Y10[:7], ["NNP", "SEE", "DT", "NN"], ["SEE", "NNP"]]
     options = {"features": features, "l2": 0.1, "warm_start": old.model_}
-    run = CrfTraining(tw.CRF(**options), X, y, None)
+    run = CrfTraining(tw.CRF(**options), Examples(X, y), None)
     assert set(run.labels) == set(itertools.chain(*Y10)) | {"SEE"}
     begun = all_weights_of(run.model(run.trainer.trained(run.weights), 0))
     before, met = all_weights_of(old.model_), names_met(X, y, features)
@@ -756,7 +757,7 @@ def test_warm_start_from_weights_for_parts_is_refused():
 
 def test_warm_start_from_a_perceptron():
     perceptron = tw.Perceptron(features=DEPENDENT, epochs=5).fit(X10, Y10).model_
-    run = CrfTraining(tw.CRF(features=DEPENDENT, warm_start=perceptron), X10, Y10, None)
+    run = CrfTraining(tw.CRF(features=DEPENDENT, warm_start=perceptron), Examples(X10, Y10), None)
     begun = all_weights_of(run.model(run.trainer.trained(run.weights), 0))
     met = names_met(X10, Y10, DEPENDENT)
     assert begun == {name: w for name, w in all_weights_of(perceptron).items() if name in met}
@@ -1011,7 +1012,7 @@ def test_weights_that_are_no_numbers_are_refused():
 
 
 def test_arrays_that_are_filled_are_not_copies():
-    run = CrfTraining(tw.CRF(WORD), X10, Y10, None)
+    run = CrfTraining(tw.CRF(WORD), Examples(X10, Y10), None)
     weights = np.zeros(run.trainer.size)
     with pytest.raises(TypeError):
         run.trainer.expect(weights, keep_arguments(None), run.everyone, 1, weights.astype(np.float32))

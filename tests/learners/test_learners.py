@@ -40,6 +40,7 @@ LEARNERS = {
     "beam": tw.Perceptron(decoder=tw.Beam(width=4)),
     "token-dependent edges": tw.Perceptron(features=DEPENDENT),
     "margin": tw.Perceptron(margin=2),
+    "batches": tw.Perceptron(batch=4),
     "parts": tw.Perceptron(parts=""),
     "parts, observed pairs": tw.Perceptron(parts="N", pairs="observed", margin=0.5),
     "small weights left out": tw.Perceptron(min_weight=0.05),
@@ -290,17 +291,18 @@ def parts_of(label, labels, separator):
 
 
 def collins(
-    X, y, labels, epochs, seed=0, observed=False, templates=("U", "B"), margin=0, parts=None, order=1, min_pattern=1
+    X, y, labels, epochs, seed=0, observed=False, templates=("U", "B"), margin=0, parts=None, batch=1, order=1, least=1
 ):  # fmt: skip
     """Collins (2002), figure 1 and section 2.3: weights after every sentence are summed, in the end divided.
 
     Features: U:word, a constant V, edges, B01:word for edges, and runs of labels that the corpus has. Every labelling
-    is looked at; with a margin, each right label counts so much less.
+    is looked at; with a margin, each right label counts so much less. Sentences of a batch are decoded with the same
+    weights, and then change them by the mean of their updates (Zhao and Huang 2013, figure 2).
     """
     weight, total = defaultdict(float), Counter()
     ties = tie_preferences(len(labels))
     keys = {label: [label, *parts_of(label, labels, parts)] for label in labels}
-    runs = runs_met(y, order, min_pattern)
+    runs = runs_met(y, order, least)
 
     def features(words, path):
         found = Counter()
@@ -315,25 +317,30 @@ def collins(
                 found[run] += run in runs
         return found
 
+    def best(words, truth):
+        def score(path):
+            preference = sum(ties[t % 61, labels.index(label)] for t, label in enumerate(path))
+            preference -= margin * sum(a == b for a, b in zip(path, truth, strict=True))
+            return sum(weight[f] * count for f, count in features(words, path).items()) + preference
+
+        return max(itertools.product(labels, repeat=len(words)), key=score)
+
     met = set().union(*(features(words, path) for words, path in zip(X, y, strict=True)))
     history, n = [], 0
     for epoch in range(epochs):
         wrong = 0
-        for s in np.random.default_rng([seed, epoch]).permutation(len(X)):
-
-            def score(path, words=X[s], truth=y[s]):
-                preference = sum(ties[t % 61, labels.index(label)] for t, label in enumerate(path))
-                preference -= margin * sum(a == b for a, b in zip(path, truth, strict=True))
-                return sum(weight[f] * count for f, count in features(words, path).items()) + preference
-
-            guess = max(itertools.product(labels, repeat=len(X[s])), key=score)
-            wrong += sum(a != b for a, b in zip(guess, y[s], strict=True))
-            for path, sign in ((y[s], 1), (guess, -1)):
-                for f, count in features(X[s], path).items():
-                    if not observed or f in met:
-                        weight[f] += sign * count
-            total.update(weight)
-            n += 1
+        order = np.random.default_rng([seed, epoch]).permutation(len(X))
+        for at in range(0, len(X), batch):
+            guesses = [(s, best(X[s], y[s])) for s in order[at : at + batch]]
+            for s, guess in guesses:
+                wrong += sum(a != b for a, b in zip(guess, y[s], strict=True))
+                for path, sign in ((y[s], 1), (guess, -1)):
+                    for f, count in features(X[s], path).items():
+                        if not observed or f in met:
+                            weight[f] += sign * count / batch
+            for _ in guesses:
+                total.update(weight)
+                n += 1
         history.append(wrong / sum(map(len, X)))
     return {f: value / n for f, value in total.items() if value}, history
 
@@ -359,7 +366,7 @@ def is_collins(learner, X, y, templates=("U", "B")):
     options = learner.get_params()
     weights, history = collins(
         X, y, learner.model_.labels, options["epochs"], options["seed"], options["pairs"] == "observed",
-        templates, options["margin"], options["parts"], options["order"], options["min_pattern"],
+        templates, options["margin"], options["parts"], options["batch"], options["order"], options["min_pattern"],
     )  # fmt: skip
     assert len(weights) > 10
     assert all_weights_of(learner.model_, options["parts"]) == pytest.approx(weights, abs=1e-5)
@@ -394,6 +401,13 @@ def test_orders(seed, order, min_pattern):
     found = runs_of(model)
     assert set(found) <= runs_met(y, order, min_pattern)
     assert found or min_pattern > 1
+
+
+@pytest.mark.parametrize("options", [{}, {"pairs": "observed", "margin": 1}, {"parts": "L"}], ids=str)
+@pytest.mark.parametrize("batch", [2, 4, 64])
+def test_batches(batch, options):
+    X, y = drawn(batch, sentences=11, labels=3, longest=5)
+    is_collins(tw.Perceptron(epochs=6, batch=batch, threads=3, **options), X, y, ("U", "B", "B01"))
 
 
 @pytest.mark.parametrize("pairs", ["touched", "observed"])
@@ -458,7 +472,9 @@ def test_perceptron_goes_past_the_rows_of_preferences():
     assert same_arrays(models[0].arrays, models[2].arrays)
 
 
-@pytest.mark.parametrize("options", [{}, {"margin": 1, "parts": ""}, {"margin": 3, "pairs": "observed"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"margin": 1, "parts": ""}, {"margin": 3, "pairs": "observed"}, {"batch": 8}], ids=str
+)
 def test_exact_decoders_lead_to_the_same_weights(options):
     X, y = many_labels()
     options = {"features": DEPENDENT + "UV\n", "epochs": 3, **options}

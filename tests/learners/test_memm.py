@@ -12,6 +12,7 @@ from support.memms import TEMPLATES, all_labellings, at_random, log_probability,
 import tagwright as tw
 from tagwright import _core
 from tagwright.features.templates import Features
+from tagwright.learners.examples import Examples
 from tagwright.learners.lbfgs import Objective
 from tagwright.learners.memm import MemmTraining, reversed_labels
 from tagwright.models import file as container
@@ -85,7 +86,7 @@ def trained_numbers(run):
 @pytest.mark.parametrize("direction", ["right", "left"])
 def test_loss_and_gradient(direction):
     X, y = small_corpus()
-    run = MemmTraining(tiny(direction=direction, l2=0.3), X, y, None)
+    run = MemmTraining(tiny(direction=direction, l2=0.3), Examples(X, y), None)
     rng = np.random.default_rng(1)
     weights = rng.normal(size=run.trainer.size)
     objective = Objective(run, run.everyone, None)

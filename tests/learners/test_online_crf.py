@@ -13,6 +13,7 @@ from support.sums import enumerated
 
 import tagwright as tw
 from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.examples import Examples
 from tagwright.learners.online_crf import OnlineTraining
 
 X10, Y10 = ten_sentences()
@@ -29,7 +30,7 @@ def all_weights_of(model):
 
 def trained(X, y, epochs, **options):
     """A training that has gone so many epochs."""
-    run = OnlineTraining(tw.CRF(solver="adagrad", epochs=epochs, progress=False, **options), X, y, None)
+    run = OnlineTraining(tw.CRF(solver="adagrad", epochs=epochs, progress=False, **options), Examples(X, y), None)
     run.run()
     return run
 
@@ -233,7 +234,7 @@ def test_auto_takes_lbfgs_where_an_option_of_it_is_set():
         assert tw.CRF(**options)._solver == "lbfgs"
     assert tw.CRF(solver="adagrad", keep="auto")._is_online
     assert not tw.CRF(solver="adagrad", keep="all")._is_online
-    default = CrfTraining(tw.CRF(solver="lbfgs"), X10, Y10, None).options
+    default = CrfTraining(tw.CRF(solver="lbfgs"), Examples(X10, Y10), None).options
     assert (default.l2, default.keep, default.solver) == (1.0, None, "lbfgs")
 
 
@@ -266,6 +267,6 @@ def test_a_state_that_someone_changed(name, change):
     run = trained(X10, Y10, 2)
     state = {key: np.array(value) for key, value in run.trainer.state().items()}
     state[name] = change(state[name]).astype(state[name].dtype)
-    fresh = OnlineTraining(tw.CRF(epochs=2), X10, Y10, None)
+    fresh = OnlineTraining(tw.CRF(epochs=2), Examples(X10, Y10), None)
     with pytest.raises(ValueError, match="state: "):
         fresh.trainer.restore(run.trainer.seen, state)

@@ -6,10 +6,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from support.brute_force import Case, paths
 from support.corpora import drawn, many_labels, runs_met, runs_of, same_arrays, ten_sentences, weights_of
 
 import tagwright as tw
+from tagwright.learners.examples import Examples
+from tagwright.learners.online_crf import OnlineTraining
 
 WORD = "U:%x[0,0]\nB\n"
 X10, Y10 = ten_sentences()
@@ -91,11 +94,7 @@ def test_adagrad_over_few_labels_takes_exact_steps_where_all_are_few(order):
     learner = tw.CRF(WORD, epochs=1, rate=rate, order=order, solver="adagrad", keep=tw.KeepSize(3)).fit(X, y)
     runs = runs_met(y, order)
     # The last weights, not their average, which is of weights that were 0 until the end.
-    from tagwright.learners.online_crf import OnlineTraining
-
-    run = OnlineTraining(
-        tw.CRF(WORD, epochs=1, rate=rate, order=order, solver="adagrad", keep=tw.KeepSize(3)), X, y, None
-    )
+    run = OnlineTraining(clone(learner), Examples(X, y), None)
     before = run.trainer.log_z(np.array([0], np.int32))[0][0]
     assert before == pytest.approx(5 * math.log(3))
     run.trainer.run(np.array([0], np.int32), 1)
@@ -286,3 +285,31 @@ def test_two_orders_may_be_combined():
     side = tw.Perceptron(WORD, order=2, epochs=3).fit(X, y).model_
     assert same_arrays({name: model.arrays[f"left.{name}"] for name in side.arrays}, side.arrays)
     assert both.score(X, y) > 0.5
+
+
+def test_files_are_learnt_from_as_lists_are(tmp_path):
+    X, y = many_labels(sentences=30, labels=8)
+    path = tmp_path / "train.txt"
+    lines = ("".join(f"{w} {label}\n" for w, label in zip(*own, strict=True)) + "\n" for own in zip(X, y, strict=True))
+    path.write_text("".join(lines))
+    X = [[[word] for word in words] for words in X]
+    for learner in (tw.Perceptron(WORD, order=3, epochs=3), tw.CRF(WORD, order=2, epochs=3)):
+        whole = type(learner)(**learner.get_params()).fit(X, y).model_
+        assert runs_of(whole)
+        assert same_arrays(learner.fit_files(path).model_.arrays, whole.arrays)
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron(order=2), tw.CRF(order=2)])
+def test_what_is_not_for_higher_orders(learner):
+    with pytest.raises(ValueError, match="partial_fit takes order=1"):
+        learner.partial_fit(X10, Y10)
+    with pytest.raises(ValueError, match="order=2 and 3 are trained on one machine"):
+        learner.set_params(cluster=tw.Ray(workers=2)).fit(X10, Y10)
+
+
+@pytest.mark.parametrize("batch", [2, 8])
+def test_batches_of_a_perceptron(batch):
+    X, y = many_labels(sentences=40, labels=12)
+    models = [tw.Perceptron(WORD, order=2, epochs=4, batch=batch, threads=n).fit(X, y).model_ for n in (1, 3)]
+    assert same_arrays(models[0].arrays, models[1].arrays)
+    assert runs_of(models[0])

@@ -12,6 +12,7 @@ import tagwright as tw
 from tagwright.cli.main import main  # noqa: F401  (the commands are registered)
 from tagwright.decoding.keep import keep_arguments
 from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.examples import Examples
 
 X10, Y10 = ten_sentences()
 WORD = "U:%x[0,0]\nB\n"
@@ -62,7 +63,7 @@ def test_what_is_hidden_can_be_learnt_from_the_rest(name):
 
 def trainer_of(X, y, features=WORD, weights=None, **options):
     learner = tw.CRF(features, l2=0.0, solver="lbfgs", **options)
-    return CrfTraining(learner, X, y, None, weights)
+    return CrfTraining(learner, Examples(X, y, weights), None)
 
 
 def value(run, w, rule, threads=1):

@@ -210,10 +210,11 @@ def test_log_z_and_gradient_of_a_constrained_crf():
         for lists in (None, [[None, [0, 1, 2], [0, 2]], [[1]], None]):
             for dense in (False, True):
                 more = {} if lists is None else {"allowed": _core.AllowedLists.read(lists, [3, 1, 2], [3])}
+                text = core_text(sentences, features)
+                corpus = _core.Corpus.read(text, core_templates(features), right, L=3)
                 trainer = _core.CrfTrainer.make(
-                    text=core_text(sentences, features), templates=core_templates(features), labels=right, L=3,
-                    all_pairs=True, dense_edges=dense, rules=constraints.core(), **more,
-                )  # fmt: skip
+                    corpus, all_pairs=True, dense_edges=dense, rules=constraints.core(), **more
+                )
                 rng = np.random.default_rng(4)
                 weights = rng.normal(size=trainer.size)
                 counts = np.zeros(trainer.size)

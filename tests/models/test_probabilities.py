@@ -196,7 +196,7 @@ def test_the_command_line_says_what_has_none(tmp_path):
     [
         (["--learner", "hmm", "--l2", "1"], "--l2 is not for --learner hmm"),
         (["--keep", "size:3"], "--keep is not for --learner perceptron"),
-        (["--learner", "crf", "--margin", "1"], "--margin is not for --learner crf"),
+        (["--learner", "memm", "--margin", "1"], "--margin is not for --learner memm"),
         (["--learner", "crf", "--keep", "size:0"], "KeepSize"),
         (["--learner", "crf", "--keep", "most"], "'most' is no rule"),
         (["--learner", "crf", "--solver", "adagrad", "--start-on", "0.5"], "--start-on is not for --solver adagrad"),

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <optional>
 
 #include "base/stages.h"
@@ -82,7 +81,7 @@ class Tree {
     if (!greedy()) return false;
     double least = 0;
     if (!floor(least)) return false;
-    for (int tries = 0; tries < 4 && !late(); ++tries) {
+    for (int tries = 0; tries < 8 && !late(); ++tries) {
       if (!back(least)) {
         // Tighter bounds do not help where the k-th path itself is far below the first.
         more_hot_labels_are_useless_ = bound_ - reached_ < (bound_ - least) / 2;
@@ -95,9 +94,10 @@ class Tree {
       answer_.paths = enumerate();
       const bool enough = answer_.paths.size() == k_;
       if (enough && answer_.paths.back().score >= least + lattice_.slack()) return true;
-      // The floor was a guess made from bounds, and too high. If there are k paths now, the k-th gives a true floor.
-      const double lower = std::max(bound_ - least, bounds_.scale() / 32);
-      least = enough ? answer_.paths.back().score - 2 * lattice_.slack() : least - lower;
+      // The floor was a guess made from bounds, and too high. If there are k paths now, the k-th gives a true floor,
+      // which may be far too low.
+      least -= std::max((reached_ - least) / 2, bounds_.scale() / 32);
+      if (enough) least = std::max(least, answer_.paths.back().score - 2 * lattice_.slack());
       answer_.paths.clear();
     }
     return false;
@@ -172,8 +172,16 @@ class Tree {
     }
     least = reached_ - lattice_.slack();
     if (k_ == 1 || score == kForbidden) return reached_ != kForbidden;
-    const double guess = score - bounds_.scale() / 2;
-    promises_.assign(1, score);
+    // Few paths may be as close as half an edge can score; then those that are farther are looked at, too.
+    double guess = score;
+    for (double far = bounds_.scale() / 2; promises(guess = score - far) < k_ && far < 8 * bounds_.scale();) far *= 4;
+    least = (promises_.size() == k_ ? promises_.front() : guess) - lattice_.slack() - bounds_[T_ - 1].error;
+    return least != kForbidden;
+  }
+
+  // Collects the best of these scores, as far as they reach the guess; returns how many.
+  size_t promises(double guess) {
+    promises_.assign(1, path_score(lattice_, {path_, T_}));
     double behind = 0;
     for (size_t t = T_; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
@@ -189,8 +197,7 @@ class Tree {
       const size_t here = static_cast<size_t>(path_[t]);
       behind += (t + 1 < T_ ? lattice_.edge(t, here, next) : edges_.stop(here)) + lattice_.node(t, here);
     }
-    least = (promises_.size() == k_ ? promises_.front() : guess) - lattice_.slack() - bounds_[T_ - 1].error;
-    return least != kForbidden;
+    return promises_.size();
   }
 
   void promise(double score) {
@@ -233,8 +240,9 @@ class Tree {
         double behind = next ? kForbidden : edges_.stop(y);
         int32_t where = 0;
         double* edges = left.edges ? left.edges + left.size * next->size : nullptr;
-        // What its best edge would not take to the floor need not be looked up; k best need all edges.
-        const double low = edges ? kForbidden : needed - bounds_.found_reach(q) - lattice_.slack();
+        // What its best edge would not take to the floor need not be looked up.
+        const double low = needed - bounds_.found_reach(q) - lattice_.slack();
+        if (edges) std::fill_n(edges, next->size, kForbidden);
         for (size_t p = 0; next && p < next->size; ++p) {
           if (next->from[p] < low) continue;
           const double step = lattice_.edge(t, y, static_cast<size_t>(next->label[p])), v = step + next->from[p];
@@ -358,10 +366,7 @@ std::vector<Answer> tree_together(std::span<const Lattice* const> lattices, cons
     whose.push_back(s);
   }
   if (given_up.empty()) return answers;
-  std::deque<Lattice> unlisted;
-  for (const Lattice*& lattice : given_up)
-    if (lattice->allowed) lattice = &unlisted.emplace_back(*lattice, arena);
-  std::vector<Answer> sure = viterbi_together(given_up, options, arena);
+  std::vector<Answer> sure = viterbi_together(Unlisted(given_up, arena).all(), options, arena);
   for (size_t q = 0; q < sure.size(); ++q) {
     sure[q].work += answers[whose[q]].work;
     answers[whose[q]] = std::move(sure[q]);

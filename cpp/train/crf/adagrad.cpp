@@ -40,7 +40,9 @@ class Occurrences {
 }  // namespace
 
 Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, const Keep& keep,
-                       std::span<const int32_t> sentences, size_t batch, double rate, double l2) const {
+                       std::span<const int32_t> sentences, size_t batch, double rate, double l2, const Corpus* from) {
+  const double whole = static_cast<double>(corpus_.sentences());
+  const ReadingFrom reading(corpus_, from);
   check(sentences, {weights.size(), squares.size()}, weights);
   need_labels();
   need(batch >= 1, "batch must be at least 1");
@@ -94,15 +96,15 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
       }
     }
     features.each([&](size_t f, double times) {
-      const double share = times / feature_tokens_[f];
+      const double share = times / scale_.feature_tokens[f];
       for (size_t q = node_begin(f); q < keys_.row_end[f]; ++q) step(q, share);
     });
-    const double share = static_cast<double>(some.size()) / static_cast<double>(corpus_.sentences());
+    const double share = static_cast<double>(some.size()) / whole;
     const size_t edges = keys_.nodes(), behind = edges + keys_.edges();
     for (size_t q = edges; q < behind; ++q) step(q, share);
     for (size_t q = keys_.size() - keys_.patterns(); q < keys_.size(); ++q) step(q, share);
     sets.each([&](size_t set, double times) {
-      const double part = times / set_tokens_[set];
+      const double part = times / scale_.set_tokens[set];
       for (size_t q = set_begin(set); q < set_end_[set]; ++q) step(behind + q, part);
     });
   }

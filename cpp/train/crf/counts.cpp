@@ -10,8 +10,10 @@ void Crf::observe(std::span<const int32_t> sentences, std::span<double> counts) 
   check(sentences, {counts.size()}, {});
   need_labels();
   std::fill(counts.begin(), counts.end(), 0.0);
-  for (const int32_t s : sentences)
+  for (const int32_t s : sentences) {
+    corpus_.visit();
     each_observed(static_cast<size_t>(s), [&](size_t q, double times) { counts[q] += times; });
+  }
 }
 
 void Crf::each_observed(size_t s, const std::function<void(size_t, double)>& take) const {
@@ -45,8 +47,8 @@ void Crf::take(const Ready& ready, size_t token, const double* p, Strand& strand
     const size_t first = node_begin(f), n = keys_.row_end[f] - first;
     double* count = strand.counts.data() + first;
     const uint16_t* label = keys_.row_label.data() + first;
-    const double grain = feature_grain_[f];
-    if (value != 1 || grain != grain_) {
+    const double grain = scale_.feature_grain[f];
+    if (value != 1 || grain != scale_.grain) {
       for (size_t q = 0; q < n; ++q) count[q] += to_grain(p[label[q]] * value, grain);
     } else if (n == L) {
       kernels().add_scaled_dd(p, 1, L, count);
@@ -63,12 +65,12 @@ void Crf::take_kept(const Ready& ready, size_t token, std::span<const int32_t> l
                     Strand& strand) const {
   const size_t L = corpus_.L;
   double* const dense = strand.left.data();
-  for (size_t q = 0; q < labels.size(); ++q) dense[labels[q]] = to_grain(p[q], grain_);
+  for (size_t q = 0; q < labels.size(); ++q) dense[labels[q]] = to_grain(p[q], scale_.grain);
   if (labels.size() * 4 > L) {
     take(ready, token, dense, strand);
   } else {
     corpus_.each_feature(token, [&](size_t f, double value) {
-      const double grain = feature_grain_[f];
+      const double grain = scale_.feature_grain[f];
       const size_t first = node_begin(f), n = keys_.row_end[f] - first;
       double* count = strand.counts.data() + first;
       const uint16_t *label = keys_.row_label.data() + first, *from = label;

@@ -26,7 +26,7 @@ std::vector<int32_t> by_length(std::span<const int32_t> sentences, auto&& length
 
 }  // namespace
 
-Crf::Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options)
+Crf::Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options, std::optional<CrfScale> scale)
     : options_(options),
       corpus_(std::move(corpus)),
       held_(std::make_shared<const WeightKeys<Owned>>(std::move(keys))),
@@ -42,28 +42,10 @@ Crf::Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options)
     const size_t n = keys_.row_end[f] - node_begin(f);
     if (n < L && is_large(n, L) && !options_.closed) whole_[f] = static_cast<int32_t>(whole_rows_++);
   }
-  feature_tokens_.assign(features, 0);
-  set_tokens_.assign(corpus_.sets(), 0);
-  for (const int32_t id : corpus_.edge.id)
-    if (static_cast<size_t>(id) < set_tokens_.size()) ++set_tokens_[static_cast<size_t>(id)];
-  // A count is below 2^52 of its grains.
-  const auto grain_for = [](double most) {
-    return std::ldexp(1.0, static_cast<int>(std::ceil(std::log2(most + 1))) - 51);
-  };
-  std::vector<double> mass(features, 0);
-  std::vector<bool> valued(features, false);
-  for (size_t at = 0; at < corpus_.node.id.size(); ++at) {
-    const size_t f = static_cast<size_t>(corpus_.node.id[at]);
-    const double value = corpus_.node.value_of(at);
-    ++feature_tokens_[f];
-    mass[f] += std::fabs(value);
-    valued[f] = valued[f] || value != 1;
-  }
-  double most = static_cast<double>(corpus_.node.end.size());
-  for (const double times : feature_tokens_) most = std::max(most, times);
-  const double weight = corpus_.largest_weight();
-  grain_ = grain_for(weight * most);
-  for (size_t f = 0; f < features; ++f) feature_grain_.push_back(valued[f] ? grain_for(weight * mass[f]) : grain_);
+  scale_ = scale ? std::move(*scale) : scale_of(corpus_, features);
+  need(scale_.feature_grain.size() == features && scale_.feature_tokens.size() == features &&
+           scale_.set_tokens.size() == corpus_.sets(),
+       "scale: one number per feature and set");
 
   if (keys_.patterns()) {
     constexpr size_t kLongest = PatternRuns::kLongest;
@@ -221,6 +203,19 @@ std::vector<std::vector<int32_t>> Crf::groups(std::span<const int32_t> sentences
   return made;
 }
 
+// The same within each stretch of the corpus: counts of pairs of labels are rounded group by group, so that a group
+// must be the same whether a Crf has the whole corpus or some stretches of it. A mapped corpus is read in order.
+std::vector<std::vector<int32_t>> Crf::groups_by_block(std::span<const int32_t> sentences, size_t lanes) const {
+  std::vector<std::vector<int32_t>> made;
+  for (size_t begin = 0, end; begin < sentences.size(); begin = end) {
+    const auto block = [&](size_t n) { return static_cast<size_t>(sentences[n]) / kBlock; };
+    for (end = begin + 1; end < sentences.size() && block(end) == block(begin);) ++end;
+    for (std::vector<int32_t>& group : groups(sentences.subspan(begin, end - begin), lanes))
+      made.push_back(std::move(group));
+  }
+  return made;
+}
+
 void Crf::score(const Ready& ready, size_t token, double* out) const {
   const size_t L = corpus_.L;
   std::span<const int32_t> ids = corpus_.features_of(token);
@@ -247,7 +242,7 @@ void Crf::sum_group(const Ready& ready, std::span<const int32_t> group, Strand& 
   sums.lengths = {lengths, group.size()};
   sums.score = [&](size_t lane, size_t t, double* out) { score(ready, token(lane, t), out); };
   sums.take = [&](size_t lane, size_t t, const double* p) { take(ready, token(lane, t), p, strand); };
-  sums.grain = grain_;
+  sums.grain = scale_.grain;
   if (keys_.edges())
     sums.edge_counts = options_.dense_edges ? strand.matrix.data() : strand.counts.data() + keys_.nodes();
   strand.arena.reset();
@@ -275,7 +270,8 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
   if (sums.wide) return kNoPlace;
   const double weight = corpus_.weight_of(s);
   *log_z = weight * sums.log_z;
-  if (sums.log_z == kForbidden) throw std::invalid_argument("sentence " + std::to_string(s) + " has no path");
+  if (sums.log_z == kForbidden)
+    throw std::invalid_argument("sentence " + std::to_string(corpus_.number_of(s)) + " has no path");
   count(ready, lattice, sums, first, weight, strand);
   size_t kept = 0;
   for (const Sums::Column& column : sums.columns) kept += column.labels.size();
@@ -304,7 +300,7 @@ void Crf::step_runs(size_t t, double times, Strand& strand) const {
   sums.each_move(t, false, [&](const PatternSums::Move& move) {
     strand.step[move.p * n + move.q] += move.probability;
     if (move.node != Patterns::kNoNode)
-      each_run(move.node, [&](size_t q) { counts[q] += to_grain(times * move.probability, grain_); });
+      each_run(move.node, [&](size_t q) { counts[q] += to_grain(times * move.probability, scale_.grain); });
   });
 }
 
@@ -335,7 +331,7 @@ void Crf::count(const Ready& ready, const Lattice& lattice, const Sums& sums, si
 
 // The labels that the tokens of a sentence may have, by the constraints.
 Allowed Crf::lists_of(size_t s) const {
-  return options_.allowed.columns() ? options_.allowed.view(corpus_.first_token(s)) : Allowed{};
+  return options_.allowed.columns() ? options_.allowed.view(corpus_.place_of(s)) : Allowed{};
 }
 
 // The best labelling of those that are allowed, so that a rule keeps at least one.
@@ -368,13 +364,14 @@ size_t Crf::sum(const Ready& ready, const Keep& keep, std::span<const int32_t> g
 }
 
 Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::span<const int32_t> sentences,
-                      size_t threads, std::span<double> counts) const {
+                      size_t threads, std::span<double> counts, std::span<double> each) const {
   check(sentences, {weights.size(), counts.size()}, weights);
+  need(each.empty() || each.size() == sentences.size(), "there must be one number per sentence");
   need(threads >= 1, "threads must be at least 1");
   Ready ready;
   prepare(weights, true, ready);
   const bool lanes = together(ready, keep);
-  const std::vector<std::vector<int32_t>> work = groups(sentences, lanes ? kLanes : 1);
+  const std::vector<std::vector<int32_t>> work = groups_by_block(sentences, lanes ? kLanes : 1);
   make_edges(work, ready);
   std::vector<Strand> strands(std::max<size_t>(1, std::min(threads, work.size())));
   std::vector<double> log_z(corpus_.sentences(), 0.0);
@@ -386,6 +383,7 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
     in_parallel(strands.size(), strands.size(), [&](size_t n) {
       for (size_t g = next++; g < all.size(); g = next++) {
         check_stop();
+        for (size_t lane = 0; lane < all[g].size(); ++lane) corpus_.visit();
         double own[kLanes];
         const size_t many = sum(ready, rule, all[g], together, strands[n], own);
         kept[n] += many == kNoPlace ? 0 : many;
@@ -399,7 +397,7 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
   std::vector<int32_t> again;
   for (const int32_t s : sentences)
     if (wide[static_cast<size_t>(s)]) again.push_back(s);
-  sum_all(groups(again, kLanes), {}, true);
+  sum_all(groups_by_block(again, kLanes), {}, true);
   for (Strand& strand : strands) fold(strand);
   std::fill(counts.begin(), counts.end(), 0.0);
   for (const Strand& strand : strands) kernels().add_scaled_dd(strand.counts.data(), 1, keys_.size(), counts.data());
@@ -409,6 +407,7 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
     seen.tokens += length(static_cast<size_t>(s));
   }
   for (const size_t n : kept) seen.kept += n;
+  for (size_t n = 0; n < each.size(); ++n) each[n] = log_z[static_cast<size_t>(sentences[n])];
   return seen;
 }
 

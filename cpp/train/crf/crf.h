@@ -10,6 +10,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "sums/forward_backward.h"
 #include "sums/pattern_sums.h"
 #include "train/corpus.h"
+#include "train/crf/scale.h"
 #include "train/runs.h"
 
 namespace tagwright {
@@ -26,6 +28,9 @@ namespace tagwright {
 // runs: which runs of labels have weights, too.
 WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules = nullptr,
                           const RunOptions& runs = {});
+
+// Throws std::invalid_argument unless keys fit together and to a corpus: no look-up then leaves them.
+void check_keys(const WeightKeys<Owned>& keys, const Corpus& corpus);
 
 struct CrfOptions {
   bool dense_edges = false;  // sums over the whole matrix, not over default + exceptions
@@ -39,7 +44,12 @@ struct CrfOptions {
 
 class Crf {
  public:
-  Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options);
+  // Sentences whose numbers are the same when divided by this are summed together; a part of a corpus that is to be
+  // summed elsewhere begins and ends with such a stretch.
+  static constexpr size_t kBlock = 512;
+
+  // scale: that of the whole corpus, where this is a part of it.
+  Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options, std::optional<CrfScale> scale = {});
   // For hidden Markov models: nobody knows the labels; a token's first feature says which it may have.
   // names: of the features, one per row.
   static Crf closed(const Text& text, size_t L, const std::vector<std::string_view>& names, WeightKeys<Owned> keys);
@@ -51,18 +61,21 @@ class Crf {
   };
   // Sums over these sentences; counts: [weight], filled. Of sentences whose labels are partly known, log Z and counts
   // are less those of what is allowed.
+  // each: [sentence of these]: its log Z; or empty.
   Seen expect(std::span<const double> weights, const Keep& keep, std::span<const int32_t> sentences, size_t threads,
-              std::span<double> counts) const;
+              std::span<double> counts, std::span<double> each = {}) const;
   // What the right labels of these sentences count, of those whose labels are all known; counts: [weight], filled.
   void observe(std::span<const int32_t> sentences, std::span<double> counts) const;
 
   // Goes over these sentences once, `batch` at a time, and takes a step of AdaGrad (Duchi, Hazan and Singer 2011) after
   // each: w -= rate * g / sqrt(sum of g^2). g holds a share of the penalty's gradient: of a feature's weights where
   // the feature occurs, in proportion to how often.
+  // from: a cut of the corpus that these are the sentences of, or nullptr.
   Seen adagrad(std::span<double> weights, std::span<double> squares, const Keep& keep,
-               std::span<const int32_t> sentences, size_t batch, double rate, double l2) const;
+               std::span<const int32_t> sentences, size_t batch, double rate, double l2, const Corpus* from = nullptr);
 
   const Corpus& corpus() const { return corpus_; }
+  const CrfScale& scale() const { return scale_; }
   const WeightKeys<Borrowed>& keys() const { return keys_; }
   // Weights as a model has them, in single precision.
   Weights trained(std::span<const double> weights) const;
@@ -97,6 +110,7 @@ class Crf {
   void make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const;
   bool together(const Ready& ready, const Keep& keep) const;
   std::vector<std::vector<int32_t>> groups(std::span<const int32_t> sentences, size_t lanes) const;
+  std::vector<std::vector<int32_t>> groups_by_block(std::span<const int32_t> sentences, size_t lanes) const;
   // Sums a group of sentences. Returns how many labels were kept, or kNoPlace where it is one that is better summed
   // exactly. log_z: [sentence of the group], filled.
   size_t sum(const Ready& ready, const Keep& keep, std::span<const int32_t> group, bool lanes, Strand& strand,
@@ -149,14 +163,11 @@ class Crf {
   std::vector<size_t> set_end_;  // [set], in corrections
   std::vector<int32_t> whole_;   // [feature]: which of the rows held whole, or -1
   size_t whole_rows_ = 0;
-  std::vector<double> feature_tokens_;  // [feature]: on how many tokens
-  std::vector<double> set_tokens_;
+  CrfScale scale_;
   Factors shape_;                           // of the edges: begin and index
   std::vector<size_t> column_order_;        // [entry by column]: which entry by row
   std::unique_ptr<ChangingPatterns> runs_;  // those that have weights, all of score 0; or none
   std::vector<int32_t> run_of_node_;        // [node of these], -1 where it is no run
-  double grain_ = 0;                        // of probabilities
-  std::vector<double> feature_grain_;       // [feature]: of its counts; another one where it has values
 };
 
 }  // namespace tagwright

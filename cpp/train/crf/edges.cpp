@@ -23,7 +23,7 @@ void Crf::take_edges(const Ready& ready, const Lattice& lattice, const Sums& sum
     for (size_t p = 0; p < left.labels.size(); ++p) {
       for (size_t q = 0; q < right.labels.size(); ++q) {
         const size_t entry = edge_of(left.labels[p], right.labels[q]);
-        if (entry != kNoPlace) count[entry] += to_grain(strand.step[p * right.labels.size() + q], grain_);
+        if (entry != kNoPlace) count[entry] += to_grain(strand.step[p * right.labels.size() + q], scale_.grain);
       }
     }
     return;
@@ -35,7 +35,7 @@ void Crf::take_edges(const Ready& ready, const Lattice& lattice, const Sums& sum
     if (p == kNoPlace || q == kNoPlace || entry == kNoPlace) continue;
     double* const at =
         factors.dense ? strand.matrix.data() + static_cast<size_t>(e.i) * factors.stride + e.j : count + entry;
-    strand.patched.emplace_back(at, *at + to_grain(sums.edge(lattice, t, p, q), grain_));
+    strand.patched.emplace_back(at, *at + to_grain(sums.edge(lattice, t, p, q), scale_.grain));
   }
   count_shared(ready, left, right, strand);
   for (const auto& [at, value] : strand.patched) *at = value;
@@ -48,13 +48,13 @@ void Crf::count_shared(const Ready& ready, const Sums::Column& left, const Sums:
     for (size_t p = 0; p < left.labels.size(); ++p) {
       const size_t row = static_cast<size_t>(left.labels[p]) * factors.stride;
       if (right.labels.size() == factors.L) {
-        kernels().count_row(left.from[p], factors.side[0].matrix.data() + row, right.to, factors.L, grain_,
+        kernels().count_row(left.from[p], factors.side[0].matrix.data() + row, right.to, factors.L, scale_.grain,
                             strand.matrix.data() + row);
         continue;
       }
       for (size_t q = 0; q < right.labels.size(); ++q) {
         const size_t at = row + static_cast<size_t>(right.labels[q]);
-        strand.matrix[at] += to_grain(left.from[p] * factors.side[0].matrix[at] * right.to[q], grain_);
+        strand.matrix[at] += to_grain(left.from[p] * factors.side[0].matrix[at] * right.to[q], scale_.grain);
       }
     }
     return;
@@ -64,7 +64,8 @@ void Crf::count_shared(const Ready& ready, const Sums::Column& left, const Sums:
   for (size_t p = 0; p < left.labels.size(); ++p) {
     const size_t i = static_cast<size_t>(left.labels[p]);
     for (size_t e = rows.begin[i]; e < rows.begin[i + 1]; ++e)
-      count[e] += to_grain(left.from[p] * rows.factor[e] * strand.right[static_cast<size_t>(rows.index[e])], grain_);
+      count[e] +=
+          to_grain(left.from[p] * rows.factor[e] * strand.right[static_cast<size_t>(rows.index[e])], scale_.grain);
   }
   for (const int32_t y : right.labels) strand.right[static_cast<size_t>(y)] = 0;
 }
@@ -78,7 +79,7 @@ void Crf::take_set_edges(const Lattice& lattice, const Sums& sums, size_t t, Str
       const size_t p = place(left.labels, keys_.set_previous[e]), q = place(right.labels, keys_.set_current[e]);
       if (p == kNoPlace || q == kNoPlace) continue;
       const double probability = sums.logs ? strand.step[p * right.labels.size() + q] : sums.edge(lattice, t, p, q);
-      count[e] += to_grain(probability, grain_);
+      count[e] += to_grain(probability, scale_.grain);
     }
   }
 }

@@ -8,13 +8,6 @@
 namespace tagwright {
 namespace {
 
-// Sorts and leaves out what is there twice.
-template <class V>
-void make_distinct(std::vector<V>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
 void add_pairs(const std::vector<uint64_t>& pairs, std::vector<uint16_t>& previous, std::vector<uint16_t>& current) {
   for (const uint64_t pair : pairs) {
     previous.push_back(static_cast<uint16_t>(Corrections::previous(pair)));
@@ -34,38 +27,35 @@ WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const Pair
     }
   } else {
     LabelsMet met = corpus.met();
-    made.row_end.assign(met.end.begin(), met.end.end());
+    made.row_end = std::move(met.end);
     made.row_label = std::move(met.label);
   }
+  PairsMet pairs = corpus.pairs_met();
   std::vector<uint64_t> met;
-  std::vector<std::vector<uint64_t>> set_met(corpus.sets());
-  corpus.each_step([&](size_t token, int32_t i, int32_t j) {
-    const uint64_t pair = Corrections::pair(i, j);
-    if (edges && !all) met.push_back(pair);
-    for (const int32_t set : corpus.sets_of(token)) set_met[static_cast<size_t>(set)].push_back(pair);
-  });
+  if (edges && !all) met = std::move(pairs.edges);
   if (edges && !all)
     for (const auto& [i, j] : corpus.open_pairs()) met.push_back(Corrections::pair(i, j));
   for (size_t i = 0; i < L && edges && all; ++i)
     for (size_t j = 0; j < L; ++j) met.push_back(Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)));
   if (rules)
     for (const auto& [i, j] : rules->forbidden()) met.push_back(Corrections::pair(i, j));
-  make_distinct(met);
+  std::sort(met.begin(), met.end());
+  met.erase(std::unique(met.begin(), met.end()), met.end());
   add_pairs(met, made.previous, made.current);
-  for (size_t set = 0; set < set_met.size(); ++set) {
-    make_distinct(set_met[set]);
-    made.set.insert(made.set.end(), set_met[set].size(), static_cast<int32_t>(set));
-    add_pairs(set_met[set], made.set_previous, made.set_current);
+  for (size_t set = 0; set < pairs.sets.size(); ++set) {
+    made.set.insert(made.set.end(), pairs.sets[set].size(), static_cast<int32_t>(set));
+    add_pairs(pairs.sets[set], made.set_previous, made.set_current);
   }
   made.runs = Runs(corpus, runs).keys();
   return made;
 }
 
-Crf Crf::closed(const Text& text, size_t L, const std::vector<std::string_view>& names, WeightKeys<Owned> keys) {
-  need(L > 0 && L <= kMostLabels, "a model has between 1 and 65,535 labels");
-  need(text.ready, "features must be ready-made");
-  need(keys.row_end.size() == names.size(), "there must be one row per feature");
+void check_keys(const WeightKeys<Owned>& keys, const Corpus& corpus) {
+  const size_t L = corpus.L;
+  need(keys.row_end.size() == corpus.features(), "there must be one row per feature");
   need(keys.previous.size() == keys.current.size(), "previous and current must have the same length");
+  need(keys.set_previous.size() == keys.set.size() && keys.set_current.size() == keys.set.size(),
+       "corrections: arrays of unequal length");
   uint64_t before = 0;
   for (const uint64_t end : keys.row_end) {
     need(end >= before && end <= keys.nodes(), "rows must follow each other");
@@ -80,14 +70,24 @@ Crf Crf::closed(const Text& text, size_t L, const std::vector<std::string_view>&
     const auto pair = [&](size_t at) { return Corrections::pair(keys.previous[at], keys.current[at]); };
     need(q == 0 || pair(q - 1) < pair(q), "edges must be in order");
   }
-  const auto known = std::make_shared<Names>();
-  for (const std::string_view name : names) known->node.add(name);
-  need(known->node.size() == names.size(), "names must differ");
-  Corpus corpus{encode(text, Templates({}, {}, {}), {}, *known, 1)};
-  need(known->node.size() == names.size(), "a feature that has no row");
-  corpus.L = L;
-  corpus.names = known;
-  return {std::move(corpus), std::move(keys), {.closed = true}};
+  for (size_t q = 0; q < keys.corrections(); ++q) {
+    need(keys.set[q] >= 0 && static_cast<size_t>(keys.set[q]) < corpus.sets() && keys.set_previous[q] < L &&
+             keys.set_current[q] < L && (q == 0 || keys.set[q - 1] <= keys.set[q]),
+         "corrections must be in order");
+  }
+}
+
+Crf Crf::closed(const Text& text, size_t L, const std::vector<std::string_view>& names, WeightKeys<Owned> keys) {
+  need(L > 0 && L <= kMostLabels, "a model has between 1 and 65,535 labels");
+  need(text.ready, "features must be ready-made");
+  Names known;
+  for (const std::string_view name : names) known.node.add(name);
+  need(known.node.size() == names.size(), "names must differ");
+  CorpusArrays<Owned> corpus{encode(text, Templates({}, {}, {}), {}, known, 1)};
+  need(known.node.size() == names.size(), "a feature that has no row");
+  Corpus made = hold(std::move(corpus), std::move(known), L);
+  check_keys(keys, made);
+  return {std::move(made), std::move(keys), {.closed = true}};
 }
 
 size_t Crf::node_of(size_t feature, int32_t label) const {

@@ -53,9 +53,9 @@ void OnlineCrf::score(size_t s, Strand& strand) const {
 // Labels that a token may not have, or that may be neither first nor last, score -inf.
 void OnlineCrf::forbid(size_t s, Strand& strand) const {
   constexpr float kForbiddenF = -std::numeric_limits<float>::infinity();
-  const size_t first = corpus_.first_token(s), T = corpus_.length(s), L = corpus_.L;
+  const size_t place = corpus_.place_of(s), T = corpus_.length(s), L = corpus_.L;
   for (size_t t = 0; t < T && options_.allowed.columns(); ++t) {
-    const std::span<const int32_t> list = options_.allowed.view(first)[t];
+    const std::span<const int32_t> list = options_.allowed.view(place)[t];
     if (list.empty()) continue;
     float* const scores = strand.scores.data() + t * padded_;
     strand.by_key.assign(scores, scores + L);

@@ -51,13 +51,28 @@ OnlineCrf::OnlineCrf(Corpus corpus, std::vector<uint16_t> parts, const OnlineOpt
 
 // Makes entries of weight 0 for what the corpus has.
 void OnlineCrf::observe() {
-  const LabelsMet met = labels_met(corpus_.node, corpus_.labels, corpus_.features());
+  const LabelsMet met = corpus_.met();
   for (size_t f = 0, at = 0; f < met.end.size(); ++f)
-    for (; at < met.end[f]; ++at) {
-      nodes_.find_or_add(f, met.label[at]);
-      for (size_t k = 0; k < parts_.each; ++k)
-        nodes_.find_or_add(f, static_cast<uint16_t>(corpus_.L + parts_.of[k * corpus_.L + met.label[at]]));
-    }
+    for (; at < met.end[f]; ++at) observe_node(f, met.label[at]);
+  observe_steps();
+}
+
+void OnlineCrf::extend(Corpus corpus) {
+  need(corpus.L == corpus_.L && corpus.features() >= corpus_.features() && corpus.sets() == corpus_.sets(),
+       "a corpus with other labels, or fewer features");
+  corpus_ = std::move(corpus);
+  nodes_.grow(corpus_.features());
+  corpus_.each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
+  observe_steps();
+}
+
+void OnlineCrf::observe_node(size_t f, uint16_t y) {
+  nodes_.find_or_add(f, y);
+  for (size_t k = 0; k < parts_.each; ++k)
+    nodes_.find_or_add(f, static_cast<uint16_t>(corpus_.L + parts_.of[k * corpus_.L + y]));
+}
+
+void OnlineCrf::observe_steps() {
   corpus_.each_step([&](size_t token, int32_t i, int32_t j) {
     if (options_.edges) edges_.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(token))
@@ -65,7 +80,8 @@ void OnlineCrf::observe() {
   });
 }
 
-OnlineCrf::Seen OnlineCrf::run(std::span<const int32_t> sentences, size_t threads) {
+OnlineCrf::Seen OnlineCrf::run(std::span<const int32_t> sentences, size_t threads, const Corpus* from) {
+  const ReadingFrom reading(corpus_, from);
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   need(threads >= 1, "threads must be at least 1");
   Seen seen;
@@ -76,21 +92,23 @@ OnlineCrf::Seen OnlineCrf::run(std::span<const int32_t> sentences, size_t thread
     const auto some = sentences.subspan(begin, std::min(options_.batch, sentences.size() - begin));
     crew.each(some.size(), [&](size_t n) {
       check_stop();
+      corpus_.visit();
       sum(static_cast<size_t>(some[n]), strands[n], asked_[n]);
     });
-    crew.each(Rows::kShards + 1, [&](size_t n) { n ? step_nodes(some, n - 1) : step_edges(some); });
-    exact_.forget();
-    seen_ += static_cast<double>(some.size());
-    for (size_t n = 0; n < some.size(); ++n) {
-      const Seen& own = asked_[n].seen;
-      seen.loss += own.loss;
-      seen.missing += own.missing;
-      seen.tokens += own.tokens;
-      seen.kept += own.kept;
-      seen.exact += own.exact;
-    }
+    take_steps(some, crew, seen);
   }
   return seen;
+}
+
+// Takes the steps that the sentences of a batch have asked for.
+void OnlineCrf::take_steps(std::span<const int32_t> batch, Crew& crew, Seen& seen) {
+  crew.each(Rows::kShards + 1, [&](size_t n) { n ? step_nodes(batch, n - 1) : step_edges(batch); });
+  exact_.forget();
+  seen_ += static_cast<double>(batch.size());
+  // By batches, so that sums are the same wherever a batch is.
+  Seen all;
+  for (size_t n = 0; n < batch.size(); ++n) all += asked_[n].seen;
+  seen += all;
 }
 
 void OnlineCrf::sum(size_t s, Strand& strand, Asked& asked) const {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "base/crew.h"
 #include "base/lazy.h"
 #include "lattice/allowed.h"
 #include "lattice/edges.h"
@@ -81,9 +82,23 @@ class OnlineCrf {
     double loss = 0;                         // log Z less the score of the right labels
     double missing = 0;                      // what log Z may lack at most; 0 where the rule promises nothing
     size_t tokens = 0, kept = 0, exact = 0;  // exact: sentences that were summed so
+
+    Seen& operator+=(const Seen& other) {
+      loss += other.loss;
+      missing += other.missing;
+      tokens += other.tokens;
+      kept += other.kept;
+      exact += other.exact;
+      return *this;
+    }
   };
-  // Goes over these sentences once.
-  Seen run(std::span<const int32_t> sentences, size_t threads);
+  // Goes over these sentences once. from: a cut of the corpus that these are the sentences of, or nullptr.
+  Seen run(std::span<const int32_t> sentences, size_t threads, const Corpus* from = nullptr);
+  // The same in two halves, which may be done in different places: the steps that sentences ask for, as bytes; and a
+  // batch of steps, of which the n-th is that of sentence number[n] of given[which[n]].
+  std::vector<uint8_t> ask(std::span<const int32_t> sentences, size_t threads);
+  Seen apply(const std::vector<std::span<const uint8_t>>& given, std::span<const int32_t> which,
+             std::span<const int32_t> number, size_t threads);
   // After each pass over the corpus: takes the penalty's step, and looks for the best edges anew.
   void end_epoch();
   // log Z of sentences as it is summed in training, and what it may lack at most.
@@ -97,7 +112,12 @@ class OnlineCrf {
   Weights last() const { return weights(false); }
 
   void start_from(const Weights& old, std::span<const int32_t> label);
+  // Goes on with other sentences, which may have new features; their numbers follow those of the known ones.
+  void extend(Corpus corpus);
   SteppedState<Owned> state() const;
+  // What the state of a pass that is not finished has beside: the bounds of edges only rise within a pass.
+  std::vector<float> bounds() const;
+  void set_bounds(std::span<const float> bounds);
   void restore(double seen, const SteppedState<Borrowed>& state);
 
  private:
@@ -139,6 +159,8 @@ class OnlineCrf {
   };
 
   void observe();
+  void observe_node(size_t feature, uint16_t label);
+  void observe_steps();
   void score(size_t sentence, Strand& strand) const;
   void forbid(size_t sentence, Strand& strand) const;
   // Sums forward over few labels. Returns whether it was enough.
@@ -160,6 +182,7 @@ class OnlineCrf {
   void sum(size_t sentence, Strand& strand, Asked& asked) const;
   const Edges& exact_edges() const;
 
+  void take_steps(std::span<const int32_t> batch, Crew& crew, Seen& seen);
   void step_nodes(std::span<const int32_t> sentences, size_t shard);
   void step_edges(std::span<const int32_t> sentences);
   void step_runs(const Stepper& stepper, size_t sentences);

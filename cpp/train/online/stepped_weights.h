@@ -8,6 +8,7 @@
 // does not depend on who does.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -33,6 +34,11 @@ class SteppedRows {
   void reset(size_t rows) {
     rows_ = rows;
     for (size_t n = 0; n < kShards; ++n) shards_[n].reset(rows / kShards + (n < rows % kShards));
+  }
+  // More rows, which are empty.
+  void grow(size_t rows) {
+    rows_ = std::max(rows, rows_);
+    for (size_t n = 0; n < kShards; ++n) shards_[n].grow(rows_ / kShards + (n < rows_ % kShards));
   }
   static size_t shard_of(size_t r) { return r % kShards; }
   size_t rows() const { return rows_; }

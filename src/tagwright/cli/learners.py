@@ -24,6 +24,8 @@ def _learner(kind: str) -> Any:
 def options_of(kind: str) -> set[str]:
     """Return the names of the options that are for a learner; for a bidirectional one also those of its MEMMs."""
     known = {*_learner(kind)().get_params(), "scheme", "dictionary"}  # these two are constraints
+    if hasattr(_learner(kind), "fit_files"):
+        known.add("cache")
     if kind == "bidirectional":
         return (known - {"left", "right"}) | (options_of("memm") - _NOT_FOR_TWO)
     return known
@@ -43,7 +45,7 @@ def make_learner(options: dict[str, Any], given: set[str]) -> Any:
         if name not in known:
             raise click.ClickException(f"{flag} is not for --learner {kind}")
     # Where the default differs between learners, it is the learner's own.
-    chosen = {name: value for name, value in options.items() if name in known and value is not None}
+    chosen = {name: value for name, value in options.items() if name in known - {"cache"} and value is not None}
     if kind != "bidirectional":
         made = _learner(kind)(**chosen)
         for name in sorted(given) if kind == "crf" else ():

@@ -15,6 +15,8 @@ from tagwright.decoding.decoders import decoders, plan
 __all__ = [
     "COUNT",
     "FILE",
+    "FILES",
+    "FOLDER",
     "INPUT",
     "OUTPUT",
     "Command",
@@ -34,6 +36,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 COUNT = click.IntRange(1)
 FILE = click.Path(dir_okay=False)
 INPUT = click.Path(dir_okay=False, allow_dash=True)
+FILES = click.Path(allow_dash=True)
+FOLDER = click.Path(file_okay=False)
 OUTPUT = click.Path(dir_okay=False, allow_dash=True, readable=False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import time
 import warnings
@@ -13,11 +12,13 @@ import click
 from click.shell_completion import CompletionItem
 from tqdm import tqdm
 
+from tagwright.cli.corpora import fit, read_corpora
 from tagwright.cli.learners import make_learner
 from tagwright.cli.options import (
     COUNT,
     FILE,
-    INPUT,
+    FILES,
+    FOLDER,
     OUTPUT,
     Sectioned,
     decoder_option,
@@ -26,10 +27,8 @@ from tagwright.cli.options import (
     threads_option,
     tokenize_option,
 )
-from tagwright.cli.talk import log, said
-from tagwright.data.allowed import allowed_labels
+from tagwright.cli.talk import said
 from tagwright.data.output import check_target, is_standard_output, is_stream
-from tagwright.data.reading import batches
 from tagwright.data.rescue import rescued
 from tagwright.decoding.keep import parse_keep
 from tagwright.features.presets import PRESETS
@@ -69,7 +68,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     cls=Sectioned,
     epilog="An HMM counts and has few options. An option that is not for the learner is an error.",
 )
-@click.argument("corpus", type=INPUT)
+@click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True, type=FILES)
 @click.argument("model", type=OUTPUT)
 @click.option(
     "-l",
@@ -121,6 +120,12 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     type=FILE,
     help="File for the state of the training, after each epoch or 10 iterations; if it exists, continue from it.",
 )
+@common_option(
+    "--cache",
+    but="hmm, memm, bidirectional",
+    type=FOLDER,
+    help="Folder in which the corpus is kept in numbers, so that the next training on it starts at once.",
+)
 @common_option("--warm-start", but="hmm, bidirectional", type=FILE, help="Start from the weights of this model.")
 @decoder_option
 @threads_option
@@ -165,6 +170,13 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     default=1,
     help="Leave out runs of labels that occur less often.",
 )
+@perceptron_option(
+    "--batch",
+    also="crf",
+    type=COUNT,
+    show_default="1; crf: 8",
+    help="Sentences that are decoded, or summed, before weights change.",
+)
 @perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(
     "--l2",
@@ -200,7 +212,6 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     "--start-on", type=click.FloatRange(0, 1, min_open=True), help="Fit this share of the corpus first, with L-BFGS."
 )
 @crf_option("--rate", type=_NOT_NEGATIVE, default=0.5, help="Step size of AdaGrad.")
-@crf_option("--batch", type=COUNT, default=8, help="Sentences per step of AdaGrad.")
 @crf_option("--all-pairs", is_flag=True, help="Give every label a weight for every feature.")
 @memm_option(
     "--direction",
@@ -226,10 +237,13 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
 @bidirectional_option("--step", type=_ABOVE_ZERO, default=0.5, help="Step size of the prices.")
 @bidirectional_option("--schedule", type=click.Choice(SCHEDULES), default="falling", help="How the step changes.")
 @click.pass_context
-def train(context: click.Context, /, corpus: str, model: str, quiet: bool, verbose: bool, **options: Any) -> None:
+def train(
+    context: click.Context, /, corpora: tuple[str, ...], model: str, quiet: bool, verbose: bool, **options: Any
+) -> None:
     """Train a model on CORPUS and write it to MODEL; - is standard output.
 
     CORPUS has one token per line, its label in the last column, and a blank line between sentences; or it is CoNLL-U.
+    There may be several, and a folder stands for all files in it. What is large is not held in memory.
     Standard error shows how far it is: on a terminal a bar, elsewhere a line per epoch or ten iterations.
 
     \b
@@ -237,10 +251,11 @@ def train(context: click.Context, /, corpus: str, model: str, quiet: bool, verbo
       tagwright train train.txt.xz pos.safetensors --features pos --dev dev.txt.xz
       tagwright train train.txt joint.safetensors --label 2+3 --features chunk
       tagwright train en.conllu morph.safetensors --label upos+feats
+      tagwright train part1.txt.xz part2.txt.xz large.safetensors --cache cache
     """
     check_target(model)
     asked = {name: options.pop(name) for name in ("format", "label", "comments")}
-    dev_path, partial = options.pop("dev"), options.pop("partial")
+    dev_path, partial, cache = options.pop("dev"), options.pop("partial"), options["cache"]
     if partial and "+" in asked["label"]:
         raise click.ClickException("--partial takes labels of one column, not joint ones")
     tokenize = options.pop("tokenize")
@@ -261,27 +276,29 @@ def train(context: click.Context, /, corpus: str, model: str, quiet: bool, verbo
     with said(quiet, verbose), warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _warn
-        X, y, blanks = _read(corpus, asked, partial)
-        dev = _read(dev_path, asked)[:2] if dev_path else None
-        learner.fit(X, y, dev=dev) if "dev" in inspect.signature(learner.fit).parameters else learner.fit(X, y)
+        dev = read_corpora([dev_path], asked)[:2] if dev_path else None
+        size = fit(learner, corpora, asked, partial, dev, cache)
     made: Model = learner.model_
-    made.facts["data"] = {**asked, "blanks": blanks, **({} if tokenize == "auto" else {"tokenize": tokenize})}
+    if tokenize != "auto":
+        made.facts["data"]["tokenize"] = tokenize
     try:
         made.save(model)
     except OSError as error:
         raise click.ClickException(f"{model}: {error.strerror}; {rescued(made.save, model, error)}") from None
     if not quiet:
-        shown = _summary(learner, made, X, model, began, dev, measured)
+        shown = _summary(learner, made, size, model, began, dev, measured)
         click.echo(shown, err=is_standard_output(model))
     if getattr(learner, "checkpoint_error_", None):
         context.exit(2)  # the warning has said why
 
 
-def _summary(learner: Any, made: Model, X: Any, model: str, began: float, dev: Any, measured: bool) -> str:
+def _summary(
+    learner: Any, made: Model, size: tuple[int, ...], model: str, began: float, dev: Any, measured: bool
+) -> str:
     """Return a table of what was made; measured: whether the history has the accuracy on these dev data."""
     rows = [
-        ["sentences", f"{len(X):,}"],
-        ["tokens", f"{sum(map(len, X)):,}"],
+        ["sentences", f"{size[0]:,}"],
+        ["tokens", f"{size[1]:,}"],
         ["labels", f"{len(made.labels):,}"],
         *([name, f"{size:,}"] for name, size in array_sizes(made).items()),
         *([] if is_stream(model) else [["file", size_text(os.path.getsize(model))]]),
@@ -298,27 +315,6 @@ def _warn(message: Warning | str, *place: Any, **more: Any) -> None:
     """Show a warning at once, above the progress bar."""
     with tqdm.external_write_mode():
         click.echo(f"Warning: {message}", err=True)
-
-
-def _read(path: str, asked: dict[str, Any], partial: bool = False) -> tuple[list[list[list[str]]], Any, int | None]:
-    """Return the rows and labels of a file's sentences, and its number of columns where blanks separate them.
-
-    partial: whether a label may be a list of labels, or "_".
-    """
-    X: list[list[list[str]]] = []
-    y: list[Any] = []
-    log.debug("reading %s", path)
-    began = time.perf_counter()
-    for batch in batches(path, **asked):
-        blanks = batch[0].form.blanks
-        X += [sentence.rows for sentence in batch]
-        y += [
-            [allowed_labels(label) for label in sentence.labels or []] if partial else sentence.labels or []
-            for sentence in batch
-        ]
-    tokens = sum(map(len, X))
-    log.debug("read %s sentences, %s tokens in %.1f s", f"{len(X):,}", f"{tokens:,}", time.perf_counter() - began)
-    return X, y, blanks
 
 
 def _done(learner: Any) -> tuple[str, int]:

@@ -72,8 +72,8 @@ class AutoKeep:
         run = self.run
         sparse, exact, right = (np.empty(run.trainer.size) for _ in range(3))
         threads = run.learner.threads
-        low, *_ = run.trainer.expect(run.weights, keep_arguments(rule), self._sample, threads, sparse)
-        high, *_ = run.trainer.expect(run.weights, keep_arguments(None), self._sample, threads, exact)
+        low, *_ = run.sums.expect(run.weights, keep_arguments(rule), self._sample, threads, sparse)
+        high, *_ = run.sums.expect(run.weights, keep_arguments(None), self._sample, threads, exact)
         run.trainer.observe(self._sample, right)
         times = run.sentences / len(self._sample)
         wrong = sparse - exact
@@ -84,7 +84,7 @@ class AutoKeep:
         run = self.run
         counts = np.empty(run.trainer.size)
         rules = keep_arguments(rule)
-        _, tokens, kept = run.trainer.expect(run.weights, rules, self._sample, run.learner.threads, counts)
+        _, tokens, kept = run.sums.expect(run.weights, rules, self._sample, run.learner.threads, counts)
         each, L, edges = kept / max(1, tokens), len(run.labels), run.trainer.edges
         if run.learner._dense_edges:
             edges = L * L

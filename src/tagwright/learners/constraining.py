@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ __all__ = ["digest_of", "training_constraints", "training_limits"]
 def training_constraints(
     given: Constraints | str | int | list[Any] | None,
     old: Model | None,
-    X: Sequence[Any],
-    y: Sequence[Any],
+    X: Iterable[Any],
+    y: Iterable[Any],
     labels: Sequence[str],
 ) -> Constraints | None:
     """Return the constraints of a training for its labels, after a check that the right labels keep to them.
@@ -32,7 +32,7 @@ def training_constraints(
         given: the learner's parameter: None, constraints, the name of a scheme, or a list of these, all of which count.
             A number is a tag dictionary: of the words that are met at least so often.
         old: a model that training goes on from, whose constraints count too.
-        X: sentences.
+        X: sentences, which may be read again.
         y: their labels.
         labels: the names of all labels.
 
@@ -55,7 +55,7 @@ def training_constraints(
     return made
 
 
-def _check_labels(constraints: Constraints, y: Sequence[Any], labels: Sequence[str]) -> None:
+def _check_labels(constraints: Constraints, y: Iterable[Any], labels: Sequence[str]) -> None:
     """Complain about the first right labelling that breaks a rule."""
     number = {name: n for n, name in enumerate(labels)}
     core = constraints.core()
@@ -77,7 +77,7 @@ def _check_labels(constraints: Constraints, y: Sequence[Any], labels: Sequence[s
 
 
 def training_limits(
-    constraints: Constraints | None, X: Sequence[Any], y: Sequence[Sequence[Known]], labels: Sequence[str]
+    constraints: Constraints | None, X: Iterable[Any], y: Iterable[Sequence[Known]], labels: Sequence[str]
 ) -> dict[str, Any]:
     """Return rules and lists as the core's trainers take them.
 

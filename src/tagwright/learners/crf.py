@@ -13,9 +13,12 @@ from tagwright.decoding.decoders import Decoder, plan
 from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
 from tagwright.learners.crf_training import CrfTraining
-from tagwright.learners.learner import Labels, Learner, Sentences, check
+from tagwright.learners.elsewhere import check_cluster, running
+from tagwright.learners.examples import Examples
+from tagwright.learners.incremental import GrowingExamples, IncrementalLearner
+from tagwright.learners.learner import Labels, Sentences, check
 from tagwright.learners.online_crf import OnlineTraining
-from tagwright.learners.partial import checked_weights, known_labels
+from tagwright.learners.partial import checked_weights
 from tagwright.learners.parts import check_separators
 from tagwright.learners.training import check_order, check_training
 from tagwright.models.model import Model
@@ -35,7 +38,7 @@ _OF_LBFGS = {
 
 
 @dataclass(repr=False, eq=False)
-class CRF(Learner):
+class CRF(IncrementalLearner):
     """A linear-chain conditional random field: p(labels | sentence) is proportional to exp(score).
 
     Minimises, summed over sentences, log Z less the score of the right labels, plus l1 times the absolute weights, plus
@@ -94,6 +97,8 @@ class CRF(Learner):
             from it and ends with the weights it would have had. It can be loaded as a model.
         threads: for training and tagging; the weights do not depend on it. AdaGrad with exact sums uses one.
         progress: whether to show a bar; None: where standard error is a terminal. `logging` has lines in any case.
+        cluster: `tw.Ray(...)` sums on the workers of a cluster; the weights are the same bits. With AdaGrad, take
+            hundreds of sentences per `batch`, or the workers wait for each other. Not for AdaGrad with exact sums.
 
     After `fit`: `model_`; `history_`, a dict per iteration with objective, gradient (its norm), kept (labels per token,
     on average), seconds and (where measured) dev accuracy; and `objective_`, that of the model. AdaGrad's history has
@@ -130,6 +135,7 @@ class CRF(Learner):
     checkpoint: str | os.PathLike[str] | None = None
     threads: int = 1
     progress: bool | None = None
+    cluster: Any = None
 
     # For comparisons, by a subclass that sets them: sums over the whole matrix of edges, not over those that have
     # weights; and exact sums of eight sentences side by side, or of one at a time.
@@ -155,14 +161,25 @@ class CRF(Learner):
         (or epoch) is done, there is nothing to return.
         """
         check(X, y)
-        weights = checked_weights(sample_weight, len(X))
-        self._needs_all = weights is not None or known_labels(y)[1]
-        self._check(X, y, dev)
-        if self._is_online:
-            OnlineTraining(self, X, y, dev).run()
-        else:
-            CrfTraining(self, X, y, dev, weights).run()
+        self._train(Examples(X, y, checked_weights(sample_weight, len(X))), dev)
         return self
+
+    def _train(self, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
+        self._needs_all = examples.weights is not None or examples.is_partial()
+        self._check(dev)
+        training = OnlineTraining if self._is_online else CrfTraining
+        with running(self.cluster) as engine:
+            training(self, examples, dev, engine).run()
+
+    def _incremental_run(self, examples: GrowingExamples) -> OnlineTraining:
+        self._needs_all = examples.is_partial()
+        self._check(None)
+        if not self._is_online:
+            raise ValueError(
+                "partial_fit is for AdaGrad over few labels, the default, and for labels that are all known; leave out "
+                "what needs L-BFGS"
+            )
+        return OnlineTraining(self, examples, None)
 
     @property
     def _solver(self) -> str:
@@ -180,14 +197,14 @@ class CRF(Learner):
         """Whether sums are over few labels, and steps cost what they touch."""
         return self._solver == "adagrad" and self.keep != "all"
 
-    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
-        check_training(self, X, y, dev)
+    def _check(self, dev: tuple[Sentences, Labels] | None) -> None:
+        check_training(self, dev)
         check_order(self)
         for name in ("epochs", "batch", "min_count", "threads"):
             checks.at_least_one(name, getattr(self, name))
         if self.max_iterations is not None:
             checks.at_least_one("max_iterations", self.max_iterations)
-        for name in ("l1", "l2", "tolerance", "rate"):
+        for name in ("l1", "l2", "tolerance", "rate", "margin"):
             if name != "l2" or self.l2 is not None:
                 checks.not_negative(name, getattr(self, name))
         checks.one_of("solver", self.solver, ("auto", "lbfgs", "adagrad"))
@@ -198,14 +215,8 @@ class CRF(Learner):
                 "use solver='lbfgs', or keep='all' with solver='adagrad'"
             )
         check_separators(self.parts)
-        checks.not_negative("margin", self.margin)
-        for name, nothing in (("parts", None), ("margin", 0)):
-            if getattr(self, name) != nothing and not self._is_online:
-                raise ValueError(f"{name} is for solver='adagrad' without keep='all'")
-        if self._solver == "adagrad":
-            for name in ("l1", "start_on", "max_iterations", *(["all_pairs"] if self._is_online else [])):
-                if getattr(self, name) != _OF_LBFGS[name]:
-                    raise ValueError(f"{name} is for solver='lbfgs'")
+        check_cluster(self.cluster)
+        self._check_solver()
         if self.keep not in (None, "all", "auto") and not isinstance(self.keep, Keep):
             raise ValueError(
                 "keep must be None, 'all', 'auto', KeepDivergence(...), KeepSize(...) or KeepRatio(...), "
@@ -215,3 +226,15 @@ class CRF(Learner):
         if not checks.is_number(start) or not 0 < start <= 1:
             raise ValueError(f"start_on must be a share above 0 and at most 1, not {checks.shown(start)}")
         plan(self.decoder)
+
+    def _check_solver(self) -> None:
+        """Refuse options that are for another solver."""
+        if self.cluster is not None and self._solver == "adagrad" and not self._is_online:
+            raise ValueError("cluster is for L-BFGS and for AdaGrad over few labels; leave out keep='all'")
+        for name, nothing in (("parts", None), ("margin", 0)):
+            if getattr(self, name) != nothing and not self._is_online:
+                raise ValueError(f"{name} is for solver='adagrad' without keep='all'")
+        if self._solver == "adagrad":
+            for name in ("l1", "start_on", "max_iterations", *(["all_pairs"] if self._is_online else [])):
+                if getattr(self, name) != _OF_LBFGS[name]:
+                    raise ValueError(f"{name} is for solver='lbfgs'")

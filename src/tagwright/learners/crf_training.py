@@ -16,13 +16,13 @@ from threadpoolctl import threadpool_limits
 from tagwright import _core
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.learners.auto_keep import AutoKeep
+from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.lbfgs import MEMORY, MOST_ITERATIONS, PERIOD, Floats, Lbfgs, Numbers, Objective, converged
 from tagwright.learners.learner import Labels, Sentences, accuracy
 from tagwright.learners.options import CrfOptions
-from tagwright.learners.partial import Weights
 from tagwright.learners.progress import Progress, brief
-from tagwright.learners.training import Training, is_best, stalled
+from tagwright.learners.training import Training, is_best, pieces_of, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
@@ -44,18 +44,15 @@ class CrfTraining(Training):
     options: CrfOptions
 
     def __init__(
-        self,
-        learner: Any,
-        X: Sentences,
-        y: Labels,
-        dev: tuple[Sentences, Labels] | None,
-        weights: Weights | None = None,
+        self, learner: Any, examples: Examples, dev: tuple[Sentences, Labels] | None, engine: Any = None
     ) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
-        super().__init__(learner, X, y, weights)
+        super().__init__(learner, examples)
         self.dev = dev
         self.options = self.make_options()
         self.trainer = self.indexed()
+        self.sums = self.trainer if engine is None else learner.cluster.crf(engine, self)
+        """What sums over sentences: the trainer, or its parts elsewhere."""
         self.everyone = np.arange(self.sentences, dtype=np.int32)
         self.weights: Floats = np.zeros(self.trainer.size)
         self.last = self.weights.copy()  # those that the history ends with
@@ -101,14 +98,14 @@ class CrfTraining(Training):
     def make_trainer(self) -> _core.CrfTrainer:
         """Return the core's trainer, which has the corpus and sums over it."""
         return _core.CrfTrainer.make(
-            **self.corpus_arguments(),
+            self.corpus,
             edges=self.features.edges if self.features else True,
             all_pairs=self.options.all_pairs,
             dense_edges=self.learner._dense_edges,
             lanes=self.learner._lanes,
             order=self.options.order,
             min_pattern=self.options.min_pattern,
-            **self.limits,
+            **self.limits(),
         )
 
     def run(self) -> None:
@@ -124,7 +121,7 @@ class CrfTraining(Training):
                 raise
             self._finish_with_last()
             warnings.warn(
-                f"interrupted after {len(self.history)} {self.called}; the model is as it was then", stacklevel=3
+                f"interrupted after {len(self.history)} {self.called}; the model is as it was then", stacklevel=4
             )
         learner.objective_ = self.history[self.finished_after - 1]["objective"]
         learner.model_ = self.finished_model()
@@ -213,11 +210,10 @@ class CrfTraining(Training):
                 order = rng.permutation(self.sentences).astype(np.int32)
                 began, loss, tokens, kept = time.perf_counter(), 0.0, 0, 0
                 # In pieces, so that Ctrl-C is heard.
-                for at in range(0, len(order), 64 * options.batch):
+                for piece, cut, _ in self.walked(pieces_of(order, 64 * options.batch)):
                     self.check_stop()
-                    piece = order[at : at + 64 * options.batch]
                     seen = self.trainer.adagrad(
-                        self.weights, self.squares, rule, piece, options.batch, options.rate, options.l2
+                        self.weights, self.squares, rule, piece, options.batch, options.rate, options.l2, cut
                     )
                     loss, tokens, kept = loss + seen[0], tokens + seen[1], kept + seen[2]
                 fact = {
@@ -251,7 +247,7 @@ class CrfTraining(Training):
                 warnings.warn(
                     "a line search failed: what is kept is too little for its gradients to be trusted; "
                     "keep more, or use keep='auto'",
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         self._end()
         progress.say(f"{_ENDS[why]} after {len(self.history)} iterations: {brief(self.history[-1])}")
@@ -261,7 +257,7 @@ class CrfTraining(Training):
                 f"{self.learner._side or self.kind.upper()}: stopped after {len(self.history)} iterations, before it "
                 "converged; raise max_iterations, or leave it out to train until it has",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _descend(

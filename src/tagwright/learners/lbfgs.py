@@ -52,7 +52,7 @@ class Objective:
         """Return the objective, and its gradient without l1; `norm` and `kept` describe this point afterwards."""
         self.run.check_stop()
         gradient = np.empty(len(w))
-        log_z, tokens, kept = self.run.trainer.expect(w, self.rule, self.sentences, self.run.learner.threads, gradient)
+        log_z, tokens, kept = self.run.sums.expect(w, self.rule, self.sentences, self.run.learner.threads, gradient)
         value = log_z - inner(self.observed, w) + self.l2 * inner(w, w) + self.l1 * float(np.abs(w).sum())
         gradient -= self.observed
         gradient += 2 * self.l2 * w

@@ -88,14 +88,17 @@ def accuracy(model: Model, X: Sentences, y: Labels, decoder: str | Decoder = "au
     return right / max(1, sum(map(len, y)))
 
 
-def check(X: Sentences, y: Labels) -> None:
-    """Check that sentences and labels fit together; what tokens may be is checked when they are read."""
+def check(X: Sentences, y: Labels, first: int = 0) -> None:
+    """Check that sentences and labels fit together; what tokens may be is checked when they are read.
+
+    first: the number of the first sentence, for messages.
+    """
     for name, given in (("X", X), ("y", y)):
         if isinstance(given, str) or not isinstance(given, Sized):
             raise ValueError(f"{name} must be a list with a list for each sentence, not {type(given).__name__}")
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} sentences, but y has {len(y)}")
-    for s, (tokens, labels) in enumerate(zip(X, y, strict=True)):
+    for s, (tokens, labels) in enumerate(zip(X, y, strict=True), first):
         if isinstance(labels, str) or not isinstance(labels, Sized):
             kind = "a string" if isinstance(labels, str) else type(labels).__name__
             raise ValueError(f"y[{s}] is {kind}; labels of a sentence are a list of strings, one per token")
@@ -108,19 +111,20 @@ def rank(y: Labels, first: Sequence[str] = (), weights: Weights | None = None) -
 
     weights: of the sentences.
     """
-    count: Counter[str] = Counter(dict.fromkeys(first, 0))
-    try:
-        count.update(label_counts(y, weights))
-    except TypeError as error:
-        raise ValueError(f"labels must be strings: {error}") from None
+    return rank_counted(label_counts(y, weights), any(len(labels) for labels in y), first)
+
+
+def rank_counted(counted: Counter[Any], tokens: bool, first: Sequence[str] = ()) -> list[str]:
+    """Return the same for labels that were counted; tokens: whether there is a token at all."""
+    count: Counter[Any] = Counter(dict.fromkeys(first, 0))
+    count.update(counted)
     for name in count:
         if not isinstance(name, str):
             raise ValueError(f"labels must be strings, not {type(name).__name__} ({name!r})")
         if not name.isprintable() or " " in name or not name:
             raise ValueError(f"label {name!r} cannot be written to a column: it is empty or holds blanks")
     if not count:
-        known = any(len(labels) for labels in y)
-        raise ValueError("every label of y is None" if known else "there is no token to learn from")
+        raise ValueError("every label of y is None" if tokens else "there is no token to learn from")
     if len(count) > MOST_LABELS:
         raise ValueError(f"{len(count):,} labels; a model has at most {MOST_LABELS:,}")
     return sorted(count, key=lambda name: (-count[name], name))

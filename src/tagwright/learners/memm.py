@@ -16,9 +16,10 @@ from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan
 from tagwright.features.templates import LONGEST_HISTORY, Features
 from tagwright.learners.crf_training import CrfTraining
-from tagwright.learners.learner import Labels, Learner, Sentences
+from tagwright.learners.examples import Examples
+from tagwright.learners.learner import Labels, Learner, Sentences, check
 from tagwright.learners.options import CrfOptions, MemmOptions
-from tagwright.learners.partial import Weights, checked_weights, known_labels
+from tagwright.learners.partial import checked_weights, known_labels
 from tagwright.learners.training import check_training
 from tagwright.models.file import Arrays
 from tagwright.models.memm import MemmModel
@@ -107,18 +108,22 @@ class MEMM(Learner):
 
         Ctrl-C ends training with the weights so far, and a warning.
         """
-        self._check(X, y, dev)
+        check(X, y)
+        self._check(dev)
         y, partial = known_labels(y)
         if partial:
             raise ValueError(
                 "a MEMM looks at the labels before a token, so each must be known: y holds sets of labels or None; "
                 "train a CRF, a perceptron or an HMM, or leave these sentences out"
             )
-        MemmTraining(self, X, y, dev, checked_weights(sample_weight, len(X))).run()
+        self._train(Examples(X, y, checked_weights(sample_weight, len(X))), dev)
         return self
 
-    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
-        check_training(self, X, y, dev)
+    def _train(self, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
+        MemmTraining(self, examples, dev).run()
+
+    def _check(self, dev: tuple[Sentences, Labels] | None) -> None:
+        check_training(self, dev)
         for name in ("history", "beam", "min_count", "threads"):
             checks.at_least_one(name, getattr(self, name))
         if self.history > LONGEST_HISTORY:
@@ -138,25 +143,17 @@ class MemmTraining(CrfTraining):
     kind = "memm"
     makes = MemmModel
 
-    def __init__(
-        self,
-        learner: MEMM,
-        X: Sentences,
-        y: Labels,
-        dev: tuple[Sentences, Labels] | None,
-        weights: Weights | None = None,
-    ) -> None:
+    def __init__(self, learner: MEMM, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
-        self.X, self.y = X, y
         self.leftward = learner.direction == "left"
-        super().__init__(learner, X, y, dev, weights)
+        super().__init__(learner, examples, dev)
 
-    def _features(self, X: Sentences, old: Model | None) -> Features | None:
+    def _features(self, first: object, old: Model | None) -> Features | None:
         if old is not None and not isinstance(old, MemmModel):
             raise ValueError("warm_start: the model is no MEMM, whose weights a memm could go on from")
         if old is not None and old.leftward != self.leftward:
             raise ValueError("warm_start: the model goes in the other direction")
-        return super()._features(X, old)
+        return super()._features(first, old)
 
     def make_options(self) -> CrfOptions:
         """Return what decides the weights, as the training of a CRF reads it."""
@@ -167,18 +164,22 @@ class MemmTraining(CrfTraining):
         """Return templates that look at labels."""
         return with_history(features, self.learner.history)
 
+    def read_corpus(self) -> _core.Corpus:
+        """Return the corpus in numbers, in the direction of the model."""
+        changed: dict[str, Any] = {"label_names": self.labels}
+        if self.leftward:
+            changed["text"] = self.examples.text.reversed()
+            changed["labels"] = reversed_labels(self.examples.ids, [len(labels) for labels in self.examples.y])
+        if self.features is None:
+            changed["templates"] = Features.restored(self._label_templates(), {}).core
+        return self.examples.corpus(self, **changed)
+
     def make_trainer(self) -> _core.CrfTrainer:
-        """Return the core's trainer, with the corpus in the direction of the model."""
+        """Return the core's trainer of the corpus."""
         # Here, where the labels are known.
         self.rules = bool(self.learner.spans) and self._keeps_to_rules()
         self.words = self._dictionary()
-        arguments = self.corpus_arguments()
-        if self.leftward:
-            arguments["text"] = self.text.reversed()
-            arguments["labels"] = reversed_labels(self.ids, [len(labels) for labels in self.y])
-        if self.features is None:
-            arguments["templates"] = Features.restored(self._label_templates(), {}).core
-        return _core.CrfTrainer.make(**arguments, label_names=self.labels, edges=False)
+        return _core.CrfTrainer.make(self.corpus, edges=False)
 
     def _label_templates(self) -> str:
         """Return templates for ready-made features, which have no text to look at."""
@@ -188,12 +189,13 @@ class MemmTraining(CrfTraining):
         rules = span_labels(self.labels)
         if rules is None:
             return False
-        ends = np.cumsum([len(labels) for labels in self.y if len(labels)])
+        ids = self.examples.ids
+        ends = np.cumsum([len(labels) for labels in self.examples.y if len(labels)])
         first = np.concatenate([[0], ends[:-1]])
-        inside = np.ones(len(self.ids), bool)
+        inside = np.ones(len(ids), bool)
         inside[first] = False
-        follows = rules.may_follow(self.ids[:-1], self.ids[1:])
-        return bool(rules.start[self.ids[first]].all() and rules.stop[self.ids[ends - 1]].all()
+        follows = rules.may_follow(ids[:-1], ids[1:])
+        return bool(rules.start[ids[first]].all() and rules.stop[ids[ends - 1]].all()
                     and follows[inside[1:]].all())  # fmt: skip
 
     def _dictionary(self) -> Arrays:
@@ -204,8 +206,8 @@ class MemmTraining(CrfTraining):
         if self.features is None or not self.features.columns:
             raise ValueError("dictionary needs words, but the templates read no text; leave it out")
         met: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        tokens = (token if isinstance(token, str) else token[0] for sentence in self.X for token in sentence)
-        for word, label in zip(tokens, self.ids.tolist(), strict=True):
+        tokens = (token if isinstance(token, str) else token[0] for sentence in self.examples.X for token in sentence)
+        for word, label in zip(tokens, self.examples.ids.tolist(), strict=True):
             met[word][label] += 1
         words = [word for word, labels in met.items() if labels.total() >= least]
         rows = [sorted(met[word]) for word in words]

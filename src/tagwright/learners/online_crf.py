@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.decoding.keep import KeepDivergence, keep_arguments
+from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Sentences, accuracy
 from tagwright.learners.options import OnlineOptions
 from tagwright.learners.parts import check_same_parts, label_parts
 from tagwright.learners.progress import Progress, brief
-from tagwright.learners.training import Training, is_best, stalled
+from tagwright.learners.training import Training, is_best, pieces_of, stalled
 from tagwright.models.model import Model
 
 __all__ = ["OnlineTraining"]
@@ -32,9 +35,11 @@ class OnlineTraining(Training):
     kind = "crf"
     options: OnlineOptions
 
-    def __init__(self, learner: Any, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
+    def __init__(
+        self, learner: Any, examples: Examples, dev: tuple[Sentences, Labels] | None, engine: Any = None
+    ) -> None:
         """Read the corpus; go on from an old model or a checkpoint where there is one."""
-        super().__init__(learner, X, y)
+        super().__init__(learner, examples)
         self.dev = dev
         options = OnlineOptions.of(learner)
         self.options = replace(options, solver="adagrad", keep=None if options.keep == "auto" else options.keep)
@@ -44,25 +49,29 @@ class OnlineTraining(Training):
         if found := self.read(learner.epochs, "epochs", "epochs"):
             arrays, going_on = found
             self.trainer.restore(going_on["seen"], arrays)
+        self.replicated: Any = None
+        if engine is not None:
+            self.replicated = learner.cluster.online(engine, self, self._core_options())
 
     def make_trainer(self) -> _core.OnlineTrainer:
         """Return the core's trainer, which has the corpus in numbers."""
+        return _core.OnlineTrainer.make(self.corpus, **self._core_options(), **self.limits())
+
+    def _core_options(self) -> dict[str, Any]:
         options, auto = self.options, self.options.keep is None
-        return _core.OnlineTrainer.make(
-            **self.corpus_arguments(),
-            parts=label_parts(self.labels, options.parts)[0],
-            edges=self.features.edges if self.features else True,
-            touched=options.pairs == "touched",
-            batch=options.batch,
-            rate=options.rate,
-            l2=options.l2 or 0.0,
-            margin=options.margin,
-            keep=keep_arguments(_AUTO if auto else self.learner.keep),
-            at_most=_AUTO_MOST if auto else 0,
-            order=options.order,
-            min_pattern=options.min_pattern,
-            **self.limits,
-        )
+        return {
+            "parts": label_parts(self.labels, options.parts)[0],
+            "edges": self.features.edges if self.features else True,
+            "touched": options.pairs == "touched",
+            "batch": options.batch,
+            "rate": options.rate,
+            "l2": options.l2 or 0.0,
+            "margin": options.margin,
+            "keep": keep_arguments(_AUTO if auto else self.learner.keep),
+            "at_most": _AUTO_MOST if auto else 0,
+            "order": options.order,
+            "min_pattern": options.min_pattern,
+        }
 
     def run(self) -> None:
         """Train, and leave `history_`, `objective_` and `model_` with the learner."""
@@ -76,7 +85,7 @@ class OnlineTraining(Training):
             if not self.finished:
                 raise
             after = len(self.history)
-            warnings.warn(f"interrupted after {after} epochs; the model is as it was then", stacklevel=3)
+            warnings.warn(f"interrupted after {after} epochs; the model is as it was then", stacklevel=4)
         learner.objective_ = self.history[self.finished_after - 1]["objective"]
         learner.model_ = self.finished_model()
 
@@ -84,16 +93,9 @@ class OnlineTraining(Training):
         """Go over the corpus once, in a new order, and measure what came of it."""
         learner, options, epoch = self.learner, self.options, len(self.history)
         order = np.random.default_rng([options.seed, epoch]).permutation(self.sentences).astype(np.int32)
-        began, seen = time.perf_counter(), np.zeros(5)
+        began = time.perf_counter()
         with progress.bar(f"epoch {epoch + 1}/{learner.epochs}", "sent", self.sentences) as bar:
-            for at in range(0, len(order), _PIECE * options.batch):
-                self.check_stop()
-                piece = order[at : at + _PIECE * options.batch]
-                seen += self.trainer.run(piece, learner.threads)
-                bar.update(len(piece))
-            self.trainer.end_epoch()
-            loss, tokens, kept, missing, _ = seen.tolist()
-            fact = {"objective": loss, "kept": kept / max(1, tokens), "missing": missing / max(1, tokens)}
+            fact = self.pass_over(order, bar.update)
             fact["seconds"] = time.perf_counter() - began
             average, model = self.trainer.average(), None
             if self.dev is not None:
@@ -107,6 +109,18 @@ class OnlineTraining(Training):
             self.finish_with(model or average, epoch + 1)
         if learner.checkpoint is not None:
             self.write(learner.checkpoint, self.trainer.state(), {"seen": self.trainer.seen})
+
+    def pass_over(self, order: npt.NDArray[np.int32], told: Callable[[int], object]) -> dict[str, float]:
+        """Go over sentences once, in this order; told: how many were seen, now and then."""
+        seen = np.zeros(5)
+        sums: Any = self.trainer if self.replicated is None else self.replicated
+        for piece, cut, count in self.walked(pieces_of(order, _PIECE * self.options.batch), self.replicated is None):
+            self.check_stop()
+            seen += sums.run(piece, self.learner.threads, cut)
+            told(count)
+        sums.end_epoch()
+        loss, tokens, kept, missing, _ = seen.tolist()
+        return {"objective": loss, "kept": kept / max(1, tokens), "missing": missing / max(1, tokens)}
 
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""

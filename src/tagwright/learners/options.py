@@ -42,8 +42,9 @@ class PerceptronOptions(_Options):
     parts: str | None
     min_weight: float
     patience: int | None
-    order: int
-    min_pattern: int
+    batch: int = 1
+    order: int = 1
+    min_pattern: int = 1
 
 
 @dataclass(frozen=True)

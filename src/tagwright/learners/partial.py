@@ -20,14 +20,14 @@ Weights: TypeAlias = npt.NDArray[np.float64]
 _HEAVIEST = 1e9  # of a sentence
 
 
-def known_labels(y: Sequence[Sequence[Any]]) -> tuple[Sequence[Sequence[Any]], bool]:
+def known_labels(y: Sequence[Sequence[Any]], first: int = 0) -> tuple[Sequence[Sequence[Any]], bool]:
     """Return labels with sets of one label as that label, and whether a token is left that has no single one.
 
-    Where every label is a string, y itself is returned.
+    Where every label is a string, y itself is returned. first: the number of the first sentence, for messages.
     """
     if all(type(label) is str for labels in y for label in labels):
         return y, False
-    made = [[_known(label, s, t) for t, label in enumerate(labels)] for s, labels in enumerate(y)]
+    made = [[_known(label, s, t) for t, label in enumerate(labels)] for s, labels in enumerate(y, first)]
     return made, any(label is None or isinstance(label, frozenset) for labels in made for label in labels)
 
 
@@ -42,9 +42,21 @@ def _known(label: object, s: int, t: int) -> object:
     return next(iter(names)) if len(names) == 1 else names
 
 
-def label_counts(y: Sequence[Sequence[Any]], weights: Weights | None) -> Counter[Any]:
-    """Return how often each label is given; of a set, each counts for its share of a token. weights: of sentences."""
-    count: Counter[Any] = Counter()
+def label_counts(
+    y: Sequence[Sequence[Any]], weights: Weights | None, count: Counter[Any] | None = None
+) -> Counter[Any]:
+    """Return how often each label is given; of a set, each counts for its share of a token.
+
+    weights: of sentences; count: of sentences that came before, to be added to.
+    """
+    count = Counter() if count is None else count
+    try:
+        return _counted(y, weights, count)
+    except TypeError as error:
+        raise ValueError(f"labels must be strings: {error}") from None
+
+
+def _counted(y: Sequence[Sequence[Any]], weights: Weights | None, count: Counter[Any]) -> Counter[Any]:
     if weights is None and not any(isinstance(label, AbstractSet) or label is None for own in y for label in own):
         for labels in y:
             count.update(labels)

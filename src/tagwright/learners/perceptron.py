@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,10 +16,13 @@ from tagwright import _core, checks
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.features.templates import Features
+from tagwright.learners.elsewhere import check_cluster, running
+from tagwright.learners.examples import Examples
+from tagwright.learners.incremental import GrowingExamples, IncrementalLearner
 from tagwright.learners.interrupts import stops
-from tagwright.learners.learner import Labels, Learner, Sentences, accuracy
+from tagwright.learners.learner import Labels, Sentences, accuracy, check
 from tagwright.learners.options import PerceptronOptions
-from tagwright.learners.partial import Weights, checked_weights
+from tagwright.learners.partial import checked_weights
 from tagwright.learners.parts import check_same_parts, check_separators, label_parts
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.training import Training, check_order, check_training, is_best, stalled
@@ -27,11 +30,12 @@ from tagwright.models.model import Model
 
 __all__ = ["Perceptron"]
 
+_MOST = 4096  # sentences between them, which a mapped corpus has in memory
 _A_WHILE = 0.1  # seconds between two looks at the keyboard and the progress bar
 
 
 @dataclass(repr=False, eq=False)
-class Perceptron(Learner):
+class Perceptron(IncrementalLearner):
     """The averaged perceptron of Collins (2002): decode, and where that is wrong move weights towards the truth.
 
     Args:
@@ -51,6 +55,9 @@ class Perceptron(Learner):
             et al. 2014): more accurate with large label sets, and slower. None: labels are wholes.
         min_weight: averaged weights of nodes smaller than this are left out of the model: smaller, a little less
             accurate.
+        batch: how many sentences are decoded with the same weights, in threads, before they change them by the mean of
+            what each would (Zhao and Huang 2013). 1 is Collins' perceptron; larger ones need more epochs. Powers of two
+            keep training independent of the decoder.
         order: how many labels before one its score depends on: 2 adds weights for runs of three labels (patterns), 3
             also for runs of four.
         min_pattern: runs that the corpus has less often than this have no weight.
@@ -64,8 +71,11 @@ class Perceptron(Learner):
         checkpoint: a file that is written after each epoch. If it is there already, training goes on from it and ends
             with the weights it would have had. It can be loaded as a model. Where it cannot be written, there is a
             warning, the error is kept in `checkpoint_error_`, and training goes on.
-        threads: for feature extraction and for tagging; the weights do not depend on it.
+        threads: for feature extraction, for the sentences of a batch and for tagging; the weights do not depend on it.
         progress: whether to show a bar; None: where standard error is a terminal. `logging` has lines in any case.
+        cluster: `tw.Ray(...)` trains on the workers of a cluster: an epoch per part of the corpus, whose weights are
+            then mixed (McDonald, Hall and Mann 2010). The weights depend on the number of workers; one is the same
+            training as without.
 
     After `fit`: `model_`, and `history_`, a dict per epoch with error, seconds and (with dev data) dev accuracy.
 
@@ -83,6 +93,7 @@ class Perceptron(Learner):
     margin: float = 0
     parts: str | None = None
     min_weight: float = 0
+    batch: int = 1
     order: int = 1
     min_pattern: int = 1
     constraints: Constraints | str | int | list[Any] | None = None
@@ -92,6 +103,7 @@ class Perceptron(Learner):
     checkpoint: str | os.PathLike[str] | None = None
     threads: int = 1
     progress: bool | None = None
+    cluster: Any = None
 
     # True holds edges as a matrix only, False as exceptions only; for comparisons, by a subclass that sets it.
     _dense_edges: ClassVar[bool | None] = None
@@ -112,8 +124,16 @@ class Perceptron(Learner):
 
         Ctrl-C ends training with the model of the last finished epoch, and a warning.
         """
-        self._check(X, y, dev)
-        run = _Run(self, X, y, checked_weights(sample_weight, len(X)))
+        check(X, y)
+        self._train(Examples(X, y, checked_weights(sample_weight, len(X))), dev)
+        return self
+
+    def _train(self, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
+        self._check(dev)
+        with running(self.cluster) as engine:
+            self._run(_Run(self, examples, engine), dev)
+
+    def _run(self, run: _Run, dev: tuple[Sentences, Labels] | None) -> None:
         self.history_ = run.history
         try:
             with stops() as run.check_stop, run.progress("epoch", self.epochs) as progress:
@@ -123,9 +143,12 @@ class Perceptron(Learner):
             if not run.finished:
                 raise
             epoch, kept = min(len(self.history_) + 1, self.epochs), run.finished_after
-            warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=2)
+            warnings.warn(f"interrupted in epoch {epoch}; the model is that of epoch {kept}", stacklevel=4)
         self.model_ = run.finished_model()
-        return self
+
+    def _incremental_run(self, examples: GrowingExamples) -> _Run:
+        self._check(None)
+        return _Run(self, examples)
 
     def _epoch(self, run: _Run, dev: tuple[Sentences, Labels] | None, progress: Progress) -> None:
         epoch = len(self.history_)
@@ -144,12 +167,13 @@ class Perceptron(Learner):
         if self.checkpoint is not None:
             run.save(self.checkpoint)
 
-    def _check(self, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
-        check_training(self, X, y, dev)
-        for name in ("epochs", "min_count", "threads"):
+    def _check(self, dev: tuple[Sentences, Labels] | None) -> None:
+        check_training(self, dev)
+        for name in ("epochs", "min_count", "batch", "threads"):
             checks.at_least_one(name, getattr(self, name))
         check_separators(self.parts)
         check_order(self)
+        check_cluster(self.cluster)
         for name in ("margin", "min_weight"):
             checks.not_negative(name, getattr(self, name))
         checks.one_of("pairs", self.pairs, ("touched", "observed"))
@@ -159,12 +183,15 @@ class Perceptron(Learner):
 class _Run(Training):
     kind = "perceptron"
 
-    def __init__(self, learner: Perceptron, X: Sentences, y: Labels, weights: Weights | None) -> None:
-        super().__init__(learner, X, y, weights)
+    def __init__(self, learner: Perceptron, examples: Examples, engine: Any = None) -> None:
+        self.mixed: Any = None
+        super().__init__(learner, examples)
         self.options = PerceptronOptions.of(learner)
         self.min_weight = self.options.min_weight
         self.plan = plan_by_score(learner.decoder, "the perceptron")
         self.trainer = self.indexed()
+        if engine is not None:
+            self.mixed = learner.cluster.perceptron(engine, self, self._core_options())
         if self.old:
             self._start_from(self.old)
         if found := self.read(learner.epochs, "epochs", "epochs"):
@@ -173,18 +200,24 @@ class _Run(Training):
 
     def make_trainer(self) -> _core.PerceptronTrainer:
         """Return the core's trainer, which has the corpus in numbers."""
-        options = self.options
-        return _core.PerceptronTrainer.make(
-            **self.corpus_arguments(),
-            parts=label_parts(self.labels, options.parts)[0],
-            edges=self.features.edges if self.features else True,
-            all_pairs=options.pairs == "touched",
-            margin=options.margin,
-            order=options.order,
-            min_pattern=options.min_pattern,
-            dense_edges=self.learner._dense_edges,
-            **self.limits,
-        )
+        return _core.PerceptronTrainer.make(self.corpus, **self._core_options(), **self.limits())
+
+    def _core_options(self) -> dict[str, Any]:
+        return {
+            "parts": label_parts(self.labels, self.options.parts)[0],
+            "edges": self.features.edges if self.features else True,
+            "all_pairs": self.options.pairs == "touched",
+            "margin": self.options.margin,
+            "batch": self.options.batch,
+            "order": self.options.order,
+            "min_pattern": self.options.min_pattern,
+            "dense_edges": self.learner._dense_edges,
+        }
+
+    def deciding(self) -> dict[str, Any]:
+        """Return what decides the weights; more than one part of the corpus, too."""
+        mixed = {} if self.mixed is None or self.mixed.shards == 1 else {"shards": self.mixed.shards}
+        return {**super().deciding(), **mixed}
 
     def _start_from(self, old: Model) -> None:
         """Take over the weights of a model, by the names of its features and labels."""
@@ -195,14 +228,19 @@ class _Run(Training):
         """Go over the corpus once, in this epoch's order."""
         order = np.random.default_rng([self.options.seed, epoch]).permutation(self.sentences).astype(np.int32)
         began = time.perf_counter()
+        fact = self.pass_over(order, bar.update) if self.mixed is None else self.mixed.epoch(epoch, bar.update)
+        bar.set_postfix_str(brief(fact), refresh=False)
+        return {**fact, "seconds": time.perf_counter() - began}
+
+    def pass_over(self, order: npt.NDArray[np.int32], told: Callable[[int], object]) -> dict[str, float]:
+        """Go over sentences once, in this order; told: how many were seen, now and then."""
         tokens = errors = 0
-        for part in _pieces(order):
+        for part, cut, count in self.walked(_pieces(order, self.options.batch)):
             self.check_stop()
-            seen, wrong, *_ = self.trainer.run(part, self.plan.core)
+            seen, wrong, *_ = self.trainer.run(part, self.plan.core, cut, self.learner.threads)
             tokens, errors = tokens + seen, errors + wrong
-            bar.update(len(part))
-            bar.set_postfix_str(f"error {errors / max(1, tokens):.2%}", refresh=False)
-        return {"error": errors / max(1, tokens), "seconds": time.perf_counter() - began}
+            told(count)
+        return {"error": errors / max(1, tokens)}
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
@@ -213,11 +251,12 @@ class _Run(Training):
         self.write(path, self.trainer.state(), {"seen": self.trainer.seen})
 
 
-def _pieces(order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.int32]]:
-    """Cut an epoch into pieces that take about `_A_WHILE` each."""
-    at, size = 0, 16
+def _pieces(order: npt.NDArray[np.int32], batch: int) -> Iterator[npt.NDArray[np.int32]]:
+    """Cut an epoch into pieces that take about `_A_WHILE` each, of whole batches."""
+    at, size = 0, max(1, 16 // batch) * batch
     while at < len(order):
         began = time.perf_counter()
         yield order[at : at + size]
         at += size
-        size = max(1, min(4 * size, int(size * _A_WHILE / max(1e-6, time.perf_counter() - began))))
+        wanted = min(_MOST, 4 * size, int(size * _A_WHILE / max(1e-6, time.perf_counter() - began)))
+        size = max(1, wanted // batch) * batch

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,20 @@ from tagwright.constraints.arrays import to_arrays
 from tagwright.data.output import check_target
 from tagwright.features.templates import Features
 from tagwright.learners.constraining import digest_of, training_constraints, training_limits
+from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
-from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers, rank
+from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers
 from tagwright.learners.options import plain_options
-from tagwright.learners.partial import Marks, Weights, known_labels, marks
+from tagwright.learners.partial import known_labels
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model, load, opened
-from tagwright.models.native import core_templates, core_text
 
 __all__ = ["Training"]
+
+Numbers = npt.NDArray[np.int32]
+"""Of sentences."""
 
 
 class Training:
@@ -47,26 +51,16 @@ class Training:
     """A dataclass of plain values."""
     trainer: Any
 
-    def __init__(self, learner: Any, X: Sentences, y: Labels, weights: Weights | None = None) -> None:
-        """Read the corpus; weights: of its sentences."""
-        self.learner = learner
+    def __init__(self, learner: Any, examples: Examples) -> None:
+        """Read the examples."""
+        self.learner, self.examples = learner, examples
         self.old = old = self._old_model()
-        self.features = self._features(X, old)
+        self.features = self._features(examples.first_token(), old)
         self.known = None if old is None else _core.Weights.from_arrays(len(old.labels), old.arrays)
-        y, self.partial = known_labels(y)
-        self.labels = rank(y, old.labels if old else (), weights)
-        known = marks(y, self.labels) if self.partial else None
-        self.ids = numbers(y, self.labels) if known is None else known.ids
-        self.marks = None
-        """What is known of labels and sentences beyond one label per token, as the core takes it."""
-        if known is not None or weights is not None:
-            nothing = Marks(self.ids, np.zeros(0, np.uint64), np.zeros(0, np.int32))
-            self.marks = (*(known or nothing)[1:], np.zeros(0) if weights is None else weights)
-        self.constraints = training_constraints(getattr(learner, "constraints", None), old, X, y, self.labels)
-        self.limits = training_limits(self.constraints, X, y, self.labels)
-        """What labellings must keep to while it is trained, as trainers of the core take it."""
-        self.text = core_text(X, self.features)
-        self.sentences, self.tokens = self.text.sentences, self.text.tokens
+        self.labels = examples.read(self, old.labels if old else ())
+        self.sentences, self.tokens = examples.sentences, examples.tokens
+        given = getattr(learner, "constraints", None)
+        self.constraints = training_constraints(given, old, examples.X, examples.y, self.labels)
         self.history: list[dict[str, float]] = []
         self.check_stop: Callable[[], None] = never
         """Raises KeyboardInterrupt where Ctrl-C was pressed."""
@@ -74,21 +68,36 @@ class Training:
         self.finished_after = 0
         """Epochs or iterations that the model has seen."""
 
-    def corpus_arguments(self) -> dict[str, Any]:
-        """Return what every trainer of the core takes: the corpus, and a model whose features are known already."""
-        return {
-            "text": self.text,
-            "templates": core_templates(self.features),
-            "labels": self.ids,
-            "L": len(self.labels),
-            "known": self.known,
-            "min_count": self.learner.min_count,
-            "threads": self.learner.threads,
-            **({} if self.marks is None else {"marks": self.marks}),
-        }
+    def read_corpus(self) -> _core.Corpus:
+        """Return the corpus in numbers."""
+        return self.examples.corpus(self)
+
+    def walked(
+        self, pieces: Iterable[Numbers], here: bool = True
+    ) -> Iterator[tuple[Numbers, _core.Corpus | None, int]]:
+        """Yield numbers of sentences as trainers take them, piece by piece: those of the corpus, or of a cut of it.
+
+        With them come the cut, and how many there are. A corpus that is mapped is cut by a thread, ahead of its turn.
+        here: whether the sentences are needed here at all.
+        """
+        if not self.corpus.mapped or not here:
+            yield from ((piece, None, len(piece)) for piece in pieces)
+            return
+        with ThreadPoolExecutor(1) as ahead:
+            waiting: Future[_core.Corpus] | None = None
+            for piece in pieces:
+                ready, waiting = waiting, ahead.submit(self.corpus.cut, piece)
+                if ready is not None:
+                    yield _all_of(ready.result())
+            if waiting is not None:
+                yield _all_of(waiting.result())
+
+    def limits(self) -> dict[str, Any]:
+        """Return what labellings must keep to while it is trained, as trainers of the core take it."""
+        return training_limits(self.constraints, self.examples.X, self.examples.y, self.labels)
 
     def make_trainer(self) -> Any:
-        """Return the core's trainer, which has the corpus in numbers."""
+        """Return the core's trainer of the corpus."""
         raise NotImplementedError
 
     def indexed(self) -> Any:
@@ -97,6 +106,7 @@ class Training:
         sizes = f"{self.sentences:,} sentences, {self.tokens:,} tokens, {len(self.labels):,} labels"
         log.debug("%sindexing the features of %s", side, sizes)
         began = time.perf_counter()
+        self.corpus = self.read_corpus()
         trainer = self.make_trainer()
         weights = f": {trainer.size:,} weights" if hasattr(trainer, "size") else ""
         log.debug("%sindexed in %.1f s%s", side, time.perf_counter() - began, weights)
@@ -112,17 +122,15 @@ class Training:
         return numbers([old.labels], self.labels)
 
     def _old_model(self) -> Model | None:
-        start = self.learner.warm_start
+        start = self.examples.start or self.learner.warm_start
         if isinstance(start, Model):
             return start
         if start is None or isinstance(start, bool | np.bool_):
             return getattr(self.learner, "model_", None) if start else None
         return load(start)
 
-    def _features(self, X: Sentences, old: Model | None) -> Features | None:
-        # What is no sentence is told when the text is read.
-        sentences = (sentence for sentence in X if isinstance(sentence, Iterable))
-        first = next((token for sentence in sentences for token in sentence), None)
+    def _features(self, first: object, old: Model | None) -> Features | None:
+        """Return the templates; first: the first token, which shows what tokens are."""
         if self.learner.features is None or isinstance(first, Mapping):
             made = None
         else:
@@ -167,7 +175,7 @@ class Training:
             "options": {"features": name, **options, **self.deciding()},
             "sentences": self.sentences,
             "tokens": self.tokens,
-            **({"partial_tokens": int((self.ids < 0).sum())} if self.partial else {}),
+            **({"partial_tokens": int((self.examples.ids < 0).sum())} if self.examples.partial else {}),
             "version": __version__,
         }
 
@@ -199,15 +207,19 @@ class Training:
     def identity(self) -> dict[str, Any]:
         """Return what must be the same for a training to be the same one; what depends on other things is last."""
         return {
-            "templates": _form(self.features),
-            **({} if self.features is None or self.features.finds else {"finds": False}),
+            **self.identity_of_features(),
             "learner": self.kind,
             **self.deciding(),
             **({} if self.constraints is None else {"constraints": digest_of(self.constraints)}),
             "warm_start": None if self.old is None else _weights_digest(self.old),
             "labels": self.labels,
-            "corpus": self.trainer.corpus,
+            "corpus": self.corpus.digest,
         }
+
+    def identity_of_features(self) -> dict[str, Any]:
+        """Return what must be the same for features to be the same."""
+        finds = self.features is None or self.features.finds
+        return {"templates": _form(self.features), **({} if finds else {"finds": False})}
 
     def write(self, path: str | os.PathLike[str], state: Arrays, more: dict[str, Any]) -> None:
         """Write the model so far and all that is needed to go on; names of `state` begin with "state."."""
@@ -253,9 +265,8 @@ class Training:
         return arrays, going_on
 
 
-def check_training(learner: Learner, X: Sentences, y: Labels, dev: tuple[Sentences, Labels] | None) -> None:
-    """Check the data and the parameters that all trainings have."""
-    check(X, y)
+def check_training(learner: Learner, dev: tuple[Sentences, Labels] | None) -> None:
+    """Check the dev data and the parameters that all trainings have."""
     if dev is not None:
         if not isinstance(dev, tuple | list) or len(dev) != 2:
             raise ValueError("dev must be a pair: (X_dev, y_dev)")
@@ -274,6 +285,8 @@ def check_order(learner: Any) -> None:
     """Check how many labels before one its score depends on, and how often runs of labels must occur."""
     if not isinstance(learner.order, int | np.integer) or learner.order not in (1, 2, 3):
         raise ValueError(f"order must be 1, 2 or 3, not {checks.shown(learner.order)}")
+    if learner.order > 1 and learner.cluster is not None:
+        raise ValueError("order=2 and 3 are trained on one machine; leave cluster out, or use order=1")
     checks.at_least_one("min_pattern", learner.min_pattern)
 
 
@@ -287,6 +300,16 @@ def is_best(history: list[dict[str, float]]) -> bool:
     """Return whether the last measurement on dev data is as good as any before."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
     return accuracies[-1] >= max(accuracies)
+
+
+def pieces_of(order: Numbers, size: int) -> Iterator[Numbers]:
+    """Yield an order of sentences in pieces of this size."""
+    return (order[at : at + size] for at in range(0, len(order), size))
+
+
+def _all_of(cut: _core.Corpus) -> tuple[Numbers, _core.Corpus, int]:
+    """Return all sentences of a cut."""
+    return np.arange(cut.sentences, dtype=np.int32), cut, cut.sentences
 
 
 def _weights_digest(model: Model) -> str:

@@ -17,9 +17,14 @@ Sentences: TypeAlias = Sequence[Sequence[object]]
 """Tokens of each sentence: words, rows of columns, or ready-made features."""
 
 
-def core_text(X: Sentences, features: Features | None) -> _core.Text:
-    """Return sentences as the core takes them: tokens as text for templates, or as ready-made features."""
-    return _core.Text.from_rows(X, features.columns, features.reader) if features else _core.Text.from_ready(X)
+def core_text(X: Sentences, features: Features | None, first: int = 0) -> _core.Text:
+    """Return sentences as the core takes them: tokens as text for templates, or as ready-made features.
+
+    first: the number of the first sentence, for messages.
+    """
+    if features is None:
+        return _core.Text.from_ready(X, first)
+    return _core.Text.from_rows(X, features.columns, features.reader, first)
 
 
 def core_templates(features: Features | None) -> _core.Templates:

@@ -1,0 +1,47 @@
+// A file that is mapped into memory, and of which little stays there.
+//
+// What is looked at counts as memory of this process until the system needs the room. Walking over the file, one lets
+// go of what lies behind: visit(). Looking here and there would bring in far more than is looked at, so that is read:
+// copy().
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace tagwright {
+
+class Pages {
+ public:
+  // mapped: a file, read-only; of any other memory, letting go would lose what it holds. descriptor: of the same file,
+  // open for reading, which is closed at the end.
+  Pages(std::span<const std::byte> mapped, int descriptor) : mapped_(mapped), descriptor_(descriptor) {}
+  ~Pages();
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  // To be called before a few kilobytes are looked at: now and then lets go of all pages. Others may go on reading.
+  void visit() {
+    constexpr size_t kVisits = 256;
+    if (visits_.fetch_add(1, std::memory_order_relaxed) % kVisits == kVisits - 1) forget();
+  }
+  void forget() const;
+
+  // Appends numbers that lie in the mapped file. Throws std::runtime_error where they cannot be read.
+  template <class V>
+  void copy(std::span<const V> from, std::vector<V>& to) const {
+    const size_t before = to.size();
+    to.resize(before + from.size());
+    read(std::as_bytes(from), to.data() + before);
+  }
+
+ private:
+  void read(std::span<const std::byte> from, void* to) const;
+
+  std::span<const std::byte> mapped_;
+  int descriptor_;
+  std::atomic<size_t> visits_{0};
+};
+
+}  // namespace tagwright

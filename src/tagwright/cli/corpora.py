@@ -1,0 +1,71 @@
+"""Corpora of the command line: one or several files, folders, or standard input; in memory, or too large for it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tagwright.cli.talk import log
+from tagwright.data.inputs import Input, inputs_of
+from tagwright.learners.streams import Files
+
+__all__ = ["fit", "read_corpora"]
+
+_LARGE = 32 << 20  # bytes of files that are held in memory; as lists they take thirty times as much
+_PACKED = 8  # times as large as they are when packed
+
+
+def fit(
+    learner: Any, paths: Sequence[str], asked: dict[str, Any], partial: bool, dev: Any, cache: str | None
+) -> tuple[int, int]:
+    """Train on corpora, whose model then knows how they were read; return how many sentences and tokens they have.
+
+    asked: format, label and comments; partial: whether a label may be a list of labels, or "_"; cache: a folder.
+    """
+    if cache or (hasattr(learner, "fit_files") and _is_large(paths)):
+        _check_stdin(paths, "cannot be kept in --cache")
+        learner.fit_files(paths, dev, **asked, partial=partial, cache=cache)
+        facts = learner.model_.facts
+        return facts["sentences"], facts["tokens"]
+    X, y, blanks = read_corpora(paths, asked, partial)
+    learner.fit(X, y, dev=dev) if "dev" in inspect.signature(learner.fit).parameters else learner.fit(X, y)
+    learner.model_.facts["data"] = {**asked, "blanks": blanks}
+    return len(X), sum(map(len, X))
+
+
+def read_corpora(
+    paths: Sequence[str], asked: dict[str, Any], partial: bool = False
+) -> tuple[list[list[list[str]]], list[Any], int | None]:
+    """Return the rows and labels of all sentences, and the number of columns where blanks separate them."""
+    X: list[list[list[str]]] = []
+    y: list[Any] = []
+    if len(paths) > 1:
+        _check_stdin(paths, "cannot be one of several corpora")
+    stream = Files([Input(Path("-"), "-")] if "-" in paths else inputs_of(paths), asked, partial)
+    log.debug("reading %s", ", ".join(paths))
+    began = time.perf_counter()
+    for rows, labels in stream.pieces():
+        X += rows
+        y += labels
+    tokens = sum(map(len, X))
+    log.debug("read %s sentences, %s tokens in %.1f s", f"{len(X):,}", f"{tokens:,}", time.perf_counter() - began)
+    return X, y, stream.blanks
+
+
+def _check_stdin(paths: Sequence[str], why: str) -> None:
+    if "-" in paths:
+        raise click.ClickException(f"standard input (-) {why}; name files")
+
+
+def _is_large(paths: Sequence[str]) -> bool:
+    """Return whether files are better not held in memory, by their sizes."""
+    if "-" in paths:
+        return False
+    sizes = ((os.path.getsize(file.path), file.path.suffix in (".gz", ".xz")) for file in inputs_of(paths))
+    return sum(size * (_PACKED if packed else 1) for size, packed in sizes) > _LARGE

@@ -1,0 +1,227 @@
+"""What is trained on: labelled sentences in memory, or in files that are encoded once and then mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from tagwright import _core
+from tagwright.learners.encoded import EncodedError, Opened, opened, writing_encoded
+from tagwright.learners.learner import Labels, Sentences, numbers, rank, rank_counted
+from tagwright.learners.partial import Marks, Weights, known_labels, label_counts, marks
+from tagwright.learners.progress import log
+from tagwright.learners.streams import Column, Files, Stream
+from tagwright.models.model import Model
+from tagwright.models.native import core_templates, core_text
+
+if TYPE_CHECKING:
+    from tagwright.learners.training import Training
+
+__all__ = ["Examples", "StreamedExamples", "any_missing"]
+
+
+class Examples:
+    """Sentences and labels in memory."""
+
+    sentences: int
+    tokens: int
+    start: Model | None = None
+    """A model to go on from, in place of the learner's `warm_start`."""
+    ids: npt.NDArray[np.int32]
+    """The labels of all tokens by their numbers, -1 where one is partly known; once the training has labels."""
+
+    def __init__(self, X: Sentences, y: Labels, weights: Weights | None = None) -> None:
+        """Take sentences and labels that were checked; weights: of the sentences."""
+        self.X: Iterable[Any] = X
+        self.weights = weights
+        self.y: Iterable[Any]
+        self.y, self.partial = known_labels(y)
+
+    def is_partial(self) -> bool:
+        """Return whether labels are partly known."""
+        return self.partial
+
+    def first_token(self) -> object:
+        """Return the first token, which shows what tokens are; None where there is none."""
+        # What is no sentence is told when the text is read.
+        sentences = (sentence for sentence in self.X if isinstance(sentence, Iterable))
+        return next((token for sentence in sentences for token in sentence), None)
+
+    def read(self, run: Training, first: Sequence[str]) -> list[str]:
+        """Read the sentences; return the labels by frequency, those of `first` that are not met last."""
+        labels = rank(self.y, first, self.weights)  # type: ignore[arg-type]
+        known = marks(self.y, labels) if self.partial else None  # type: ignore[arg-type]
+        self.ids = numbers(self.y, labels) if known is None else known.ids  # type: ignore[arg-type]
+        self.marks = None
+        """What is known of labels and sentences beyond one label per token, as the core takes it."""
+        if known is not None or self.weights is not None:
+            nothing = Marks(self.ids, np.zeros(0, np.uint64), np.zeros(0, np.int32))
+            self.marks = (*(known or nothing)[1:], np.zeros(0) if self.weights is None else self.weights)
+        self.text = core_text(self.X, run.features)  # type: ignore[arg-type]
+        self.sentences, self.tokens = self.text.sentences, self.text.tokens
+        return labels
+
+    def corpus(self, run: Training, **changed: Any) -> _core.Corpus:
+        """Return the corpus in numbers; changed: arguments that differ from the usual ones."""
+        usual = {
+            "text": self.text,
+            "templates": core_templates(run.features),
+            "labels": self.ids,
+            "L": len(run.labels),
+            "known": run.known,
+            "min_count": run.learner.min_count,
+            "threads": run.learner.threads,
+            "marks": self.marks,
+        }
+        return _core.Corpus.read(**{**usual, **changed})
+
+
+class StreamedExamples(Examples):
+    """Sentences and labels that are read a few at a time: once to count labels, once to be encoded into a file.
+
+    Where rare features are left out, there is a first look at all features, too: so these take no room in memory.
+    """
+
+    def __init__(self, stream: Stream, cache: str | os.PathLike[str] | None, bars: bool | None) -> None:
+        """Keep the encoded corpus in the folder `cache`; without one, in a file that is gone at the end."""
+        self._stream, self._cache, self._bars = stream, None if cache is None else Path(cache), bars
+        self.X, self.y, self.weights = Column(stream, 0), Column(stream, 1), None
+        self._opened: Opened | None = None
+        self._encoder: _core.Encoder | None = None
+        self._counted: Counter[Any] | None = None
+
+    def is_partial(self) -> bool:
+        """Return whether labels are partly known; where they may be, all are read."""
+        if not self._stream.partial:
+            return False
+        self._look(None)
+        return self.partial
+
+    def read(self, run: Training, first: Sequence[str]) -> list[str]:
+        """Open the corpus that was encoded before, or else count labels and features."""
+        self._path = self._path_of(run)
+        self._opened = self._found()
+        if self._opened is not None:
+            about = self._opened.about
+            self.sentences, self.tokens, self.partial = about["sentences"], about["tokens"], about["partial"]
+            self._stream.blanks = about["blanks"]
+            return list(about["labels"])
+        self._encoder = _core.Encoder.make(core_templates(run.features), run.known, run.learner.min_count)
+        return rank_counted(self._look(run), self.tokens > 0, first)
+
+    def _look(self, run: Training | None) -> Counter[Any]:
+        """Count what was not counted yet, and look at the features of a training where it wants that."""
+        count = Counter() if self._counted is None else self._counted
+        surveys = run is not None and self._encoder is not None and self._encoder.surveys
+        if self._counted is not None and not surveys:
+            return count
+        sentences = tokens = 0
+        partial = False
+        with self._bar("reading", None) as bar:
+            for X, y in self._stream.pieces():
+                if self._counted is None:
+                    label_counts(y, None, count)
+                    if self._stream.partial and not partial:
+                        partial = not all(type(label) is str for own in y for label in own)
+                if run is not None and self._encoder is not None and surveys:
+                    self._encoder.survey(core_text(X, run.features, sentences))
+                sentences += len(X)
+                tokens += sum(map(len, y))
+                bar.update(len(X))
+        if self._counted is None:
+            self.sentences, self.tokens, self.partial, self._counted = sentences, tokens, partial, count
+        return count
+
+    def corpus(self, run: Training, **changed: Any) -> _core.Corpus:
+        """Return the corpus in numbers, mapped from its file, which is made where there is none yet."""
+        if self._opened is None:
+            self._opened = self._encoded(run)
+        self.ids = self._opened.arrays["labels"]
+        return self._opened.corpus
+
+    def _encoded(self, run: Training) -> Opened:
+        encoder, done = self._encoder, 0
+        assert encoder is not None
+        with writing_encoded(self._path, self._folder()) as file, self._bar("encoding", self.sentences) as bar:
+            for X, y in self._stream.pieces():
+                file.add_encoded(encoder.encode(core_text(X, run.features, done), run.learner.threads))
+                known = marks(y, run.labels) if self.partial else None
+                file.add_labels(*(known or [numbers(y, run.labels)]))
+                if known is not None:
+                    file.array("partial").add(any_missing(known.ids, [len(own) for own in y]))
+                done += len(X)
+                bar.update(len(X))
+            if (done, file.tokens) != (self.sentences, self.tokens):
+                raise ValueError("the sentences changed while they were read; train again")
+            for kind, renamed in zip(("node", "edge"), encoder.finish(), strict=True):
+                file.rename(kind, renamed)
+            names = encoder.names()
+            for name, array in names.items():
+                file.array(name).add(array)
+            about = {
+                "features": len(names["names.ends"]),
+                "sets": len(names["edge_names.ends"]),
+                "labels": run.labels,
+                "sentences": self.sentences,
+                "tokens": self.tokens,
+                "partial": self.partial,
+                "blanks": self._stream.blanks,
+            }
+            return file.finish(about)
+
+    def _folder(self) -> Path:
+        """Return a folder for large files: that of the cache, or of the corpus, or else that of temporary files."""
+        if self._cache is not None:
+            return self._cache
+        beside = Path(self._stream.name).parent
+        usable = isinstance(self._stream, Files) and os.access(beside, os.W_OK)
+        return beside if usable else Path(tempfile.gettempdir())
+
+    def _path_of(self, run: Training) -> Path | None:
+        """Return where the encoded corpus is kept: a name that holds a digest of all that it depends on."""
+        identity = None if self._cache is None else self._stream.identity()
+        if self._cache is None or identity is None:
+            return None
+        from tagwright import __version__
+
+        self._cache.mkdir(parents=True, exist_ok=True)
+        names = [run.old.arrays[name] for name in ("names.ends", "names.bytes")] if run.old else []
+        known = _core.digest(names), run.old.labels if run.old else None
+        told = [__version__, identity, run.identity_of_features(), run.learner.min_count, *known]
+        key = hashlib.blake2b(json.dumps(told).encode(), digest_size=8).hexdigest()
+        return self._cache / f"{Path(self._stream.name).name}-{key}.corpus"
+
+    def _found(self) -> Opened | None:
+        """Return the encoded corpus of an earlier training, if it is there and whole."""
+        if self._path is None or not self._path.exists():
+            return None
+        try:
+            found = opened(self._path)
+        except EncodedError as error:
+            log.warning("%s; it is made anew", error)
+            return None
+        log.debug("%s: encoded before", self._path)
+        return found
+
+    def _bar(self, what: str, total: int | None) -> Any:
+        log.debug("%s the corpus", what)
+        hidden = None if self._bars is None else not self._bars
+        return tqdm(total=total, desc=what, unit="sent", disable=hidden, leave=False)
+
+
+def any_missing(ids: npt.NDArray[np.int32], lengths: list[int]) -> npt.NDArray[np.uint8]:
+    """Return of each sentence whether a label of it is not known."""
+    ends = np.cumsum(lengths)
+    missing = np.concatenate([[0], np.cumsum(ids < 0)])
+    found: npt.NDArray[np.bool_] = missing[ends] > missing[ends - lengths]
+    return found.astype(np.uint8)

@@ -1,0 +1,172 @@
+"""Labelled sentences that are read again and again, a few at a time: from files, or from an iterable of pairs."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import gc
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tagwright import checks
+from tagwright.data.allowed import allowed_labels
+from tagwright.data.inputs import Input, inputs_of
+from tagwright.data.reading import batches
+from tagwright.learners.learner import check
+from tagwright.learners.partial import known_labels
+
+__all__ = ["Column", "Files", "Pairs", "Piece", "Stream", "stream_of"]
+
+Piece = tuple[list[Any], list[Any]]
+"""Sentences and their labels; labels as `known_labels` returns them."""
+
+_TOKENS = 1 << 15  # of a piece, about
+
+
+class Stream(abc.ABC):
+    """Labelled sentences in pieces; each reading begins anew."""
+
+    name: str
+    """What messages and files are named after."""
+    partial: bool
+    """Whether a label may be partly known."""
+    is_files = False
+    blanks: int | None = None
+    """The number of columns where blanks separate them, once a file was read."""
+
+    @abc.abstractmethod
+    def pieces(self) -> Iterator[Piece]:
+        """Yield all sentences, about 33,000 tokens at a time."""
+
+    @abc.abstractmethod
+    def identity(self) -> object:
+        """Return what tells these sentences from others, for JSON; None where only reading them would tell."""
+
+
+class Files(Stream):
+    """The sentences of some files, one behind the other."""
+
+    is_files = True
+
+    def __init__(self, files: Sequence[Input], asked: dict[str, Any], partial: bool = False) -> None:
+        """Take the arguments of `tagwright.data.reading.batches`: format, label, comments."""
+        self.files, self.asked, self.partial = files, asked, partial
+        self.name = os.path.abspath(files[0].path)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the sentences of one file after the other."""
+        pieces = self._pieces()
+        while True:
+            with _without_looking_for_cycles():
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece
+
+    def _pieces(self) -> Iterator[Piece]:
+        X: list[Any] = []
+        y: list[Any] = []
+        tokens = 0
+        self.blanks = None
+        for number, file in enumerate(self.files):
+            for batch in batches(file.path, **self.asked):
+                self.blanks = batch[0].form.blanks if number == 0 else self.blanks
+                for sentence in batch:
+                    labels = sentence.labels or []
+                    X.append(sentence.rows)
+                    y.append(list(map(allowed_labels, labels)) if self.partial else labels)
+                    tokens += len(labels)
+                if tokens >= _TOKENS:
+                    yield X, y
+                    X, y, tokens = [], [], 0
+        if X:
+            yield X, y
+
+    def identity(self) -> object:
+        """Return a digest of each file as it is on the disk, and how it is read."""
+        return {"files": [_digest(file) for file in self.files], "partial": self.partial, **self.asked}
+
+
+class Pairs(Stream):
+    """What an iterable yields: pairs of a sentence and its labels."""
+
+    name = "sentences"
+    partial = True
+
+    def __init__(self, pairs: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> None:
+        """Take an iterable that begins anew each time: a generator would be empty the second time."""
+        if isinstance(pairs, Iterator):
+            raise ValueError(
+                f"a {type(pairs).__name__} can be read once only; give files, a list, or an object whose __iter__ "
+                "begins anew"
+            )
+        self._pairs = pairs
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield what the iterable yields, after a check."""
+        X: list[Any] = []
+        y: list[Any] = []
+        tokens = first = 0
+        for number, pair in enumerate(self._pairs):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise ValueError(f"sentence {number}: a pair of tokens and labels is needed, not {checks.shown(pair)}")
+            X.append(pair[0])
+            y.append(pair[1])
+            tokens += len(pair[1]) if hasattr(pair[1], "__len__") else 0
+            if tokens >= _TOKENS:
+                yield self._checked(X, y, first)
+                X, y, tokens, first = [], [], 0, number + 1
+        if X:
+            yield self._checked(X, y, first)
+
+    @staticmethod
+    def _checked(X: list[Any], y: list[Any], first: int) -> Piece:
+        check(X, y, first)
+        return X, list(known_labels(y, first)[0])
+
+    def identity(self) -> object:
+        """Return None."""
+        return None
+
+
+class Column(Iterable[Any]):
+    """The sentences of a stream, or their labels, read anew each time."""
+
+    def __init__(self, stream: Stream, which: int) -> None:
+        """Take 0 for sentences, 1 for labels."""
+        self._stream, self._which = stream, which
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield one sentence after the other."""
+        for piece in self._stream.pieces():
+            yield from piece[self._which]
+
+
+def stream_of(given: object, asked: dict[str, Any], partial: bool) -> Stream:
+    """Return what `fit_files` was given as a stream: a path, several, or an iterable of pairs."""
+    if isinstance(given, str | os.PathLike):
+        return Files(inputs_of(given), asked, partial)
+    if isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given):
+        return Files(inputs_of(given), asked, partial)
+    if not isinstance(given, Iterable):
+        raise ValueError(f"a file, several, or an iterable of pairs is needed, not {checks.shown(given)}")
+    return Pairs(given)
+
+
+@contextlib.contextmanager
+def _without_looking_for_cycles() -> Iterator[None]:
+    """Let lists be made that are in no cycle: looking for cycles among them takes longer than to make them."""
+    looks = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if looks:
+            gc.enable()
+
+
+def _digest(file: Input) -> str:
+    with open(file.path, "rb") as opened:
+        return hashlib.file_digest(opened, "blake2b").hexdigest()

@@ -1,0 +1,136 @@
+"""Trainings on a real Ray: the same bits as on one machine, whatever is killed."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from support.corpora import drawn, same_arrays, untimed
+from support.engines import InProcess
+from support.ray_workers import Killer, wait_for, workers
+
+import tagwright as tw
+
+pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
+
+KILLS = int(os.environ.get("TAGWRIGHT_KILLS", "2"))
+"""Workers that are killed; ten are asked for now and then."""
+WORD = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n"
+X, Y = drawn(1, sentences=1700, words=50, labels=9, longest=6)
+LBFGS = {"features": WORD, "l2": 0.1, "max_iterations": 6}
+ONLINE = {"features": WORD, "epochs": 2, "batch": 256}
+
+
+def same(one, other):
+    return same_arrays(one.model_.arrays, other.model_.arrays) and untimed(one.model_) == untimed(other.model_)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_crfs_are_the_same_bits(own_ray, workers):
+    cluster = tw.Ray(workers=workers)
+    for options in (LBFGS, ONLINE):
+        assert same(tw.CRF(**options, cluster=cluster).fit(X, Y), tw.CRF(**options).fit(X, Y))
+
+
+def test_a_perceptron_is_mixed_as_by_any_other_engine(own_ray):
+    options = {"features": WORD, "epochs": 2}
+    found = tw.Perceptron(**options, cluster=tw.Ray(workers=2)).fit(X, Y)
+    assert same(found, tw.Perceptron(**options, cluster=InProcess(2)).fit(X, Y))
+
+
+@pytest.mark.parametrize("options", [{"l2": 0.1, "max_iterations": 25}, {"epochs": 3, "batch": 200}], ids=str)
+def test_killed_workers_change_nothing(own_ray, options):
+    words, labels = drawn(2, sentences=5000, words=300, labels=25, longest=9)
+    alone = tw.CRF(WORD, **options).fit(words, labels)
+    killed, attempts = 0, 0
+    while killed < KILLS:
+        with Killer("Part", KILLS - killed, seed=attempts) as killer:
+            found = tw.CRF(WORD, **options, cluster=tw.Ray(workers=2)).fit(words, labels)
+        assert same(found, alone)
+        killed, attempts = killed + killer.killed, attempts + 1
+
+
+def test_killed_workers_of_a_perceptron_change_nothing(own_ray):
+    words, labels = drawn(2, sentences=5000, words=300, labels=25, longest=9)
+    expected = tw.Perceptron(WORD, epochs=4, cluster=InProcess(2)).fit(words, labels)
+    killed = attempts = 0
+    while killed < KILLS:
+        with Killer("Part", KILLS - killed, seed=attempts) as killer:
+            found = tw.Perceptron(WORD, epochs=4, cluster=tw.Ray(workers=2)).fit(words, labels)
+        assert same(found, expected)
+        killed, attempts = killed + killer.killed, attempts + 1
+
+
+def test_a_killed_driver_goes_on_from_its_checkpoint(own_ray, tmp_path):
+    path = tmp_path / "run.safetensors"
+    address = own_ray.get_runtime_context().gcs_address
+    options = {"features": WORD, "l2": 0.01, "tolerance": 0.0}
+    code = f"""
+        import tagwright as tw
+        from support.corpora import drawn
+        words, labels = drawn(2, sentences=3000, words=100, labels=15, longest=8)
+        cluster = tw.Ray({address!r}, workers=2)
+        tw.CRF(**{options!r}, checkpoint={str(path)!r}, cluster=cluster).fit(words, labels)
+    """
+    environment = {**os.environ, "PYTHONPATH": "tests"}
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment) as driver:
+        try:
+            wait_for(lambda: path.exists() or driver.poll() is not None)
+        finally:
+            driver.kill()
+    assert path.exists()
+    done = len(tw.load(path).history)
+    words, labels = drawn(2, sentences=3000, words=100, labels=15, longest=8)
+    more = {**options, "max_iterations": done + 15}
+    on = tw.CRF(**more, checkpoint=path, cluster=tw.Ray(workers=2)).fit(words, labels)
+    assert same_arrays(on.model_.arrays, tw.CRF(**more).fit(words, labels).model_.arrays)
+    wait_for(lambda: not workers("Part"))
+
+
+TWO_NODES = """
+    import threading
+    import ray
+    from ray.cluster_utils import Cluster
+    import tagwright as tw
+    from support.corpora import drawn, same_arrays
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    lost = cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+    words, labels = drawn(2, sentences=3000, words=100, labels=15, longest=8)
+    options = {"features": "U0:%x[0,0]\\nB\\n", "l2": 0.1, "max_iterations": 40}
+    alone = tw.CRF(**options).fit(words, labels).model_.arrays
+    found = []
+
+    def fit():
+        found.append(tw.CRF(**options, cluster=tw.Ray(workers=2)).fit(words, labels).model_.arrays)
+
+    fit()
+    again = threading.Thread(target=fit)
+    again.start()
+    cluster.remove_node(lost)
+    cluster.add_node(num_cpus=1)
+    again.join()
+    assert all(same_arrays(one, alone) for one in found)
+    print("the same on", len([node for node in ray.nodes() if node["Alive"]]), "machines")
+    ray.shutdown()
+    cluster.shutdown()
+"""
+
+
+def test_two_machines_one_of_which_is_lost():
+    pytest.importorskip("ray")
+    environment = {**os.environ, "PYTHONPATH": "tests"}
+    call = [sys.executable, "-c", textwrap.dedent(TWO_NODES)]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False, timeout=180)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("the same on 2 machines\n")
+
+
+def test_a_cluster_that_is_not_there_is_told(monkeypatch):
+    ray = pytest.importorskip("ray")
+    if ray.is_initialized():
+        pytest.skip("this process is connected to a cluster already")
+    with pytest.raises(ValueError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
+        tw.CRF(cluster=tw.Ray("127.0.0.1:1")).fit(X[:5], Y[:5])

@@ -1,0 +1,217 @@
+"""Trainings whose parts are elsewhere: the same bits as on one machine, whoever does what and whatever is lost."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support.corpora import drawn, many_labels, same_arrays, untimed
+from support.engines import InProcess
+
+import tagwright as tw
+from tagwright.cluster.shards import bounds_of
+
+WORD = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n"
+PAIRS = "U0:%x[0,0]\nB0:%x[0,0]\nB\n"
+X, Y = drawn(1, sentences=1700, words=50, labels=9, longest=6)  # more than three blocks
+MANY = many_labels(sentences=120, labels=80)
+CRFS = {
+    "lbfgs": ({"features": WORD, "l2": 0.1, "max_iterations": 6}, (X, Y)),
+    "l1": ({"features": WORD, "l1": 0.2, "max_iterations": 4, "min_count": 2}, (X, Y)),
+    "token-dependent": ({"features": PAIRS, "l2": 1.0, "max_iterations": 3}, (X[:600], Y[:600])),
+    "sample": ({"features": WORD, "l2": 0.1, "max_iterations": 3, "start_on": 0.4}, (X, Y)),
+    "sparse": ({"features": WORD, "l2": 0.1, "max_iterations": 3, "keep": tw.KeepSize(3)}, (X, Y)),
+    "auto": ({"features": WORD, "l2": 0.1, "max_iterations": 12, "keep": "auto"}, MANY),
+    "online": ({"features": WORD, "epochs": 2, "batch": 64}, (X, Y)),
+    "online, many labels": ({"features": WORD, "epochs": 2, "keep": tw.KeepDivergence(0.05)}, MANY),
+    "online, parts": (
+        {"features": PAIRS, "epochs": 2, "parts": "", "l2": 0.01, "solver": "adagrad"},
+        (X[:300], Y[:300]),
+    ),
+}
+
+
+def same(one, other):
+    return same_arrays(one.model_.arrays, other.model_.arrays) and untimed(one.model_) == untimed(other.model_)
+
+
+@pytest.mark.parametrize("name", CRFS)
+@pytest.mark.parametrize("workers", [1, 2, 3, 12])
+def test_a_crf_is_the_same_on_any_number_of_workers(name, workers):
+    options, (words, labels) = CRFS[name]
+    alone = tw.CRF(**options).fit(words, labels)
+    together = tw.CRF(**options, cluster=InProcess(workers)).fit(words, labels)
+    assert same(together, alone)
+
+
+@pytest.mark.parametrize("name", ["lbfgs", "online", "online, many labels"])
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_workers_change_nothing(name, seed):
+    options, (words, labels) = CRFS[name]
+    engines = []
+    cluster = InProcess(3, losses=0.15, seed=seed, engines=engines)
+    assert same(tw.CRF(**options, cluster=cluster).fit(words, labels), tw.CRF(**options).fit(words, labels))
+    assert engines[0].lost > 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_of_workers_change_nothing(threads):
+    for name in ("lbfgs", "online"):
+        options, (words, labels) = CRFS[name]
+        together = tw.CRF(**options, cluster=InProcess(2), threads=threads).fit(words, labels)
+        assert same(together, tw.CRF(**options).fit(words, labels))
+
+
+def test_ready_made_features_with_values_are_sent():
+    words, labels = X[:700], Y[:700]
+    ready = [[{"w": word, "n": 1.0 + len(word) / 3} for word in own] for own in words]
+    for options in ({"l2": 0.1, "max_iterations": 3}, {"epochs": 2}):
+        alone = tw.CRF(**options).fit(ready, labels)
+        assert same(tw.CRF(**options, cluster=InProcess(2)).fit(ready, labels), alone)
+
+
+def test_rules_partial_labels_and_weights_are_sent():
+    words, labels = drawn(2, sentences=1100, words=30, labels=3)
+    bio = {"L0": "O", "L1": "B-x", "L2": "I-x"}
+    spans = []
+    for own in labels:
+        names, before = [], "O"
+        for label in own:
+            before = "B-x" if bio[label] == "I-x" and before == "O" else bio[label]
+            names.append(before)
+        spans.append(names)
+    options = {"features": WORD, "max_iterations": 3, "constraints": "BIO", "solver": "lbfgs"}
+    assert same(tw.CRF(**options, cluster=InProcess(3)).fit(words, spans), tw.CRF(**options).fit(words, spans))
+    rng = np.random.default_rng(0)
+    unsure = [[None if rng.random() < 0.1 else label for label in own] for own in labels]
+    options = {"features": WORD, "max_iterations": 3}
+    assert same(tw.CRF(**options, cluster=InProcess(3)).fit(words, unsure), tw.CRF(**options).fit(words, unsure))
+    weights = rng.integers(1, 4, len(words))
+    alone = tw.CRF(**options).fit(words, labels, sample_weight=weights)
+    assert same(tw.CRF(**options, cluster=InProcess(3)).fit(words, labels, sample_weight=weights), alone)
+
+
+def test_many_sums_are_added_in_several_places(monkeypatch):
+    monkeypatch.setattr("tagwright.cluster.driving.FAN", 2)
+    options, (words, labels) = CRFS["lbfgs"]
+    for workers in (3, 4):
+        together = tw.CRF(**options, cluster=InProcess(workers, losses=0.1)).fit(words, labels)
+        assert same(together, tw.CRF(**options).fit(words, labels))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"features": PAIRS}, {"pairs": "observed", "margin": 1}, {"parts": ""}], ids=str
+)
+def test_a_perceptron_of_one_part_is_that_of_one_machine(options):
+    options = {"features": WORD, "epochs": 3, **options}
+    alone = tw.Perceptron(**options).fit(X[:300], Y[:300])
+    assert same(tw.Perceptron(**options, cluster=InProcess(1)).fit(X[:300], Y[:300]), alone)
+
+
+def test_a_mixed_perceptron_depends_on_its_parts_only():
+    options = {"features": WORD, "epochs": 3}
+    twice = [tw.Perceptron(**options, cluster=InProcess(3)).fit(X, Y) for _ in range(2)]
+    assert same(*twice)
+    lost = tw.Perceptron(**options, cluster=InProcess(3, losses=0.3, seed=1)).fit(X, Y)
+    assert same(lost, twice[0])
+    assert twice[0].model_.facts["options"]["shards"] == 3
+    other = tw.Perceptron(**options, cluster=InProcess(2)).fit(X, Y)
+    assert not same_arrays(other.model_.arrays, twice[0].model_.arrays)
+
+
+def test_mixing_learns():
+    words, labels = many_labels(sentences=400, labels=20)
+    train, test = (words[:300], labels[:300]), (words[300:], labels[300:])
+    alone = tw.Perceptron(epochs=5).fit(*train).score(*test)
+    mixed = tw.Perceptron(epochs=5, cluster=InProcess(4)).fit(*train).score(*test)
+    assert mixed > alone - 0.05
+
+
+@pytest.mark.parametrize("name", ["lbfgs", "online"])
+def test_a_checkpoint_of_a_cluster_goes_on_anywhere(name, tmp_path):
+    options, (words, labels) = CRFS[name]
+    limit = "max_iterations" if name == "lbfgs" else "epochs"
+    few, more = {**options, limit: 2}, {**options, limit: 13 if name == "lbfgs" else 3}
+    whole = tw.CRF(**more).fit(words, labels)
+    for first, second in ((InProcess(2), None), (None, InProcess(3)), (InProcess(3), InProcess(1))):
+        path = tmp_path / f"{first}{second}.safetensors"
+        tw.CRF(**few, cluster=first, checkpoint=path).fit(words, labels)
+        on = tw.CRF(**more, cluster=second, checkpoint=path).fit(words, labels)
+        assert same_arrays(on.model_.arrays, whole.model_.arrays)
+
+
+def test_a_checkpoint_of_mixing_is_that_of_its_parts(tmp_path):
+    path = tmp_path / "run.safetensors"
+    options = {"features": WORD}
+    tw.Perceptron(**options, epochs=1, cluster=InProcess(3), checkpoint=path).fit(X, Y)
+    on = tw.Perceptron(**options, epochs=3, cluster=InProcess(3), checkpoint=path).fit(X, Y)
+    assert same(on, tw.Perceptron(**options, epochs=3, cluster=InProcess(3)).fit(X, Y))
+    with pytest.raises(ValueError, match="another training"):
+        tw.Perceptron(**options, epochs=3, cluster=InProcess(2), checkpoint=path).fit(X, Y)
+
+
+def test_files_are_trained_on_elsewhere(tmp_path):
+    from support.commands import columns
+
+    full = [(words, labels) for words, labels in zip(X, Y, strict=True) if words]
+    words, labels = map(list, zip(*full, strict=True))
+    path = tmp_path / "corpus.txt"
+    path.write_text(columns(words, labels), encoding="utf-8")
+    for name in ("lbfgs", "online"):
+        options = CRFS[name][0]
+        found = tw.CRF(**options, cluster=InProcess(2)).fit_files(path, cache=tmp_path / "cache")
+        assert same_arrays(found.model_.arrays, tw.CRF(**options).fit(words, labels).model_.arrays)
+
+
+def test_parts_are_of_like_size_and_begin_with_blocks():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        lengths, block = rng.integers(0, 40, rng.integers(1, 400)), int(rng.choice([1, 7, 64]))
+        workers = int(rng.integers(1, 20))
+        bounds = bounds_of(lengths, workers, block)
+        assert (bounds[0], bounds[-1]) == (0, len(lengths))
+        assert len(bounds) - 1 <= workers
+        assert all(begin % block == 0 for begin in bounds[:-1])
+        assert bounds == sorted(set(bounds))
+        if block == 1 and len(lengths) > 10 * workers:
+            sizes = [lengths[begin:end].sum() for begin, end in itertools.pairwise(bounds)]
+            assert max(sizes) <= lengths.sum() / workers + 2 * 40
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (tw.CRF(cluster=7), "cluster must be None or tw.Ray"),
+        (tw.CRF(cluster=InProcess(0)), "cluster: workers must be"),
+        (tw.Perceptron(cluster=tw.Ray("")), "cluster: address must be a string"),
+        (tw.CRF(solver="adagrad", keep="all", cluster=InProcess(2)), "cluster is for L-BFGS and for AdaGrad over few"),
+        (tw.Perceptron(constraints=2, cluster=InProcess(2)), "a tag dictionary cannot be used on a cluster"),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_told(learner, message):
+    with pytest.raises(ValueError, match=message):
+        learner.fit(X[:20], Y[:20])
+
+
+def test_damaged_steps_are_refused():
+    from tagwright.learners.examples import Examples
+    from tagwright.learners.online_crf import OnlineTraining
+
+    run = OnlineTraining(tw.CRF(WORD), Examples(X[:40], Y[:40]), None)
+    numbers = np.arange(40, dtype=np.int32)
+    steps = run.trainer.ask(numbers, 1)
+    zeros = np.zeros(40, np.int32)
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="steps"):
+        run.trainer.apply([steps[:-8]], zeros, numbers, 1)
+    for which, number in ((zeros + 1, numbers), (zeros, numbers + 1), (zeros - 1, numbers)):
+        with pytest.raises(ValueError, match="no such"):
+            run.trainer.apply([steps], which, number, 1)
+    refused = 0
+    for _ in range(300):
+        wrong = steps.copy()
+        wrong[rng.integers(len(wrong))] ^= np.uint8(1 << rng.integers(8))
+        try:
+            run.trainer.apply([wrong], zeros, numbers, 1)
+        except ValueError:
+            refused += 1
+    assert refused > 20

@@ -1,0 +1,178 @@
+"""partial_fit: a training in several calls is the training of one call."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from support.corpora import drawn, many_labels, ten_sentences, weights_of
+
+import tagwright as tw
+
+WORD = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n"
+PAIRS = "U0:%x[0,0]\nB0:%x[0,0]\nB\n"
+X10, Y10 = ten_sentences()
+OPTIONS = [
+    {},
+    {"features": PAIRS},
+    {"margin": 1, "parts": ""},
+    {"pairs": "observed"},
+]
+
+
+def in_order(X, y, order):
+    return [X[s] for s in order], [y[s] for s in order]
+
+
+def ranked(y):
+    """The labels as `fit` numbers them."""
+    names = [label for labels in y for label in labels]
+    return sorted(set(names), key=lambda name: (-names.count(name), name))
+
+
+def scores_of(model, X):
+    """All weights by their names; or of a model with parts of labels, the scores that they add up to."""
+    if "parts" not in model.arrays:
+        return weights_of(model)
+    edges = [model.arrays[f"edges.{part}"].tolist() for part in ("previous", "current", "score")]
+    return [model.lattice(words).nodes.tolist() for words in X if words], edges
+
+
+def epoch_order(n, epoch):
+    return np.random.default_rng([0, epoch]).permutation(n)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_perceptron_in_pieces_is_one_pass(options):
+    X, y = drawn(5, sentences=90, words=20, labels=5)
+    whole = tw.Perceptron(**{"features": WORD, "epochs": 1, **options}).fit(X, y)
+    X1, y1 = in_order(X, y, epoch_order(len(X), 0))
+    pieces = tw.Perceptron(**{"features": WORD, "pairs": "touched", **options})
+    cuts = [0, 1, 40, 41, 90] if options.get("pairs") != "observed" else [0, 90]
+    for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
+        pieces.partial_fit(X1[begin:end], y1[begin:end], classes=None if number else ranked(y))
+    assert pieces.model_.labels == whole.model_.labels
+    assert scores_of(pieces.model_, X) == scores_of(whole.model_, X)
+
+
+@pytest.mark.parametrize("options", [{}, {"parts": "", "l2": 0.01, "solver": "adagrad"}, {"features": PAIRS}], ids=str)
+def test_a_crf_in_two_calls_is_two_epochs(options):
+    X, y = many_labels(sentences=60, labels=15)
+    options = {"features": WORD, **options}
+    whole = tw.CRF(epochs=2, **options).fit(X, y)
+    pieces = tw.CRF(**options)
+    for epoch in range(2):
+        order = epoch_order(len(X), epoch)
+        pieces.partial_fit(*in_order(X, y, order), classes=None if epoch else ranked(y))
+        assert pieces.history_[epoch]["objective"] == whole.history_[epoch]["objective"]
+    assert scores_of(pieces.model_, X) == scores_of(whole.model_, X)
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])
+@pytest.mark.parametrize("parts", [None, "", "-"])
+def test_new_labels_and_features_are_learnt(learner, parts):
+    tagger = learner(WORD, parts=parts)
+    tagger.partial_fit(*zip(*[(["a", "b"], ["A-x", "B-x"])] * 5, strict=True))
+    assert tagger.predict([["a", "b"]]) == [["A-x", "B-x"]]
+    for _ in range(8):
+        tagger.partial_fit([["c", "d"], ["a", "c"]], [["C-y-z", "D-y"], ["A-x", "C-y-z"]])
+    assert tagger.classes_ == ["A-x", "B-x", "C-y-z", "D-y"]
+    assert tagger.predict([["a", "b"], ["c", "d"], ["a", "c"]]) == [["A-x", "B-x"], ["C-y-z", "D-y"], ["A-x", "C-y-z"]]
+    assert tagger.model_.facts["sentences"] == 21
+    assert len(tagger.history_) == 9
+
+
+@pytest.mark.parametrize("parts", [None, "-"])
+def test_a_new_label_changes_no_weight_by_itself(parts):
+    """The same sentences: labels that are known from the start, and labels that come later."""
+    X, y = [["a", "b"], ["b", "a"], ["a", "c"]], [["A-x", "B-x"], ["B-x", "A-x"], ["A-x", "C-y"]]
+    known, late = (tw.Perceptron(WORD, parts=parts) for _ in range(2))
+    known.partial_fit(X[:2], y[:2], classes=["A-x", "B-x", "C-y"])
+    known.partial_fit(X[2:], y[2:])
+    late.partial_fit(X[:2], y[:2], classes=["A-x", "B-x"])
+    late.partial_fit(X[2:], y[2:])
+    assert known.classes_ == late.classes_
+    assert scores_of(known.model_, X) == scores_of(late.model_, X)
+
+
+def test_partial_labels_are_taken():
+    tagger = tw.Perceptron(WORD)
+    for _ in range(5):
+        tagger.partial_fit([["a", "b"], ["b"]], [["A", {"B", "A"}], ["B"]])
+    assert tagger.predict([["a", "b"]]) == [["A", "B"]]
+    with pytest.raises(ValueError, match="labels that are all known"):
+        tw.CRF(WORD).partial_fit([["a"]], [[None]], classes=["A"])
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])
+def test_it_goes_on_from_a_model_as_a_warm_start_does(learner, tmp_path):
+    more = ([["wow", "dogs"]], [["UH", "NNS"]])
+    fitted = learner(WORD, epochs=3).fit(X10, Y10)
+    old = fitted.model_
+    old.save(tmp_path / "old")
+    warm = learner(WORD, epochs=1, warm_start=old).fit(*more)
+    fitted.partial_fit(*more)
+    loaded = learner(WORD, warm_start=tmp_path / "old").partial_fit(*more)
+    assert set(fitted.classes_) == set(warm.classes_)
+    assert weights_of(fitted.model_) == weights_of(loaded.model_)
+    if learner is tw.CRF:  # a perceptron's ties depend on the order of labels
+        assert weights_of(fitted.model_) == weights_of(warm.model_)
+    assert old.knows("wow") is False
+    assert fitted.model_.knows("wow")
+
+
+def test_fit_begins_anew():
+    tagger = tw.Perceptron(WORD, epochs=2).partial_fit([["x"]], [["Z"]])
+    tagger.fit(X10, Y10)
+    assert "Z" not in tagger.classes_
+    tagger.partial_fit([["x"]], [["Z"]])
+    assert tagger.classes_[-1] == "Z"
+
+
+def test_copies_are_those_of_the_model():
+    tagger = tw.CRF(WORD).partial_fit(X10, Y10)
+    again = pickle.loads(pickle.dumps(tagger))
+    assert again.predict(X10) == tagger.predict(X10)
+    assert again.partial_fit(X10, Y10).predict(X10) == tw.CRF(WORD, warm_start=tagger.model_).partial_fit(
+        X10, Y10
+    ).predict(X10)
+    with pytest.raises(NotFittedError):
+        clone(tagger).predict(X10)
+
+
+def test_the_model_is_made_when_it_is_asked_for():
+    tagger = tw.Perceptron(WORD).partial_fit(X10[:5], Y10[:5])
+    assert tagger._model is None
+    first = tagger.model_
+    assert tagger.model_ is first
+    kept = weights_of(first)
+    tagger.partial_fit(X10[5:], Y10[5:])
+    assert tagger.model_ is not first
+    assert weights_of(first) == kept
+
+
+@pytest.mark.parametrize(
+    ("tagger", "message"),
+    [
+        (tw.CRF(l2=1), "partial_fit is for AdaGrad over few labels"),
+        (tw.Perceptron(constraints="BIO"), "constraints is for fit"),
+        (tw.Perceptron(checkpoint="x"), "checkpoint is for fit"),
+        (tw.Perceptron(margin=-1), "margin"),
+    ],
+)
+def test_what_it_cannot_do_is_told(tagger, message):
+    with pytest.raises(ValueError, match=message):
+        tagger.partial_fit(X10, Y10)
+
+
+def test_bad_sentences_are_told_and_lose_nothing():
+    tagger = tw.Perceptron(WORD).partial_fit(X10, Y10)
+    before = weights_of(tagger.model_)
+    for X, y in (([["a"]], [["DT", "NN"]]), ([[7]], [["DT"]]), ([["a"]], [["a b"]])):
+        with pytest.raises(ValueError, match=r"sentence|label"):
+            tagger.partial_fit(X, y)
+    assert weights_of(tagger.model_) == before
+    tagger.partial_fit([], [])
+    assert tagger.predict(X10[:1]) == [Y10[0]]
