@@ -19,6 +19,7 @@ MODULES = dict.fromkeys(("huang2012", "kaji2010", "pal2006", "wang2013"), "paper
 MODULES |= {
     "constraints": "ours",
     "decoders": "ours",
+    "orders": "ours",
     "peers": "peers",
     "scale": "ours",
     "serve": "ours",

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "base/stop.h"
+#include "decode/extend.h"
+#include "decode/patterns/patterns.h"
 #include "decode/table.h"
 #include "kernels/kernels.h"
 
@@ -24,20 +26,8 @@ bool better(const Partial& a, const Partial& b) {
 
 // scores[j]: the partial path `from` extended by label j of column t.
 void extend(const Lattice& lattice, size_t t, const Partial* from, double* row, double* scores) {
-  const size_t L = lattice.L;
-  const Scores nodes = lattice.nodes.from(t * L);
-  if (!from) {
-    for (size_t j = 0; j < L; ++j) scores[j] = lattice.edges.start(j) + nodes[j];
-    return;
-  }
-  const size_t i = static_cast<size_t>(from->label);
-  if (lattice.edges.has_matrix() && !lattice.patched()) {
-    const Scores edges = lattice.edges.matrix(t - 1).from(i * lattice.edges.stride());
-    if (edges.f && nodes.f) return kernels().extend_ff(from->score, edges.f, nodes.f, L, scores);
-    if (edges.d && nodes.d) return kernels().extend_dd(from->score, edges.d, nodes.d, L, scores);
-  }
-  lattice.row(t - 1, i, row);
-  for (size_t j = 0; j < L; ++j) scores[j] = (from->score + row[j]) + nodes[j];
+  if (!from) return begin(lattice, scores);
+  extend(lattice, t, from->score, static_cast<size_t>(from->label), row, scores);
 }
 
 // The best label to extend a single partial path with, by the sum of edge and node score in their own precision;
@@ -64,6 +54,7 @@ void keep_best(std::vector<Partial>& candidates, size_t width, std::vector<Parti
 }  // namespace
 
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (lattice.edges.patterns()) return pattern_beam(lattice, options, arena);
   const size_t T = lattice.T, L = lattice.L;
   const bool ruled = !options.keep.all();
   const size_t width = ruled ? times_up_to(L, options.k, SIZE_MAX) : std::max(options.width, options.k);

@@ -19,7 +19,7 @@ namespace {
 
 class SparseStep {
  public:
-  SparseStep(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work)
+  SparseStep(const EdgeScores& edges, const double* previous, double* best, Arena& arena, Work& work)
       : edges_(edges), L_(edges.L()), previous_(previous), best_(best), arena_(arena), work_(work) {}
 
   void run() {
@@ -180,7 +180,7 @@ class SparseStep {
     }
   }
 
-  const Edges& edges_;
+  const EdgeScores& edges_;
   const size_t L_;
   const double* previous_;         // [i]
   const double* leads_ = nullptr;  // [i]: the same for the rows whose default edges lead on, -inf for others
@@ -193,7 +193,7 @@ class SparseStep {
 
 }  // namespace
 
-void sparse_step(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work) {
+void sparse_step(const EdgeScores& edges, const double* previous, double* best, Arena& arena, Work& work) {
   SparseStep(edges, previous, best, arena, work).run();
 }
 

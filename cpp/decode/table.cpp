@@ -19,6 +19,7 @@ std::span<const Decoder> decoders() {
        .paper = "picks one of the exact ones below",
        .kbest = true,
        .deadline = true,
+       .patterns = true,
        .lists = true,
        .bytes = 28,
        .windows = true,
@@ -27,21 +28,25 @@ std::span<const Decoder> decoders() {
       {.name = "viterbi",
        .paper = "Viterbi 1967; Huang 2012, 3.1 and 3.4",
        .kbest = true,
+       .patterns = true,
        .bytes = 20,
        .windows = true,
-       .options = {{.name = "window", .field = &Options::window, .low = 1, .only_to_compare = true}},
+       .options = {{.name = "window", .field = &Options::window, .low = 1, .only_to_compare = true},
+                   {.name = "pairs", .field = &Options::pairs, .only_to_compare = true}},
        .decode = viterbi,
        .together = viterbi_together},
       {.name = "beam",
        .paper = "Huang 2012, Table 1",
        .exact = false,
        .kbest = true,
+       .patterns = true,
        .bytes = 4,
        .options = {{.name = "width", .field = &Options::width, .low = 1}, {.name = "keep", .field = &Options::keep}},
        .decode = beam,
        .lost = beam_lost},
       {.name = "staggered",
        .paper = "Kaji 2010; Huang 2012, Algorithm 1",
+       .patterns = true,
        .bytes = 72,
        .options = {{.name = "expand", .field = &Options::expand, .choices = {"column", "all"}},
                    {.name = "prune", .field = &Options::prune, .only_to_compare = true}},
@@ -57,11 +62,13 @@ std::span<const Decoder> decoders() {
       {.name = "viterbi_astar",
        .paper = "Huang 2012, Algorithm 3",
        .kbest = true,
+       .patterns = true,
        .bytes = 24,
        .decode = viterbi_astar},
       {.name = "iterative_viterbi_astar",
        .paper = "Huang 2012, Algorithm 4",
        .kbest = true,
+       .patterns = true,
        .bytes = 80,
        .options = {{.name = "extra", .field = &Options::extra, .low = 1}},
        .decode = iterative_viterbi_astar},
@@ -69,6 +76,7 @@ std::span<const Decoder> decoders() {
        .paper = "ours",
        .kbest = true,
        .deadline = true,
+       .patterns = true,
        .lists = true,
        .bytes = 28,
        .decode = tree,
@@ -92,6 +100,15 @@ const Decoder* decoder_named(std::string_view name) {
 const Option* Decoder::option(std::string_view named) const {
   const auto found = std::find_if(options.begin(), options.end(), [&](const Option& own) { return own.name == named; });
   return found == options.end() ? nullptr : &*found;
+}
+
+void Decoder::need_patterns(const Edges& edges) const {
+  if (!edges.patterns() || patterns) return;
+  std::string others;
+  for (const Decoder& row : decoders())
+    if (row.patterns) others += (others.empty() ? "'" : ", '") + std::string(row.name) + "'";
+  need(false, "decoder '" + std::string(name) + "' knows no patterns of labels, but the edges have some; use one of " +
+                  others);
 }
 
 Plan Plan::with(size_t k) const {

@@ -15,6 +15,7 @@
 
 #include "base/stop.h"
 #include "decode/lanes.h"
+#include "decode/patterns/patterns.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -273,19 +274,24 @@ void trace_back(const Lattice& lattice, const ForwardScores& alpha, int32_t* lab
 }
 
 Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (lattice.edges.patterns()) return pattern_viterbi(lattice, options, arena);
   if (options.k > 1) return kbest_viterbi(lattice, options.k, arena);
   const Lattice* one = &lattice;
   return std::move(viterbi_together({&one, 1}, options, arena)[0]);
 }
 
 // The sentences have one edge matrix, which is walked once for all of them.
-std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, const Options&, Arena& arena) {
+std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
   constexpr size_t kFewSentences = 3;  // beside each other they cost as much as eight
   const auto patched = [](const Lattice* lattice) { return lattice->patched(); };
   if (lattices.size() >= kFewSentences && few_enough_for_lanes(lattices[0]->edges) &&
       std::none_of(lattices.begin(), lattices.end(), patched))
     if (std::optional<std::vector<Answer>> answers = viterbi_in_lanes(lattices, arena)) return std::move(*answers);
   std::vector<Answer> answers(lattices.size());
+  if (lattices[0]->edges.patterns()) {
+    for (size_t s = 0; s < lattices.size(); ++s) answers[s] = pattern_viterbi(*lattices[s], options, arena);
+    return answers;
+  }
   std::vector<Forward<float>> fast;
   std::vector<Forward<double>> sure;
   std::vector<size_t> whose_fast, whose_sure;

@@ -20,6 +20,6 @@ ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work, c
 void trace_back(const Lattice& lattice, const ForwardScores& alpha, int32_t* labels, Arena& arena, Work& work);
 
 // best[j] = max_i previous[i] + e(i, j) where e is default + exceptions.
-void sparse_step(const Edges& edges, const double* previous, double* best, Arena& arena, Work& work);
+void sparse_step(const EdgeScores& edges, const double* previous, double* best, Arena& arena, Work& work);
 
 }  // namespace tagwright

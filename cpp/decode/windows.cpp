@@ -44,7 +44,7 @@ size_t window_to_decode(size_t T, const Edges& edges, const Plan& plan, bool giv
   constexpr size_t kManyLabels = 128, kWholeGiven = size_t{1} << 30;
   const Options& options = plan.options;
   const bool one = options.k == 1 && options.deadline == std::numeric_limits<double>::infinity();
-  if (!plan.decoder->windows || !one || T == 0) return 0;
+  if (!plan.decoder->windows || !one || T == 0 || edges.patterns()) return 0;
   if (options.window) return edges.is_stepwise() ? 0 : options.window;
   const bool bounds = given && !edges.is_sparse() && edges.L() > kManyLabels;
   return window_of(T, edges, sizeof(double), bounds ? kWholeGiven : kWholeBytes);
@@ -52,7 +52,9 @@ size_t window_to_decode(size_t T, const Edges& edges, const Plan& plan, bool giv
 
 double bytes_to_decode(size_t T, const Edges& edges, const Plan& plan, size_t held) {
   constexpr double kPath = 40;  // for each token of each of the k paths
-  const auto labels = static_cast<double>(edges.L() * (held + plan.decoder->bytes) + corrected(edges));
+  // Whoever knows patterns may fall back to a number for each context of each token.
+  const size_t contexts = edges.patterns() ? edges.patterns()->contexts() * sizeof(double) : 0;
+  const auto labels = static_cast<double>(edges.L() * (held + plan.decoder->bytes) + corrected(edges) + contexts);
   return static_cast<double>(T) * (labels + kPath * static_cast<double>(plan.options.k));
 }
 

@@ -32,6 +32,8 @@ void ChangingEdges::change(size_t i, size_t j, double score) {
   }
   if (std::isfinite(score)) magnitude_ = std::max(magnitude_, std::fabs(score));
   factors_.forget();
+  other_edges_.forget();
+  if (PatternBounds* bounds = pattern_bounds_.made()) bounds->edge_changed(*this, i, j);
   if (Outlook* outlook = outlook_.made()) {
     outlook->reach[i] = best_out(*this, 0, i);
     outlook->scale = std::max(outlook->scale, static_cast<double>(outlook->reach[i]));
@@ -45,6 +47,21 @@ void ChangingEdges::change(size_t i, size_t j, double score) {
     derived->bounds[0] = edge_bounds(*this, 0, derived->chain);
     lowered_ = 0;
   }
+}
+
+void ChangingEdges::hold_patterns(std::span<const int32_t> runs) {
+  own_patterns_ = runs.empty() ? nullptr : std::make_shared<ChangingPatterns>(L_, runs);
+  patterns_ = own_patterns_;
+  contexts_.forget();
+  other_edges_.forget();
+  pair_table_.forget();
+  pattern_bounds_.forget();
+}
+
+void ChangingEdges::change_pattern(Patterns::Node node, double score) {
+  own_patterns_->change(node, score);
+  if (PairTable* const table = pair_table_.made()) table->change(*own_patterns_, node);
+  if (PatternBounds* const bounds = pattern_bounds_.made()) bounds->pattern_changed(*this, node);
 }
 
 void ChangingEdges::change_correction(size_t set, size_t i, size_t j, double score) {

@@ -17,7 +17,12 @@ class ChangingEdges : public Edges {
   void change(size_t i, size_t j, double score);
   void change_correction(size_t set, size_t i, size_t j, double score);
 
+  // From now on these runs of labels, as in PatternRuns, have scores, which are 0 at first.
+  void hold_patterns(std::span<const int32_t> runs);
+  void change_pattern(Patterns::Node node, double score);
+
  private:
+  std::shared_ptr<ChangingPatterns> own_patterns_;
   size_t lowered_ = 0;  // edges, since the bounds were last made
 };
 

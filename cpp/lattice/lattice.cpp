@@ -33,10 +33,11 @@ Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<s
     sum += seen.magnitude;
   }
   if (on) switch_on(*on, first);
-  // A path has 2T + 1 terms; each addition errs by at most half a unit in the last place of a partial sum.
-  const double steps = static_cast<double>(T + 2);
+  // A path has 2T + 1 terms, with patterns another T; each addition errs by at most half a unit in the last place of a
+  // partial sum.
+  const double steps = static_cast<double>(T + 2), step = edge_magnitude_ + pattern_magnitude();
   // Never nothing: decoders drop what is not above the floor less the slack.
-  slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * edge_magnitude_) + 1e-300;
+  slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * step) + 1e-300;
 }
 
 Lattice::Lattice(const Lattice& listed, Arena& arena)
@@ -125,12 +126,14 @@ void Lattice::column(size_t t, size_t j, double* out) const {
 
 namespace {
 
-// node(t, y), edge(t, i, j): scores.
+// node(t, y), edge(t, i, j): scores. patterns: nullptr where there are none.
 template <class Node, class Edge>
-double with_steps(double score, std::span<const int32_t> labels, Node&& node, Edge&& edge) {
+double with_steps(double score, const Patterns* patterns, std::span<const int32_t> labels, Node&& node, Edge&& edge) {
+  Patterns::Node at = labels.empty() ? 0 : labels[0];
   for (size_t t = 1; t < labels.size(); ++t) {
     const auto i = static_cast<size_t>(labels[t - 1]), j = static_cast<size_t>(labels[t]);
     score += edge(t - 1, i, j);
+    if (patterns) score += patterns->more(at = patterns->next(at, labels[t]));
     score += node(t, j);
   }
   return score;
@@ -140,7 +143,7 @@ template <class Node, class Edge>
 double whole_path(const Edges& edges, std::span<const int32_t> labels, Node&& node, Edge&& edge) {
   if (labels.empty()) return 0;
   const auto first = static_cast<size_t>(labels.front()), last = static_cast<size_t>(labels.back());
-  return with_steps(edges.start(first) + node(0, first), labels, node, edge) + edges.stop(last);
+  return with_steps(edges.start(first) + node(0, first), edges.patterns(), labels, node, edge) + edges.stop(last);
 }
 
 }  // namespace
@@ -159,7 +162,7 @@ double path_score(const Edges& edges, Scores nodes, std::span<const int32_t> lab
 
 double add_steps(double score, const Lattice& lattice, std::span<const int32_t> labels) {
   return with_steps(
-      score, labels, [&](size_t t, size_t y) { return lattice.node(t, y); },
+      score, lattice.edges.patterns(), labels, [&](size_t t, size_t y) { return lattice.node(t, y); },
       [&](size_t t, size_t i, size_t j) { return lattice.edge(t, i, j); });
 }
 

@@ -1,8 +1,9 @@
 // Lattice, Path and Work: what every decoder is a function of, and what it returns.
 //
 // A lattice is T columns of L nodes. A path takes one node per column; its score is
-//   start[y_0] + n[0][y_0] + sum_t (e(t, y_t, y_t+1) + n[t+1][y_t+1]) + stop[y_T-1],
-// summed from left to right in double precision. Higher is better; -inf forbids.
+//   start[y_0] + n[0][y_0] + sum_t (e(t, y_t, y_t+1) + p(.., y_t, y_t+1) + n[t+1][y_t+1]) + stop[y_T-1],
+// summed from left to right in double precision, where p is what patterns add that end with y_t+1. Higher is better;
+// -inf forbids.
 #pragma once
 
 #include <cstddef>
@@ -52,6 +53,8 @@ class Lattice {
   // Largest finite magnitude of column t's node scores, and of any edge, start or stop score.
   double node_magnitude(size_t t) const { return node_magnitude_[t]; }
   double edge_magnitude() const { return edge_magnitude_; }
+  // The same for what patterns add at a step.
+  double pattern_magnitude() const { return edges.patterns() ? edges.patterns()->magnitude() : 0; }
   // More than the rounding error of any two sums over a path: bounds closer than this may be equal in truth.
   double slack() const { return slack_; }
 

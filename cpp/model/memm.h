@@ -23,7 +23,6 @@
 namespace tagwright {
 
 using LabelHistory = uint64_t;
-inline constexpr uint16_t kNoLabel = 0xffff;
 
 // What labels a token may have: IsCompatible of Algorithm 1. In the order in which the model goes.
 struct MemmRules {

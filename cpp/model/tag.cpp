@@ -7,6 +7,7 @@
 #include "lattice/no_path.h"
 #include "model/window_sums.h"
 #include "sums/marginals.h"
+#include "sums/pattern_sums.h"
 
 namespace tagwright {
 namespace {
@@ -51,7 +52,8 @@ Sure sure_of(const Lattice& lattice, const Answer& answer, const SpanQuery* span
   thread_local Arena arena;  // the thread's own holds the node scores
   arena.reset();
   const Trimmed trimmed(arena, kHeldBytes);
-  const Sums sums = forward_backward(lattice, lattice.edges.factors(), {}, nullptr, arena);
+  thread_local PatternSums patterns;
+  const Sums sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, patterns);
   need(sums.log_z != kForbidden, "no path");
   Sure made{sums.log_z, std::vector<double>(answer.paths.size() * lattice.T), {}};
   double* const room = arena.array<double>(lattice.L);
@@ -123,7 +125,8 @@ std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text
       fail_for_room(bytes, T, " in sentence " + std::to_string(s) + " with a rule for what to keep");
     const Supplied scores = scored(scorer, text, allowed, s, 0, T, arena);
     const Lattice lattice(edges, T, scores.nodes, scores.on.empty() ? nullptr : &scores.on, 0, scores.allowed);
-    const Sums sums = forward_backward(lattice, edges.factors(), keep, nullptr, arena);
+    thread_local PatternSums patterns;
+    const Sums sums = label_sums(lattice, edges.factors(), keep, nullptr, arena, patterns);
     if (sums.log_z == kForbidden)
       throw std::invalid_argument("sentence " + std::to_string(s) + ": " +
                                   (keep.all() ? why_no_path(lattice).value_or(kUnderflow)

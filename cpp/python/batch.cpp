@@ -90,6 +90,9 @@ void fill_sums(const AnyArray& nodes, std::span<const int64_t> lengths,
   };
   if (const auto* given = std::get_if<const Edges*>(&edges)) {
     need(*given && (*given)->L() == L && !(*given)->is_stepwise(), "edges: one matrix for all steps");
+    need(!(*given)->patterns(),
+         "these sums know no patterns of labels, but the edges have some; use marginals_batch "
+         "without edge_counts");
     const CopiedEdges copy(**given);
     sum(copy.view());
   } else {

@@ -76,7 +76,7 @@ nb::list rows() {
     for (const Option& option : d.options)
       if (!option.only_to_compare) options.append(row_of(option));
     rows.append(nb::make_tuple(std::string(d.name), std::string(d.paper), d.exact, d.kbest, d.deadline,
-                               std::string(d.maximises), options));
+                               std::string(d.maximises), d.patterns, options));
   }
   return rows;
 }
@@ -120,9 +120,10 @@ std::vector<double> edge_scores(const AnyArray& nodes, const Edges& edges, const
 
 void bind_decode(nb::module_& m) {
   m.def("decoders", &rows,
-        nb::sig("def decoders() -> list[tuple[str, str, bool, bool, bool, str, list[tuple[str, str, object, str, "
+        nb::sig("def decoders() -> list[tuple[str, str, bool, bool, bool, str, bool, list[tuple[str, str, object, str, "
                 "tuple[object, ...]]]]]"),
-        "Returns the decoder table: rows of name, paper, exact, kbest, deadline, what it maximises, and options as "
+        "Returns the decoder table: rows of name, paper, exact, kbest, deadline, what it maximises, patterns, and "
+        "options as "
         "name, type, default, takes, values.");
 
   nb::class_<Plan>(m, "Plan").def_static("make", &make_plan, "decoder"_a, "options"_a,

@@ -8,16 +8,24 @@ namespace {
 
 // How many sets there are; set, previous, current and score of each correction.
 using CorrectionArrays = std::tuple<size_t, Vector<int32_t>, Vector<int32_t>, Vector<int32_t>, Vector<double>>;
-// What stands beside the scores: start, stop, order, corrections.
+// Runs of labels, (N, 4), and their scores.
+using PatternArrays =
+    std::tuple<nb::ndarray<const int32_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>, Vector<double>>;
+// What stands beside the scores: start, stop, order, corrections, patterns.
 using Sides = std::tuple<std::optional<Vector<double>>, std::optional<Vector<double>>, std::optional<Vector<int32_t>>,
-                         std::optional<CorrectionArrays>>;
+                         std::optional<CorrectionArrays>, std::optional<PatternArrays>>;
 
 EdgeExtras extras_of(const Sides& sides) {
-  const auto& [start, stop, order, corrections] = sides;
+  const auto& [start, stop, order, corrections, patterns] = sides;
   EdgeExtras made;
   if (start) made.start = span_of(*start);
   if (stop) made.stop = span_of(*stop);
   if (order) made.order = span_of(*order);
+  if (patterns) {
+    const auto& [runs, score] = *patterns;
+    need(runs.shape(0) == score.shape(0), "patterns: there must be one score per run");
+    made.patterns = {{runs.data(), runs.size()}, span_of(score)};
+  }
   if (!corrections) return made;
   const auto& [sets, set, previous, current, score] = *corrections;
   need(set.shape(0) == previous.shape(0) && set.shape(0) == current.shape(0) && set.shape(0) == score.shape(0),
@@ -100,6 +108,7 @@ void bind_edges(nb::module_& m) {
       .def_prop_ro("is_stepwise", &Edges::is_stepwise)
       .def_prop_ro("default", &Edges::fallback)
       .def_prop_ro("exceptions", [](const Edges& e) { return e.rows().entries(); })
+      .def_prop_ro("patterns", [](const Edges& e) { return e.patterns() ? e.patterns()->size() : 0; })
       .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().rows(); });
 }
 

@@ -24,7 +24,7 @@ namespace {
 std::unique_ptr<Weights> weights_from(size_t L, nb::dict arrays, bool first_only) {
   NamedArrays named(std::move(arrays));
   WeightArrays<Borrowed> a;
-  bool has[] = {true, false, false};
+  bool has[kArrayGroups] = {true};
   each_array(a, [&](ArrayGroup group, const char* name, auto&) { has[group] |= named.has(name); });
   each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
     if (has[group]) named.read(name, array);
@@ -38,7 +38,7 @@ std::unique_ptr<Weights> weights_from(size_t L, nb::dict arrays, bool first_only
 nb::dict model_arrays(const Weights& weights, double least, const std::string& word) {
   WeightArrays<Owned> a = without_gil([&] { return weights.dropped(least, word); });
   nb::dict out;
-  const bool has[] = {true, !a.set.empty(), !a.parts.empty()};
+  const bool has[kArrayGroups] = {true, !a.set.empty(), !a.parts.empty(), !a.runs.empty()};
   each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
     if (has[group]) out[name] = array_of(std::move(array));
   });

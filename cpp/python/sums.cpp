@@ -2,6 +2,7 @@
 #include "lattice/no_path.h"
 #include "python/bindings.h"
 #include "sums/marginals.h"
+#include "sums/pattern_sums.h"
 
 namespace tagwright {
 namespace {
@@ -44,19 +45,23 @@ auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges
     const Trimmed trimmed(arena, kHeldBytes);
     const Lattice lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed);
     Sums sums;
+    thread_local PatternSums patterns;
     if (lattice.T) {
-      sums = forward_backward(lattice, lattice.edges.factors(), {}, nullptr, arena);
+      sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, patterns);
       if (sums.log_z == kForbidden) throw std::invalid_argument(why_no_path(lattice).value_or(kUnderflow));
     }
-    return use(lattice, sums, arena);
+    return use(lattice, sums, patterns, arena);
   });
 }
 
 auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& switched_on,
             const AllowedLists* allowed, size_t n, uint64_t seed) {
-  std::vector<int32_t> made = with_sums(
-      nodes, edges, switched_on, allowed,
-      [&](const auto& lattice, const auto& sums, Arena& arena) { return samples(lattice, sums, n, seed, arena); });
+  std::vector<int32_t> made = with_sums(nodes, edges, switched_on, allowed,
+                                        [&](const auto& lattice, const auto& sums, const auto& patterns, Arena& arena) {
+                                          return lattice.edges.patterns() && lattice.T
+                                                     ? samples(patterns, n, seed)
+                                                     : samples(lattice, sums, n, seed, arena);
+                                        });
   return to_numpy(std::move(made), {n, nodes[0].shape(0)});
 }
 
@@ -64,11 +69,13 @@ nb::list spans(const std::vector<AnyArray>& nodes, const std::vector<const Edges
                const SwitchedOn& switched_on, const AllowedLists* allowed, const SpanRules& rules,
                std::span<const int32_t> labels, size_t k) {
   const SpanQuery query{rules, k};
-  return pack(with_sums(nodes, edges, switched_on, allowed, [&](const auto& lattice, const auto& sums, Arena& arena) {
-    need(k || labels.size() == lattice.T, "a path has one label per token");
-    for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
-    return query.answer(lattice, sums, labels, arena);
-  }));
+  return pack(with_sums(nodes, edges, switched_on, allowed,
+                        [&](const auto& lattice, const auto& sums, const auto&, Arena& arena) {
+                          need(k || labels.size() == lattice.T, "a path has one label per token");
+                          for (const int32_t y : labels)
+                            need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
+                          return query.answer(lattice, sums, labels, arena);
+                        }));
 }
 
 }  // namespace

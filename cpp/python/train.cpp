@@ -14,19 +14,22 @@ using Reals = std::span<const double>;
 AllowedLists lists_of(const AllowedLists* given) { return given ? *given : AllowedLists(); }
 
 std::unique_ptr<Perceptron> make_perceptron(const Corpus& corpus, Keys parts, bool edges, bool all_pairs, double margin,
-                                            size_t batch, std::optional<bool> dense_edges,
-                                            std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
+                                            size_t batch, size_t order, size_t min_pattern,
+                                            std::optional<bool> dense_edges, std::shared_ptr<PairRules> rules,
+                                            const AllowedLists* allowed) {
   return without_gil([&] {
     return std::make_unique<Perceptron>(
         corpus, copied(parts),
-        PerceptronOptions{edges, all_pairs, margin, dense_edges, rules, lists_of(allowed), batch});
+        PerceptronOptions{
+            edges, all_pairs, margin, {order, min_pattern}, dense_edges, rules, lists_of(allowed), batch});
   });
 }
 
 std::unique_ptr<Crf> make_crf(const Corpus& corpus, bool edges, bool all_pairs, bool dense_edges, bool lanes,
-                              std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
+                              size_t order, size_t min_pattern, std::shared_ptr<PairRules> rules,
+                              const AllowedLists* allowed) {
   return without_gil([&] {
-    return std::make_unique<Crf>(corpus, keys_of(corpus, edges, all_pairs, rules.get()),
+    return std::make_unique<Crf>(corpus, keys_of(corpus, edges, all_pairs, rules.get(), {order, min_pattern}),
                                  CrfOptions{dense_edges, lanes, false, rules, lists_of(allowed)});
   });
 }
@@ -67,11 +70,13 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
 
 std::unique_ptr<OnlineCrf> make_online(const Corpus& corpus, Keys parts, bool edges, bool touched, size_t batch,
                                        double rate, double l2, double margin, const Keep& keep, size_t at_most,
-                                       std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
+                                       size_t order, size_t min_pattern, std::shared_ptr<PairRules> rules,
+                                       const AllowedLists* allowed) {
   return without_gil([&] {
     return std::make_unique<OnlineCrf>(
         corpus, copied(parts),
-        OnlineOptions{edges, touched, batch, rate, l2, margin, keep, at_most, rules, lists_of(allowed)});
+        OnlineOptions{
+            edges, touched, batch, rate, l2, margin, keep, at_most, rules, lists_of(allowed), {order, min_pattern}});
   });
 }
 
@@ -87,6 +92,8 @@ nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan, const C
                         seen.work.edges);
 }
 
+constexpr const char* kPatternState = "state.patterns.";  // only where there are some
+
 // The names of the arrays of a checkpoint: state.nodes.row and so on.
 template <class Arrays, class Take>
 void each_of_state(Arrays& state, Take&& take) {
@@ -100,7 +107,10 @@ template <class Trainer>
 nb::dict state_of(const Trainer& trainer) {
   nb::dict out;
   auto state = trainer.state();
-  each_of_state(state, [&](const std::string& name, auto& array) { out[name.c_str()] = array_of(std::move(array)); });
+  const bool patterns = !state.back().key.empty();
+  each_of_state(state, [&](const std::string& name, auto& array) {
+    if (patterns || !name.starts_with(kPatternState)) out[name.c_str()] = array_of(std::move(array));
+  });
   return out;
 }
 
@@ -108,7 +118,10 @@ template <class Trainer, class State>
 void restore(Trainer& trainer, double seen, nb::dict arrays) {
   NamedArrays named(std::move(arrays));
   State state;
-  each_of_state(state, [&](const std::string& name, auto& array) { named.read(name, array); });
+  const bool patterns = named.has(std::string(kPatternState) + "key");
+  each_of_state(state, [&](const std::string& name, auto& array) {
+    if (patterns || !name.starts_with(kPatternState)) named.read(name, array);
+  });
   trainer.restore(seen, state);
 }
 
@@ -117,8 +130,8 @@ void restore(Trainer& trainer, double seen, nb::dict arrays) {
 void bind_training(nb::module_& m) {
   nb::class_<Perceptron>(m, "PerceptronTrainer")
       .def_static("make", &make_perceptron, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true,
-                  "all_pairs"_a = false, "margin"_a = 0.0, "batch"_a = 1, "dense_edges"_a.none() = nb::none(),
-                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
+                  "all_pairs"_a = false, "margin"_a = 0.0, "batch"_a = 1, "order"_a = 1, "min_pattern"_a = 1,
+                  "dense_edges"_a.none() = nb::none(), "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def("run", &run, "sentences"_a, "plan"_a, "of"_a.none() = nb::none(), "threads"_a = 1,
            "Goes over sentences once, those of a cut of the corpus where one is given. Returns tokens, wrong tokens, "
            "wrong sentences; rounds, nodes, edges looked at.")
@@ -133,7 +146,9 @@ void bind_training(nb::module_& m) {
             for (const auto& [seen, arrays] : shards) {
               named.emplace_back(arrays);
               each_of_state(states.emplace_back(seen, State<Borrowed>()).second,
-                            [&](const std::string& name, auto& array) { named.back().read(name, array); });
+                            [&](const std::string& name, auto& array) {
+                              if (!name.starts_with(kPatternState)) named.back().read(name, array);
+                            });
             }
             without_gil([&] { trainer.mix(states); });
           },
@@ -146,7 +161,7 @@ void bind_training(nb::module_& m) {
   nb::class_<OnlineCrf>(m, "OnlineTrainer")
       .def_static("make", &make_online, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true, "touched"_a = true,
                   "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "margin"_a = 0.0, "keep"_a, "at_most"_a = 0,
-                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
+                  "order"_a = 1, "min_pattern"_a = 1, "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def(
           "run",
           [](OnlineCrf& crf, Integers sentences, size_t threads, const Corpus* from) {
@@ -192,8 +207,8 @@ void bind_training(nb::module_& m) {
 
   nb::class_<Crf>(m, "CrfTrainer")
       .def_static("make", &make_crf, "corpus"_a, nb::kw_only(), "edges"_a = true, "all_pairs"_a = false,
-                  "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
-                  "allowed"_a.none() = nb::none())
+                  "dense_edges"_a = false, "lanes"_a = true, "order"_a = 1, "min_pattern"_a = 1,
+                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def_static("part", &make_part, "corpus"_a, "keys"_a, "grain"_a, "feature_grain"_a, nb::kw_only(),
                   "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
                   "Of a part of a corpus that begins and ends with a block; keys and grains are those of the whole.")

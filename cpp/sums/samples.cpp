@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 #include "base/stop.h"
 #include "kernels/kernels.h"
+#include "sums/pattern_sums.h"
 #include "sums/posterior.h"
 
 namespace tagwright {
@@ -74,6 +76,42 @@ std::vector<int32_t> samples(const Lattice& lattice, const Sums& sums, size_t n,
       for (; begin < n && labels[order[begin] * T + t + 1] == j; ++begin)
         labels[order[begin] * T + t] = column.labels[drawn(upto, uniform(seed, order[begin], t))];
     }
+  }
+  return labels;
+}
+
+std::vector<int32_t> samples(const PatternSums& sums, size_t n, uint64_t seed) {
+  const size_t T = sums.T();
+  std::vector<int32_t> labels(times(n, T));
+  std::vector<size_t> state(n);  // [r]: of the column behind
+  struct Way {
+    size_t place, from;  // of the label, of the state
+  };
+  struct Ways {
+    std::vector<Way> all;
+    std::vector<double> upto;  // [way]: its probability and those before
+  };
+  const auto add = [](Ways& ways, size_t place, size_t from, double p) {
+    ways.upto.push_back((ways.upto.empty() ? 0.0 : ways.upto.back()) + p);
+    ways.all.push_back({place, from});
+  };
+  Ways last;
+  for (size_t q = 0; q < sums.labels(T - 1).size(); ++q)
+    for (size_t s = sums.state(T - 1, q); s < sums.state(T - 1, q + 1); ++s) add(last, q, s, sums.state_p(s));
+  const auto draw = [&](const Ways& ways, size_t r, size_t t) {
+    const Way& way = ways.all[drawn(ways.upto, uniform(seed, r, t))];
+    labels[r * T + t] = sums.labels(t)[way.place];
+    state[r] = way.from;
+  };
+  for (size_t r = 0; r < n; ++r) draw(last, r, T - 1);
+  for (size_t t = T - 1; t-- > 0;) {
+    std::unordered_map<size_t, Ways> into;  // [state of column t + 1 that was drawn]
+    for (const size_t s : state) into[s];
+    sums.each_move(t + 1, true, [&](const PatternSums::Move& move) {
+      if (const auto found = into.find(move.to); found != into.end())
+        add(found->second, move.p, move.from, move.probability);
+    });
+    for (size_t r = 0; r < n; ++r) draw(into.at(state[r]), r, t);
   }
   return labels;
 }

@@ -6,7 +6,7 @@
 
 namespace tagwright {
 
-Weights AveragedWeights::average(const Corpus& corpus, std::span<const uint16_t> parts) const {
+Weights AveragedWeights::average(const Corpus& corpus, const Runs& runs, std::span<const uint16_t> parts) const {
   struct Held {
     WeightKeys<Owned> keys;
     std::vector<uint16_t> parts;
@@ -15,7 +15,7 @@ Weights AveragedWeights::average(const Corpus& corpus, std::span<const uint16_t>
   held->parts.assign(parts.begin(), parts.end());
   WeightKeys<Owned>& keys = held->keys;
   std::vector<float> values;
-  values.reserve(nodes.entries() + edges.entries() + sets.entries());
+  values.reserve(nodes.entries() + edges.entries() + sets.entries() + runs.size());
   const double n = std::max(seen, 1.0);
   const auto each = [&](const auto& rows, auto&& take) {
     for (size_t r = 0; r < rows.rows(); ++r) {
@@ -39,10 +39,12 @@ Weights AveragedWeights::average(const Corpus& corpus, std::span<const uint16_t>
     keys.set_previous.push_back(static_cast<uint16_t>(Corrections::previous(pair)));
     keys.set_current.push_back(static_cast<uint16_t>(Corrections::current(pair)));
   });
+  keys.runs = runs.keys();
+  for (size_t q = 0; q < runs.size(); ++q) values.push_back(static_cast<float>(run_weight[q] - run_sum[q] / n));
   return corpus.weights(keys.view(), std::move(values), held->parts, held);
 }
 
-State<Owned> AveragedWeights::state() const {
+State<Owned> AveragedWeights::state(const Runs& runs) const {
   const auto entries = [](const auto& rows) {
     StateArrays<Owned> out;
     for (size_t r = 0; r < rows.rows(); ++r) {
@@ -56,7 +58,14 @@ State<Owned> AveragedWeights::state() const {
     }
     return out;
   };
-  return {entries(nodes), entries(edges), entries(sets)};
+  StateArrays<Owned> patterns;
+  for (size_t q = 0; q < runs.size(); ++q) {
+    patterns.row.push_back(0);
+    patterns.key.push_back(runs.packed(q));
+  }
+  patterns.weight = run_weight;
+  patterns.sum = run_sum;
+  return {entries(nodes), entries(edges), entries(sets), std::move(patterns)};
 }
 
 }  // namespace tagwright

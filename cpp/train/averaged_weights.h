@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/sparse_rows.h"
-#include "train/corpus.h"
+#include "train/runs.h"
 
 namespace tagwright {
 
@@ -22,10 +22,10 @@ struct StateArrays {
   Array<float> weight;
   Array<double> sum;
 };
-// Of nodes, edges and sets.
+// Of nodes, edges, sets and patterns; the last are not there where nobody asked for some.
 template <template <class> class Array>
-using State = std::array<StateArrays<Array>, 3>;
-inline constexpr std::array<const char*, 3> kStateKinds = {"nodes", "edges", "sets"};
+using State = std::array<StateArrays<Array>, 4>;
+inline constexpr std::array<const char*, 4> kStateKinds = {"nodes", "edges", "sets", "patterns"};
 
 // Calls take(name, array) for the arrays of one kind.
 template <class Arrays, class Take>
@@ -45,6 +45,14 @@ struct AveragedWeights {
   Rows edges;     // [previous]: current
   PairRows sets;  // [set]: pair of labels
   double seen = 0;
+  // [run]
+  std::vector<float> run_weight;
+  std::vector<double> run_sum;
+
+  void change_run(size_t q, float by) {
+    run_weight[q] += by;
+    run_sum[q] += seen * static_cast<double>(by);
+  }
 
   // The entry, its w and u changed; kNoPlace where there is none and none may be made.
   template <class AnyRows, class Key>
@@ -63,8 +71,8 @@ struct AveragedWeights {
     rows.template at<1>(entry) = u;
   }
 
-  Weights average(const Corpus& corpus, std::span<const uint16_t> parts) const;
-  State<Owned> state() const;
+  Weights average(const Corpus& corpus, const Runs& runs, std::span<const uint16_t> parts) const;
+  State<Owned> state(const Runs& runs) const;
 };
 
 }  // namespace tagwright

@@ -69,10 +69,11 @@ Weights Corpus::weights(const WeightKeys<Borrowed>& keys, std::vector<float> val
   const WeightArrays<Borrowed> arrays{keys,
                                       all.first(keys.nodes()),
                                       all.subspan(keys.nodes(), keys.edges()),
-                                      all.last(keys.corrections()),
+                                      all.subspan(keys.nodes() + keys.edges(), keys.corrections()),
                                       names,
                                       edge_names,
-                                      parts};
+                                      parts,
+                                      all.last(keys.patterns())};
   return {L, arrays, false, held};
 }
 

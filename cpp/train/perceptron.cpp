@@ -50,6 +50,7 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
       corpus_(std::move(corpus)),
       part_of_(std::move(parts)),
       parts_(Parts::of_array(part_of_, corpus_.L)),
+      runs_(corpus_, options_.runs),
       ties_(tie_preferences(corpus_.L)) {
   need(parts_.keys() <= kMostLabels, "a model has between 1 and 65,535 labels, their parts included");
   parts_.check();
@@ -61,6 +62,7 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
        "allowed: one list per token");
   current_ = std::make_unique<ChangingEdges>(corpus_.L, form_for(corpus_, options_.dense_edges), corpus_.sets(),
                                              options_.rules);
+  hold_runs();
   if (!options_.all_pairs) observe();
   need(options_.batch >= 1, "batch must be at least 1");
   whole_numbers_ = std::has_single_bit(options_.batch) && is_whole(options_.margin);
@@ -91,6 +93,13 @@ void Perceptron::observe_steps() {
   });
   for (const auto& [i, j] : corpus_.open_pairs())
     if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
+}
+
+void Perceptron::hold_runs() {
+  weights_.run_weight.assign(runs_.size(), 0.0F);
+  weights_.run_sum.assign(runs_.size(), 0.0);
+  current_->hold_patterns(runs_.labels());
+  if (current_->patterns()) runs_.place(*current_->patterns());
 }
 
 void Perceptron::extend(Corpus corpus) {
@@ -166,6 +175,7 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
                                  size_t threads) {
   const ReadingFrom reading(corpus_, from);
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
+  plan.decoder->need_patterns(*current_);
   Seen seen;
   const size_t batch = std::min(options_.batch, std::max<size_t>(1, sentences.size()));
   if (strands_.size() < batch) strands_.resize(batch);
@@ -236,6 +246,26 @@ void Perceptron::update(size_t first, size_t T, const int32_t* labels, const int
     if (t == 0 || (right == wrong && labels[t - 1] == predicted[t - 1])) continue;
     change_edge(token, labels[t - 1], right, by);
     change_edge(token, predicted[t - 1], wrong, -by);
+  }
+  if (!runs_.empty()) change_runs(T, labels, predicted, by);
+}
+
+void Perceptron::change_runs(size_t T, const int32_t* labels, const int32_t* predicted, float by) {
+  const Patterns& patterns = *current_->patterns();
+  const auto change = [&](Patterns::Node at, Patterns::Node other, float own) {
+    runs_.each_ending(patterns, at, [&](size_t q) {
+      if (runs_.node(q) == other || runs_.node(q) == patterns.suffix(other)) return;  // ends both
+      weights_.change_run(q, own);
+      current_->change_pattern(runs_.node(q), static_cast<double>(weights_.run_weight[q]));
+    });
+  };
+  Patterns::Node right = labels[0], wrong = predicted[0];
+  for (size_t t = 1; t < T; ++t) {
+    right = patterns.next(right, labels[t]);
+    wrong = patterns.next(wrong, predicted[t]);
+    if (right == wrong) continue;
+    change(right, wrong, by);
+    change(wrong, right, -by);
   }
 }
 
@@ -312,10 +342,20 @@ void Perceptron::set_pair(size_t set, size_t i, size_t j, float w, double u) {
   current_->change_correction(set, i, j, w);
 }
 
+void Perceptron::set_run(size_t q, float w, double u) {
+  weights_.run_weight[q] = w;
+  weights_.run_sum[q] = u;
+  current_->change_pattern(runs_.node(q), static_cast<double>(w));
+}
+
 void Perceptron::start_from(const Weights& old, std::span<const int32_t> label) {
   corpus_.check_known(old);
+  const std::vector<uint16_t> renamed = old.renamed_keys(label, parts_);
+  runs_.add(old, renamed);
+  hold_runs();
+  old.each_pattern(renamed, [&](const auto& run, float w) { set_run(runs_.find(run), w, 0); });
   old.each(
-      old.renamed_keys(label, parts_), [&](size_t f, uint16_t key, float w) { set_node(f, key, w, 0); },
+      renamed, [&](size_t f, uint16_t key, float w) { set_node(f, key, w, 0); },
       [&](uint16_t i, uint16_t j, float w) { set_edge(i, j, w, 0); },
       [&](size_t set, uint16_t i, uint16_t j, float w) { set_pair(set, i, j, w, 0); });
 }
@@ -343,6 +383,11 @@ void Perceptron::restore(double seen, const State<Borrowed>& state) {
     const auto i = static_cast<size_t>(pair >> 32), j = static_cast<size_t>(pair & 0xffffffffU);
     need(set < corpus_.sets() && i < L && j < L, "state: a correction that is not there");
     set_pair(set, i, j, w, u);
+  });
+  each(state[3], [&](size_t, uint64_t run, float w, double u) {
+    const size_t q = runs_.find_packed(run);
+    need(q != kNoPlace, "state: a pattern that is not there");
+    set_run(q, w, u);
   });
   weights_.seen = seen;
 }

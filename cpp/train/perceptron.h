@@ -17,6 +17,7 @@ struct PerceptronOptions {
   bool edges = true;       // weights for pairs of labels
   bool all_pairs = false;  // an update may give weights to (feature, label) pairs that the corpus does not have
   double margin = 0;       // the right label of a token must win by this much: it is scored so much lower
+  RunOptions runs = {};    // weights for runs of labels
   std::optional<bool> dense_edges = {};              // by default chosen by how many pairs of labels the corpus has
   std::shared_ptr<const PairRules> rules = nullptr;  // which every labelling keeps to, the right ones too
   AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
@@ -41,14 +42,14 @@ class Perceptron {
 
   const Corpus& corpus() const { return corpus_; }
   double seen() const { return weights_.seen; }
-  Weights average() const { return weights_.average(corpus_, part_of_); }
+  Weights average() const { return weights_.average(corpus_, runs_, part_of_); }
 
   // Takes over the weights of a model, whose features come first in the corpus. label: [its label] the number here.
   void start_from(const Weights& old, std::span<const int32_t> label);
   // Goes on with other sentences, which may have new features; their numbers follow those of the known ones.
   void extend(Corpus corpus);
   // All that is needed to go on later, beside the corpus, the options and how many sentences were seen.
-  State<Owned> state() const { return weights_.state(); }
+  State<Owned> state() const { return weights_.state(runs_); }
   // Iterative parameter mixing (McDonald, Hall and Mann 2010): the weights become the mean of those that parts of the
   // corpus ended a pass with, which all began with these. Averages go over all sentences that any part has seen.
   // shards: how many sentences each has seen in the pass, and its state.
@@ -83,10 +84,13 @@ class Perceptron {
   void make_whole_rows(size_t s);
   void note_change(size_t feature, size_t key, float weight);
   void change_edge(size_t token, int32_t i, int32_t j, float by);
+  void hold_runs();
+  void change_runs(size_t T, const int32_t* right, const int32_t* predicted, float by);
   // w and u of single entries, which are made where they are not there.
   void set_node(size_t feature, size_t key, float w, double u);
   void set_edge(size_t i, size_t j, float w, double u);
   void set_pair(size_t set, size_t i, size_t j, float w, double u);
+  void set_run(size_t q, float w, double u);
 
   PerceptronOptions options_;
   Corpus corpus_;
@@ -96,6 +100,7 @@ class Perceptron {
   double largest_ = 0, most_added_ = 0;  // magnitude of a weight; weights that are added for a label
   // Large rows, held whole and kept up to date.
   std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
+  Runs runs_;
   AveragedWeights weights_;
   std::unique_ptr<ChangingEdges> current_;  // the scores of the weights' edges and sets
   std::vector<double> ties_;                // [kTieRows][L]

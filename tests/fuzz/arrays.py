@@ -3,7 +3,7 @@
 import itertools
 
 import numpy as np
-from support import lattices, max_sums, sums
+from support import brute_force, lattices, max_sums, sums
 from support.brute_force import Case, tolerance
 
 import tagwright as tw
@@ -18,6 +18,8 @@ RULES = (None, None, ("KeepSize", 2), ("KeepRatio", 0.1), ("KeepDivergence", 0.0
 
 def attempt(draw):
     rng = draw.numpy
+    if draw.chance(0.15):
+        return with_patterns(draw)
     if draw.chance(0.9):
         T, L = lattices.draw_shape(rng, draw.choice((2, 5, 9)))
         kinds = draw.choice(lattices.FORMS), draw.choice(lattices.SCORES), draw.choice(lattices.PATTERNS)
@@ -38,6 +40,59 @@ def attempt(draw):
         ask(draw, truth, nodes)
         return False
     answer(draw, truth, nodes)
+    return True
+
+
+def with_patterns(draw):
+    """Compare an answer for edges with patterns with every labelling; or ask for patterns that are none."""
+    rng = draw.numpy
+    T, L = lattices.draw_shape(rng, 6)
+    kinds = draw.choice(lattices.FORMS), draw.choice(lattices.SCORES), draw.choice(lattices.PATTERNS)
+    case = lattices.draw_case(rng, *kinds, T, L, lattices.draw_patterns(rng, kinds[1], L))
+    draw.note("case", (kinds, case))
+    if draw.chance(0.2):
+        runs = np.array([[*run, -1][:4] for run in case.patterns], np.int32)
+        given = numbers(draw, runs.ravel(), L) if draw.chance(0.3) else poked(draw, runs)
+        draw.note("runs", given)
+        tw.Edges(np.zeros((L, L)), patterns=(given, poked(draw, np.array(list(case.patterns.values())))))
+        return False
+    nodes, on = draw.choice(FORMS)(case.nodes), case.switched_on
+    truth = brute_force.all_paths(case)
+    if draw.chance(0.3):
+        try:
+            found = tw.marginals(nodes, case.edges, with_edges=draw.chance(0.5), switched_on=on)
+        except ValueError as error:
+            if truth and kinds[1] != "mixed":
+                raise AssertionError("there is a path") from error
+            return True
+        assert truth, "sums where there is no path"
+        right = sums.enumerated(case)
+        if kinds[1] != "mixed":
+            assert abs(found.log_z - right.log_z) <= 1e-9 * (1 + abs(right.log_z))
+            assert abs(found.nodes - right.nodes).max(initial=0) <= 1e-6
+            assert found.edges is None or abs(found.edges - right.edges).max(initial=0) <= 1e-6
+        return True
+    row = draw.choice([row for row in tw.decoders() if row.patterns])
+    k = draw.choice((1, 1, 2, 5, 30)) if row.kbest else 1
+    deadline = draw.choice((0, 1e-6, 100)) if row.deadline and draw.chance(0.5) else None
+    draw.note("asked", (row.name, k, deadline))
+    try:
+        found = tw.decode(nodes, case.edges, k, row.name, switched_on=on, deadline=deadline)
+    except ValueError as error:
+        if truth and "lost" not in str(error):
+            raise AssertionError("there is a path") from error
+        return True
+    assert truth, "an answer where there is no path"
+    for path in found.paths:
+        right = brute_force.score(case, path.labels.tolist())
+        assert abs(path.score - right) <= 1e-6 * tolerance(case, path.labels) + 1e-12 * abs(right)
+    near = tolerance(case, found.paths[0].labels)
+    if found.exact:
+        assert len(found.paths) == min(k, len(truth))
+        for path, (right, labels) in zip(found.paths, truth, strict=False):
+            assert abs(path.score - right) <= tolerance(case, labels)
+    elif row.exact:
+        assert truth[0][0] - found.gap - near <= found.paths[0].score <= truth[0][0] + near
     return True
 
 

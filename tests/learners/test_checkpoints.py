@@ -59,6 +59,7 @@ def killed_on_the_way(path, learner, options):
     "options",
     [
         {},
+        {"order": 3, "min_pattern": 2},
         {"parts": "", "margin": 1},
         {"batch": 4, "threads": 2},
         {"parts": "L", "pairs": "observed", "min_weight": 0.5},
@@ -136,6 +137,7 @@ FITTED = {
     "l1": (tw.CRF(RICH, l1=0.2, l2=0, tolerance=1e-6), FEW),
     "l1 and l2": (tw.CRF(RICH, l1=0.1, l2=0.01), FEW),
     "dependent edges": (tw.CRF(DEPENDENT, l2=0.1), FEW),
+    "order 2": (tw.CRF(RICH, l2=0.1, order=2), FEW),
     "keep": (tw.CRF(RICH, l2=0.1, keep=tw.KeepDivergence(0.1)), FEW),
     "auto": (tw.CRF(WORD, l2=1e-4, keep="auto", all_pairs=True), sure()),
     "to the end": (tw.CRF(WORD, l2=1, tolerance=0), (X10, Y10)),
@@ -245,6 +247,8 @@ def test_ctrl_c_and_going_on(tmp_path, learner, monkeypatch):
         {"keep": "all", "features": DEPENDENT},
         {"parts": "", "features": DEPENDENT},
         {"pairs": "observed", "batch": 3, "rate": 2.0},
+        {"order": 2},
+        {"order": 3, "min_pattern": 2, "keep": "all", "features": DEPENDENT},
     ],
     ids=str,
 )

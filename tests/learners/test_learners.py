@@ -17,6 +17,8 @@ from support.corpora import (
     drawn,
     many_labels,
     names_of,
+    runs_met,
+    runs_of,
     same_arrays,
     ten_sentences,
     train_and_dev,
@@ -42,6 +44,8 @@ LEARNERS = {
     "parts": tw.Perceptron(parts=""),
     "parts, observed pairs": tw.Perceptron(parts="N", pairs="observed", margin=0.5),
     "small weights left out": tw.Perceptron(min_weight=0.05),
+    "order 2": tw.Perceptron(order=2),
+    "order 3": tw.Perceptron(order=3, min_pattern=2, margin=1),
     "hmm": tw.HMM(),
     "crf": tw.CRF(l2=0.01, max_iterations=30),
     "crf, sparse": tw.CRF(l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
@@ -54,6 +58,11 @@ LEARNERS = {
     "crf, parts": tw.CRF(parts="", epochs=15),
     "crf, one label": tw.CRF(solver="adagrad", keep=tw.KeepSize(1), batch=1),
     "crf, ratio, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", solver="adagrad", keep=tw.KeepRatio(0.1), batch=3),
+    "crf, order 2": tw.CRF(order=2),
+    "crf, order 2, l-bfgs": tw.CRF(order=2, l2=0.01, max_iterations=30),
+    "crf, order 3, sparse": tw.CRF(order=3, l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
+    "crf, order 3, adagrad": tw.CRF(DEPENDENT, order=3, l2=0.01, solver="adagrad", keep="all", epochs=20),
+    "crf, order 3, few labels": tw.CRF(order=3, min_pattern=2, solver="adagrad", keep=tw.KeepSize(3), l2=0.01),
     "memm": tw.MEMM(history=1, l2=0.01, max_iterations=30),
     "memm, left": tw.MEMM(history=1, direction="left", dictionary=2, l2=0.01, max_iterations=30),
     "bidirectional": tw.Bidirectional(
@@ -164,7 +173,8 @@ def test_the_best_path_by_brute_force(learner):
             for (name, previous, current), score in sets.items():
                 if name.endswith(f":{word}"):
                     steps[t, model.labels.index(previous), model.labels.index(current)] += score
-        case = Case(model.lattice(sentence).nodes, None, None, steps, *border)
+        runs = {tuple(map(model.labels.index, run)): score for run, score in runs_of(model).items()}
+        case = Case(model.lattice(sentence).nodes, None, None, steps, *border, runs)
         truth = all_paths(case)
         found = model.tag_kbest([sentence], 4)[0]
         assert [tagging.score for tagging in found] == pytest.approx([score for score, _ in truth[:4]], rel=1e-6)
@@ -280,16 +290,19 @@ def parts_of(label, labels, separator):
     return list(enumerate(pieces[label] + [""] * (most - len(pieces[label]))))
 
 
-def collins(X, y, labels, epochs, seed=0, observed=False, templates=("U", "B"), margin=0, parts=None, batch=1):
+def collins(
+    X, y, labels, epochs, seed=0, observed=False, templates=("U", "B"), margin=0, parts=None, batch=1, order=1, least=1
+):  # fmt: skip
     """Collins (2002), figure 1 and section 2.3: weights after every sentence are summed, in the end divided.
 
-    Features: U:word, a constant V, edges, and B01:word for edges. Every labelling is looked at; with a margin, each
-    right label counts so much less. Sentences of a batch are decoded with the same weights, and then change them by
-    the mean of their updates (Zhao and Huang 2013, figure 2).
+    Features: U:word, a constant V, edges, B01:word for edges, and runs of labels that the corpus has. Every labelling
+    is looked at; with a margin, each right label counts so much less. Sentences of a batch are decoded with the same
+    weights, and then change them by the mean of their updates (Zhao and Huang 2013, figure 2).
     """
     weight, total = defaultdict(float), Counter()
     ties = tie_preferences(len(labels))
     keys = {label: [label, *parts_of(label, labels, parts)] for label in labels}
+    runs = runs_met(y, order, least)
 
     def features(words, path):
         found = Counter()
@@ -299,6 +312,9 @@ def collins(X, y, labels, epochs, seed=0, observed=False, templates=("U", "B"), 
         for t in range(1, len(path)):
             found[path[t - 1], path[t]] += 1 * ("B" in templates)
             found["B01:" + words[t], path[t - 1], path[t]] += 1 * ("B01" in templates)
+            for length in range(3, min(4, t + 1) + 1):
+                run = tuple(path[t + 1 - length : t + 1])
+                found[run] += run in runs
         return found
 
     def best(words, truth):
@@ -340,7 +356,7 @@ def all_weights_of(model, separator=None):
     assert len(set(names.values())) == len(names)
     keys = [*model.labels, *(names[n] for n in sorted(names))]
     nodes, edges, sets = weights_of(SimpleNamespace(arrays=model.arrays, labels=keys))
-    return nodes | edges | sets
+    return nodes | edges | sets | runs_of(model)
 
 
 def is_collins(learner, X, y, templates=("U", "B")):
@@ -350,7 +366,7 @@ def is_collins(learner, X, y, templates=("U", "B")):
     options = learner.get_params()
     weights, history = collins(
         X, y, learner.model_.labels, options["epochs"], options["seed"], options["pairs"] == "observed",
-        templates, options["margin"], options["parts"], options["batch"],
+        templates, options["margin"], options["parts"], options["batch"], options["order"], options["min_pattern"],
     )  # fmt: skip
     assert len(weights) > 10
     assert all_weights_of(learner.model_, options["parts"]) == pytest.approx(weights, abs=1e-5)
@@ -374,6 +390,17 @@ def scores_are_sums(model, separator=None, sentence=("w0", "w3", "rare", "new", 
 def test_perceptron_is_collins(seed, templates, pairs):
     X, y = drawn(seed, sentences=8, labels=3, longest=5)
     is_collins(tw.Perceptron(epochs=4, seed=seed, pairs=pairs), X, y, templates)
+
+
+@pytest.mark.parametrize("min_pattern", [1, 2])
+@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_orders(seed, order, min_pattern):
+    X, y = drawn(seed, sentences=8, labels=3, longest=6)
+    model = is_collins(tw.Perceptron(epochs=5, seed=seed, order=order, min_pattern=min_pattern), X, y)
+    found = runs_of(model)
+    assert set(found) <= runs_met(y, order, min_pattern)
+    assert found or min_pattern > 1
 
 
 @pytest.mark.parametrize("options", [{}, {"pairs": "observed", "margin": 1}, {"parts": "L"}], ids=str)

@@ -25,13 +25,18 @@ DECODERS: list[str | tw.Decoder] = [form for row in EXACT for form in text_forms
 DECODERS += ["astar:3", _StaggeredUnpruned()]
 
 
+def knows_patterns(decoder: str | tw.Decoder) -> bool:
+    return plan(decoder).row.patterns
+
+
 def gives_k(decoder: str | tw.Decoder) -> bool:
     return plan(decoder).row.kbest
 
 
 def is_whole(case: Case) -> bool:
     """Whether every sum is exact."""
-    return all((part[np.isfinite(part)] % 1 == 0).all() for part in (case.nodes, case.steps, case.start, case.stop))
+    parts = (case.nodes, case.steps, case.start, case.stop, np.array(list(case.patterns.values()), float))
+    return all((part[np.isfinite(part)] % 1 == 0).all() for part in parts)
 
 
 def check_exact(case: Case, decoder: str | tw.Decoder, k: int, truth=None) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 import tagwright as tw
 from support.brute_force import Case
-from support.lattices import draw_case, draw_shape
+from support.lattices import draw_case, draw_patterns, draw_shape
 
 PREFIXES = {
     "BIO": "OBI",
@@ -59,10 +59,13 @@ def draw_lists(rng, T: int, L: int) -> list[list[int] | None]:
     return [None if rng.random() < few else rng.permutation(L)[: rng.integers(1, L + 1)].tolist() for _ in range(T)]
 
 
-def draw(rng, form: str, kind: str, pattern: str) -> Constrained:
-    """Draw a lattice with rules for pairs, single pairs, first and last labels, and lists of allowed labels."""
+def draw(rng, form: str, kind: str, pattern: str, runs: bool = False) -> Constrained:
+    """Draw a lattice with rules for pairs, single pairs, first and last labels, and lists of allowed labels.
+
+    runs: with patterns of three and four labels.
+    """
     T, L = draw_shape(rng)
-    case = draw_case(rng, form, kind, pattern, T, L)
+    case = draw_case(rng, form, kind, pattern, T, L, draw_patterns(rng, kind, L) if runs else None)
     nodes, steps = case.nodes.astype(float), case.steps.copy()
     start, stop = case.start.copy(), case.stop.copy()
     made, labels = [], None
@@ -101,4 +104,4 @@ def draw(rng, form: str, kind: str, pattern: str) -> Constrained:
         given = case._replace(
             nodes=np.where(outside & (rng.random((T, L)) < 0.3), np.nan, case.nodes).astype(case.nodes.dtype)
         )
-    return Constrained(given, constraints, allowed, Case(nodes, None, None, steps, start, stop))
+    return Constrained(given, constraints, allowed, Case(nodes, None, None, steps, start, stop, case.patterns))

@@ -1,6 +1,7 @@
 """Corpora so small that a test can make them, and know what is in them."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,24 @@ def weights_of(model):
         parts = (arrays[f"corrections.{part}"] for part in ("set", "previous", "current", "score"))
         sets = {(names[s], labels[a], labels[b]): float(w) for s, a, b, w in zip(*parts, strict=True)}
     return nodes, edges, sets
+
+
+def runs_of(model):
+    """The weights of runs of three and four labels, by their names."""
+    if "patterns.score" not in model.arrays:
+        return {}
+    runs = model.arrays["patterns.labels"].reshape(-1, 4).tolist()
+    names = [tuple(model.labels[y] for y in run if y < len(model.labels)) for run in runs]
+    return dict(zip(names, model.arrays["patterns.score"].tolist(), strict=True))
+
+
+def runs_met(y, order, min_pattern=1):
+    """The runs of three up to order + 1 labels that a corpus has often enough."""
+    met = Counter()
+    for labels in y:
+        for length in range(3, order + 2):
+            met.update(tuple(labels[end - length : end]) for end in range(length, len(labels) + 1))
+    return {run for run, times in met.items() if times >= min_pattern}
 
 
 def untimed(model):

@@ -47,12 +47,28 @@ def draw_shape(rng, most_labels=9):
     return int(rng.integers(0, longest + 1)), L
 
 
-def draw_case(rng, form, kind, pattern, T, L):
+def draw_patterns(rng, kind, L, lengths=(3, 4), most=30):
+    """Runs of labels that overlap and contradict each other, some of them forbidden."""
+    runs = {}
+    for _ in range(int(rng.integers(1, most + 1))):
+        run = tuple(rng.integers(0, L, int(rng.choice(lengths))).tolist())
+        if runs and rng.random() < 0.5:  # one that goes on from another, or ends as it does
+            other = list(runs)[int(rng.integers(len(runs)))]
+            cut = int(rng.integers(1, 3))
+            run = (*other[-cut:], *run)[: len(run)] if rng.random() < 0.5 else (*run, *other[-cut:])[-len(run) :]
+        runs[run] = float(draw_scores(rng, kind, ()))
+    if rng.random() < 0.3:
+        runs[next(iter(runs))] = -np.inf
+    return runs
+
+
+def draw_case(rng, form, kind, pattern, T, L, patterns=None):
     nodes = draw_scores(rng, kind, (T, L))
     matrix = draw_scores(rng, kind, (L, L))
     steps = np.zeros((max(T - 1, 0), L, L))
     start, stop, switched_on = np.zeros(L), np.zeros(L), None
-    options = {}
+    options = {} if patterns is None else {"patterns": (list(patterns), list(patterns.values()))}
+    patterns = patterns or {}
     if rng.random() < 0.4:
         options["start"] = start = draw_scores(rng, kind, L).astype(float)
         options["stop"] = stop = draw_scores(rng, kind, L).astype(float)
@@ -66,7 +82,7 @@ def draw_case(rng, form, kind, pattern, T, L):
         given = draw_scores(rng, kind, steps.shape)
         forbid(rng, pattern, given, nodes)
         steps[:] = given
-        return Case(nodes, tw.Edges(given, **options), None, steps, start, stop)
+        return Case(nodes, tw.Edges(given, **options), None, steps, start, stop, patterns)
     if "sparse" in form or form == "exceptions":
         default = rng.choice([0.0, 1.0, -1.0, -np.inf])
         matrix[rng.random((L, L)) < rng.choice([0.5, 0.8, 1.0])] = default
@@ -89,7 +105,7 @@ def draw_case(rng, form, kind, pattern, T, L):
         edges = tw.Edges.from_exceptions(L, default, i, j, matrix[i, j], **options)
     else:
         edges = tw.Edges(matrix, sparse=rng.choice([None, True]) if "sparse" in form else False, **options)
-    return Case(nodes, edges, switched_on, steps, start, stop)
+    return Case(nodes, edges, switched_on, steps, start, stop, patterns)
 
 
 def draw_many(rng, form, dtype, L):

@@ -37,6 +37,10 @@ class CoarseChain {
   // Whether position q of column t holds the block.
   bool is_block(size_t t, int32_t q) const { return static_cast<size_t>(q) >= columns_[t].labels; }
 
+  // The position of the block of column t, or -1.
+  int32_t any_block(size_t t) const { return has_block(t) ? static_cast<int32_t>(columns_[t].labels) : -1; }
+  int32_t label(size_t t, int32_t q) const { return columns_[t].id[q]; }
+
   // Recomputes bound[direction] of every node from the columns before it in that direction (0: forward, Huang's
   // equation 6; 1: backward, equation 7), dropping nodes on the way. False where a column loses all its nodes:
   // there is no path.
@@ -67,6 +71,8 @@ class CoarseChain {
 
   // Replaces the block of column t by what it splits into, without what the floor rules out at once.
   void split(size_t t, double floor);
+  // The same: there is one position only.
+  void split(size_t t, std::span<const int32_t>, double floor) { split(t, floor); }
 
  private:
   // Edge scores or bounds from one node to all nodes of the neighbouring column.

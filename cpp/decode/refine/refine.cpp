@@ -4,10 +4,13 @@
 // iterative A* (Huang, section 4.2) and iterative Viterbi A* (Huang, Algorithm 4) are this one loop with three
 // searches. Nodes whose bound is below the floor, a score already reached, are dropped for good.
 //
-// The coarse lattice itself, and most of what differs from the papers, is in coarse_chain.h. Here, where the best way
-// back from an end node passes through a block, the floor is raised by going on through the best label instead.
+// The coarse lattice itself, and most of what differs from the papers, is in coarse_chain.h; where edges have patterns,
+// in decode/patterns/coarse_contexts.h. Here, where the best way back from an end node passes through a block, the
+// floor is raised by going on through the best label instead.
 #include <algorithm>
+#include <type_traits>
 
+#include "decode/patterns/coarse_contexts.h"
 #include "decode/refine/coarse_chain.h"
 
 namespace tagwright {
@@ -21,7 +24,8 @@ double raised(double floor, std::vector<double>& scores, size_t k) {
   return std::max(floor, *kth);
 }
 
-size_t blocks_on(const CoarseChain& coarse, const GraphPath& path) {
+template <class Coarse>
+size_t blocks_on(const Coarse& coarse, const GraphPath& path) {
   size_t blocks = 0;
   for (size_t t = 0; t < coarse.T(); ++t) blocks += coarse.is_block(t, path.at[t]);
   return blocks;
@@ -29,11 +33,12 @@ size_t blocks_on(const CoarseChain& coarse, const GraphPath& path) {
 
 // A search returns up to k coarse paths, best first, and raises the floor by paths of labels that it comes across.
 // It may stop short of k while the best still holds a block. Returns none where there is no path.
-using Search = std::vector<GraphPath> (*)(CoarseChain& coarse, size_t round, const Options&, double& floor, Work&);
+template <class Coarse>
+using Search = std::vector<GraphPath> (*)(Coarse& coarse, size_t round, const Options&, double& floor, Work&);
 
 // One pass, alternately forward and backward, and its best path (Huang, Algorithm 1, lines 4 to 14).
-std::vector<GraphPath> search_viterbi(CoarseChain& coarse, size_t round, const Options& options, double& floor,
-                                      Work& work) {
+template <class Coarse>
+std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Options& options, double& floor, Work& work) {
   if (!coarse.pass(static_cast<int>(round % 2), floor, work)) return {};
   size_t best = 0;
   for (size_t q = 1; q < coarse.end_size(); ++q)
@@ -56,7 +61,8 @@ std::vector<GraphPath> search_coarse_astar(CoarseChain& coarse, size_t, const Op
 }
 
 // A pass, and once its best path holds labels only, Viterbi A* for k' paths (Huang, Algorithm 4).
-std::vector<GraphPath> search_viterbi_astar(CoarseChain& coarse, size_t round, const Options& options, double& floor,
+template <class Coarse>
+std::vector<GraphPath> search_viterbi_astar(Coarse& coarse, size_t round, const Options& options, double& floor,
                                             Work& work) {
   std::vector<GraphPath> found = search_viterbi(coarse, round, options, floor, work);
   if (found.empty() || blocks_on(coarse, found[0]) > 0) return found;
@@ -82,30 +88,37 @@ double first_floor(const Lattice& lattice, const Options& options, Arena& arena,
   return found.paths.size() < options.k ? kForbidden : found.paths.back().score;
 }
 
-Answer refine(const Lattice& lattice, Search search, double floor, const Options& options, Arena& arena, Work work) {
+template <class Coarse>
+Answer refine(const Lattice& lattice, Coarse coarse, std::type_identity_t<Search<Coarse>> search, double floor,
+              const Options& options, Work work) {
   Answer answer;
   answer.work = work;
-  CoarseChain coarse(lattice, 0, arena);
   const bool all = options.expand == "all";
+  std::vector<std::vector<int32_t>> blocks(coarse.T());  // [t]: positions of blocks that paths pass through
   for (size_t round = 0;; ++round) {
     check_stop();
     ++answer.work.rounds;
     const std::vector<GraphPath> found = search(coarse, round, options, floor, answer.work);
     if (found.empty()) return answer;
-    std::vector<bool> on_block(coarse.T(), false);  // [t]: whether a path passes through the block of column t
-    for (const GraphPath& path : found)
-      for (size_t t = 0; t < coarse.T(); ++t)
-        if (coarse.is_block(t, path.at[t])) on_block[t] = true;
-    if (std::find(on_block.begin(), on_block.end(), true) == on_block.end()) {
+    bool any = false;
+    for (size_t t = 0; t < coarse.T(); ++t) {
+      blocks[t].clear();
+      for (const GraphPath& path : found)
+        if (coarse.is_block(t, path.at[t])) blocks[t].push_back(path.at[t]);
+      any = any || !blocks[t].empty();
+    }
+    if (!any) {
       for (const GraphPath& path : found) {
         std::vector<int32_t> labels(coarse.T());
-        for (size_t t = 0; t < coarse.T(); ++t) labels[t] = coarse.column(t).id[path.at[t]];
+        for (size_t t = 0; t < coarse.T(); ++t) labels[t] = coarse.label(t, path.at[t]);
         answer.paths.push_back(scored(lattice, std::move(labels)));
       }
       return answer;
     }
-    for (size_t t = 0; t < coarse.T(); ++t)
-      if (on_block[t] || (all && coarse.has_block(t))) coarse.split(t, floor);
+    for (size_t t = 0; t < coarse.T(); ++t) {
+      if (const int32_t block = coarse.any_block(t); all && block >= 0 && blocks[t].empty()) blocks[t].push_back(block);
+      if (!blocks[t].empty()) coarse.split(t, blocks[t], floor);
+    }
   }
 }
 
@@ -114,17 +127,21 @@ Answer refine(const Lattice& lattice, Search search, double floor, const Options
 Answer staggered(const Lattice& lattice, const Options& options, Arena& arena) {
   Work work;
   const double floor = options.prune ? first_floor(lattice, options, arena, work) : kForbidden;
-  return refine(lattice, search_viterbi, floor, options, arena, work);
+  if (lattice.edges.patterns())
+    return refine(lattice, CoarseContexts(lattice, arena), &search_viterbi, floor, options, work);
+  return refine(lattice, CoarseChain(lattice, 0, arena), &search_viterbi, floor, options, work);
 }
 
 Answer iterative_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  return refine(lattice, search_coarse_astar, kForbidden, options, arena, {});
+  return refine(lattice, CoarseChain(lattice, 0, arena), &search_coarse_astar, kForbidden, options, {});
 }
 
 Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
   Work work;
   const double floor = first_floor(lattice, options, arena, work);
-  return refine(lattice, search_viterbi_astar, floor, options, arena, work);
+  if (lattice.edges.patterns())
+    return refine(lattice, CoarseContexts(lattice, arena), &search_viterbi_astar, floor, options, work);
+  return refine(lattice, CoarseChain(lattice, 0, arena), &search_viterbi_astar, floor, options, work);
 }
 
 }  // namespace tagwright

@@ -24,7 +24,7 @@ double scale_of(const Edges& edges) {
 }  // namespace
 
 bool TreeBounds::can(const Lattice& lattice) {
-  double magnitude = lattice.edge_magnitude();
+  double magnitude = lattice.edge_magnitude() + lattice.pattern_magnitude();
   for (size_t t = 0; t < lattice.T; ++t) magnitude = std::max(magnitude, lattice.node_magnitude(t));
   return magnitude <= kLargestMagnitude;
 }
@@ -41,6 +41,7 @@ TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
       arena_(arena),
       columns_(arena.array<TreeColumn>(lattice.T)) {
   std::fill(columns_, columns_ + T_, TreeColumn{});
+  if (edges_.patterns()) states_.emplace(lattice, arena);
   before_ = floats(L_);
   found_ = arena.array<int32_t>(width_ + kTreeLanes);
   keys_ = arena.array<float>(width_ + kTreeLanes);
@@ -60,7 +61,7 @@ float* TreeBounds::floats(size_t n) {
 
 // The best edge out of every label of every column.
 void TreeBounds::find_outs() {
-  const float* shared = edges_.is_stepwise() || T_ < 2 ? nullptr : edges_.reach().data();
+  const float* shared = edges_.is_stepwise() || T_ < 2 ? nullptr : states_ ? states_->reach() : edges_.reach().data();
   for (size_t t = 0; t < T_; ++t) {
     const std::span<const int32_t> list = lattice_.allowed[t];
     const bool last = t + 1 == T_;
@@ -137,7 +138,7 @@ bool TreeBounds::make(size_t t, size_t most, bool margin_only, Work& work) {
     c.sum = arena_.array<float>(narrow ? list.size() : width_);
     if (!narrow) c.blocks = arena_.array<float>(width_ / kTreeLanes);
   }
-  double size = lattice_.node_magnitude(t) + 2 * lattice_.edge_magnitude();
+  double size = lattice_.node_magnitude(t) + 2 * lattice_.edge_magnitude() + (states_ ? states_->size() : 0);
   if (t == 0) {
     const std::span<const double> start = edges_.start();
     if (start.empty()) {
@@ -160,6 +161,7 @@ bool TreeBounds::make(size_t t, size_t most, bool margin_only, Work& work) {
   c.offset = t ? columns_[t - 1].offset + static_cast<double>(columns_[t - 1].top) : 0;
   c.error = (t ? columns_[t - 1].error : 0) + 8 * kFloatRounding * size + kFloatTiny;
   choose(t, most, margin_only);
+  if (states_) states_->enter(t, columns_, work);
   work.nodes += c.hots;
   return true;
 }
@@ -198,9 +200,11 @@ void TreeBounds::choose(size_t t, size_t most, bool margin_only) {
   TreeColumn& c = columns_[t];
   c.rest = c.blocks ? reached_by(c.blocks, width_ / kTreeLanes, most) : kForbiddenF;
   if (margin_only) c.rest = std::max(c.rest, c.top + usual_ - margin_);
+  c.rest = std::min(c.rest, c.top - c.heated);
   c.hots = open(t, static_cast<double>(c.rest));
+  if (states_) c.rest = best_below(t, c.rest);
   // Over a matrix each of them costs a row, over exceptions most cost nothing.
-  if (c.hots > (edges_.is_sparse() ? 8 * most : most)) cut(c, most);
+  if (c.hots > (edges_.is_sparse() && !states_ ? 8 * most : most)) cut(c, most);
   c.hot = arena_.array<int32_t>(c.hots);
   c.key = arena_.array<float>(c.hots);
   c.hot_sum = arena_.array<float>(c.hots);
@@ -247,6 +251,7 @@ double TreeBounds::follow(size_t t, Work& work) {
     for (const Override& e : lattice_.patch(t).row(c.hot[q]))
       before_[e.j] = std::max(before_[e.j], score + static_cast<float>(e.score));
   }
+  if (states_) states_->scatter(c, rest, before_, work);
   return size;
 }
 
@@ -254,8 +259,8 @@ double TreeBounds::follow(size_t t, Work& work) {
 void TreeBounds::follow_into_list(size_t t, const TreeColumn& c, float rest, Work& work) {
   const std::span<const int32_t> list = lattice_.allowed[t + 1];
   for (size_t q = 0; q < list.size(); ++q) {
-    float best = rest;
-    for (size_t p = 0; p < c.hots; ++p) {
+    float best = states_ ? std::max(rest, states_->into(t, c, list[q], work)) : rest;
+    for (size_t p = 0; p < c.hots && !states_; ++p) {
       if (!(c.key[p] - c.top > best)) continue;
       const double edge = lattice_.edge(t, static_cast<size_t>(c.hot[p]), static_cast<size_t>(list[q]));
       best = std::max(best, c.hot_sum[p] - c.top + static_cast<float>(edge));

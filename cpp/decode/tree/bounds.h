@@ -14,8 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "base/arena.h"
+#include "decode/patterns/hot_states.h"
 #include "lattice/lattice.h"
 
 namespace tagwright {
@@ -33,6 +35,15 @@ struct TreeColumn {
   float* key = nullptr;        // [hot]: sum + out
   float* hot_sum = nullptr;    // [hot]: sum
   size_t hots = 0;
+  // --- with patterns ---
+  // The states of hot label q, the best first: states[state_begin[q]] .. states[state_begin[q + 1] - 1].
+  HotState* states = nullptr;
+  uint32_t* state_begin = nullptr;
+  int32_t* order = nullptr;  // [place]: hot labels, the best sums first
+  float of_path = 0;         // the best value of a path through hot states
+  float near = 0;            // states that are worse by no more than that, and what is usual, are not merged
+  // Labels whose sum + out is no more than that below the top are hot, however many.
+  float heated = -std::numeric_limits<float>::infinity();
 };
 
 class TreeBounds {
@@ -46,6 +57,13 @@ class TreeBounds {
   // the best. False where no path reaches it.
   bool make(size_t t, size_t most, bool margin_only, Work& work);
   const TreeColumn& operator[](size_t t) const { return columns_[t]; }
+  // With patterns, for what leaks by so much (hot_states.h). Later columns are to be made again. Each returns whether
+  // it helped. Makes labels of column t hot whose sum + out is so much below the rest; up to about `most` labels.
+  bool heat(size_t t, float leak, size_t most, Work& work);
+  // Keeps the states of column t apart that are so much worse.
+  bool keep_apart(size_t t, float leak, Work& work);
+  // Takes the values of column t as they are.
+  void accept(size_t t) { states_->accept(columns_[t]); }
   // How far the bound of the rest of column t exceeds its best label with a usual edge.
   double excess(size_t t) const {
     const float more = columns_[t].rest - (columns_[t].top + usual_);
@@ -54,6 +72,8 @@ class TreeBounds {
 
   // How much edges matter.
   double scale() const { return scale_; }
+  // Those of hot labels, where the edges have patterns.
+  const HotStates& states() const { return *states_; }
 
   // Finds the labels of column t whose sum + out is at least this and not -inf; returns how many there are.
   size_t open(size_t t, double least);
@@ -72,6 +92,7 @@ class TreeBounds {
   Scores lift(size_t t, double& size);
   float bound_list(size_t t, double& size);
   float reached_by(const float* blocks, size_t count, size_t n);
+  float best_below(size_t t, float least) const;
   void choose(size_t t, size_t most, bool margin_only);
   void cut(TreeColumn& c, size_t most);
   double follow(size_t t, Work& work);
@@ -88,6 +109,7 @@ class TreeBounds {
   const float margin_;  // how far below the best label's usual edge a hot label's best edge may be, with margin_only
   Arena& arena_;
   TreeColumn* columns_;
+  std::optional<HotStates> states_;
   float* before_;   // [j], or [place in the list]: bound of what reaches label j of the column that is made
   int32_t* found_;  // labels, by open()
   float* keys_;     // [found]

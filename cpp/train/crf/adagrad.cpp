@@ -102,6 +102,7 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
     const double share = static_cast<double>(some.size()) / whole;
     const size_t edges = keys_.nodes(), behind = edges + keys_.edges();
     for (size_t q = edges; q < behind; ++q) step(q, share);
+    for (size_t q = keys_.size() - keys_.patterns(); q < keys_.size(); ++q) step(q, share);
     sets.each([&](size_t set, double times) {
       const double part = times / scale_.set_tokens[set];
       for (size_t q = set_begin(set); q < set_end_[set]; ++q) step(behind + q, part);

@@ -32,6 +32,12 @@ void Crf::each_observed(size_t s, const std::function<void(size_t, double)>& tak
     for (const int32_t set : corpus_.sets_of(token))
       found(keys_.nodes() + keys_.edges(), correction_of(static_cast<size_t>(set), i, j), 1);
   }
+  if (!runs_ || corpus_.length(s) == 0) return;
+  Patterns::Node at = corpus_.labels[corpus_.first_token(s)];
+  for (size_t token = corpus_.first_token(s) + 1; token < corpus_.sentence_end[s]; ++token) {
+    at = runs_->next(at, corpus_.labels[token]);
+    each_run(at, [&](size_t q) { found(keys_.size() - keys_.patterns(), q, 1); });
+  }
 }
 
 // p: [y], multiples of the grain.

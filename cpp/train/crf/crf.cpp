@@ -47,6 +47,19 @@ Crf::Crf(Corpus corpus, WeightKeys<Owned> keys, const CrfOptions& options, std::
            scale_.set_tokens.size() == corpus_.sets(),
        "scale: one number per feature and set");
 
+  if (keys_.patterns()) {
+    constexpr size_t kLongest = PatternRuns::kLongest;
+    std::vector<int32_t> labels;
+    for (const uint16_t label : keys_.runs) labels.push_back(label == kNoLabel ? -1 : label);
+    runs_ = std::make_unique<ChangingPatterns>(L, labels);
+    run_of_node_.assign(runs_->nodes(), -1);
+    for (size_t q = 0; q < keys_.patterns(); ++q) {
+      const std::span<const int32_t> run = std::span<const int32_t>(labels).subspan(q * kLongest, kLongest);
+      run_of_node_[static_cast<size_t>(runs_->find(run.first(run.back() < 0 ? kLongest - 1 : kLongest)))] =
+          static_cast<int32_t>(q);
+    }
+  }
+
   shape_.L = L;
   shape_.dense = options_.dense_edges;
   if (shape_.dense) {
@@ -143,14 +156,17 @@ void Crf::prepare(std::span<const double> weights, bool whole, Ready& ready) con
 
 // Where single sentences are summed.
 void Crf::make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const {
-  if (std::none_of(work.begin(), work.end(), [](const auto& group) { return group.size() == 1; })) return;
+  if (!runs_ && std::none_of(work.begin(), work.end(), [](const auto& group) { return group.size() == 1; })) return;
   const double* edge = ready.weights.data() + keys_.nodes();
   const auto wide = [](std::span<const uint16_t> labels) { return std::vector<int32_t>(labels.begin(), labels.end()); };
   const std::vector<int32_t> previous = wide(keys_.previous), current = wide(keys_.current);
   const std::vector<int32_t> set_previous = wide(keys_.set_previous), set_current = wide(keys_.set_current);
-  const EdgeExtras extras{.correction_sets = corpus_.sets(),
-                          .correction_set = keys_.set,
-                          .corrections = {set_previous, set_current, {nullptr, edge + keys_.edges()}}};
+  EdgeExtras extras{.correction_sets = corpus_.sets(),
+                    .correction_set = keys_.set,
+                    .corrections = {set_previous, set_current, {nullptr, edge + keys_.edges()}}};
+  std::vector<int32_t> runs;
+  for (const uint16_t label : keys_.runs) runs.push_back(label == kNoLabel ? -1 : label);
+  if (runs_) extras.patterns = {runs, ready.weights.last(keys_.patterns()), true};  // the nodes of runs_
   // Sums read factors, not a matrix.
   EdgeScores made =
       EdgeScores::from_triples(corpus_.L, 0.0, {previous, current, {nullptr, edge}}, EdgeForm::kSparse, extras);
@@ -166,8 +182,8 @@ size_t Crf::most_kept(const Ready& ready, const Keep& keep, size_t T) const {
 
 // Whether sentences are summed side by side.
 bool Crf::together(const Ready& ready, const Keep& keep) const {
-  return options_.lanes && keep.all() && !options_.rules && !options_.allowed.columns() && corpus_.sets() == 0 &&
-         !options_.closed && ready.factors.close && !ready.factors.forbids;
+  return options_.lanes && keep.all() && !runs_ && !options_.rules && !options_.allowed.columns() &&
+         corpus_.sets() == 0 && !options_.closed && ready.factors.close && !ready.factors.forbids;
 }
 
 // Sentences of like length beside each other, very long ones alone; of empty ones none.
@@ -249,8 +265,8 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
     best = best_allowed(ready, s, nodes, strand);
     right = best.data();
   }
-  const size_t most = most_kept(ready, keep, T);
-  const Sums sums = forward_backward(lattice, &ready.factors, keep, right, strand.arena, most);
+  const Sums sums =
+      label_sums(lattice, &ready.factors, keep, right, strand.arena, strand.patterns, most_kept(ready, keep, T));
   if (sums.wide) return kNoPlace;
   const double weight = corpus_.weight_of(s);
   *log_z = weight * sums.log_z;
@@ -268,11 +284,24 @@ size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& stra
       inside[t * L + static_cast<size_t>(y)] = nodes[t * L + static_cast<size_t>(y)];
   corpus_.forbid_others(s, inside);
   const Lattice allowed(*ready.edges, T, {nullptr, inside}, sets ? &strand.on : nullptr);
-  const Sums own = forward_backward(allowed, &ready.factors, {}, nullptr, strand.arena);
+  const Sums own = label_sums(allowed, &ready.factors, {}, nullptr, strand.arena, strand.patterns);
   if (own.log_z == kForbidden) throw std::invalid_argument(no_known_labelling(s));
   *log_z -= weight * own.log_z;
   count(ready, allowed, own, first, -weight, strand);
   return kept;
+}
+
+// Adds the runs of the step into column t to the counts, so many times, and leaves its pairs in strand.step.
+void Crf::step_runs(size_t t, double times, Strand& strand) const {
+  const PatternSums& sums = strand.patterns;
+  double* const counts = strand.counts.data() + keys_.size() - keys_.patterns();
+  const size_t n = sums.labels(t).size();
+  strand.step.assign(sums.labels(t - 1).size() * n, 0.0);
+  sums.each_move(t, false, [&](const PatternSums::Move& move) {
+    strand.step[move.p * n + move.q] += move.probability;
+    if (move.node != Patterns::kNoNode)
+      each_run(move.node, [&](size_t q) { counts[q] += to_grain(times * move.probability, scale_.grain); });
+  });
 }
 
 // Adds to the counts what a sentence's sums say, so many times.
@@ -290,7 +319,7 @@ void Crf::count(const Ready& ready, const Lattice& lattice, const Sums& sums, si
     take_kept(ready, first + t, column.labels, scaled(column.node, column.labels.size()), strand);
     if (t + 1 == lattice.T) break;
     if (sums.logs) {
-      sums.step(lattice, t, strand.step);
+      runs_ ? step_runs(t + 1, times, strand) : sums.step(lattice, t, strand.step);
       for (double& p : strand.step) p *= times;
     } else {
       column.from = scaled(column.from, column.labels.size());

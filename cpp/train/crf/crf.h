@@ -16,14 +16,18 @@
 #include <vector>
 
 #include "sums/forward_backward.h"
+#include "sums/pattern_sums.h"
 #include "train/corpus.h"
 #include "train/crf/scale.h"
+#include "train/runs.h"
 
 namespace tagwright {
 
 // The weights that a corpus has, or (all) every label for every feature and every pair of labels. rules: or none; pairs
 // that these forbid one by one have weights too, which stay 0.
-WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules = nullptr);
+// runs: which runs of labels have weights, too.
+WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules = nullptr,
+                          const RunOptions& runs = {});
 
 // Throws std::invalid_argument unless keys fit together and to a corpus: no look-up then leaves them.
 void check_keys(const WeightKeys<Owned>& keys, const Corpus& corpus);
@@ -89,6 +93,7 @@ class Crf {
     std::vector<double> step;          // edge probabilities, where they are computed from logarithms
     std::vector<std::pair<double*, double>> patched;
     std::vector<std::vector<int32_t>> on;
+    PatternSums patterns;
     Arena arena;
   };
   // The weights in the forms that sums need.
@@ -116,6 +121,14 @@ class Crf {
   size_t sum_one(const Ready& ready, const Keep& keep, size_t sentence, Strand& strand, double* log_z) const;
   void count(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t first, double times,
              Strand& strand) const;
+  void step_runs(size_t t, double times, Strand& strand) const;
+  // Calls take(which run) for those that end where a labelling comes to this node.
+  template <class Take>
+  void each_run(Patterns::Node at, Take&& take) const {
+    // A run is at least three labels long, so that of two nodes both are runs only where they differ.
+    for (const Patterns::Node node : {at, runs_->suffix(at)})
+      if (const int32_t q = run_of_node_[static_cast<size_t>(node)]; q >= 0) take(static_cast<size_t>(q));
+  }
   Allowed lists_of(size_t sentence) const;
   std::vector<int32_t> best_allowed(const Ready& ready, size_t sentence, const double* nodes, Strand& strand) const;
   // Whether a sentence is summed by itself: its labels are partly known, or it counts more or less than others.
@@ -151,8 +164,10 @@ class Crf {
   std::vector<int32_t> whole_;   // [feature]: which of the rows held whole, or -1
   size_t whole_rows_ = 0;
   CrfScale scale_;
-  Factors shape_;                     // of the edges: begin and index
-  std::vector<size_t> column_order_;  // [entry by column]: which entry by row
+  Factors shape_;                           // of the edges: begin and index
+  std::vector<size_t> column_order_;        // [entry by column]: which entry by row
+  std::unique_ptr<ChangingPatterns> runs_;  // those that have weights, all of score 0; or none
+  std::vector<int32_t> run_of_node_;        // [node of these], -1 where it is no run
 };
 
 }  // namespace tagwright

@@ -17,7 +17,7 @@ void add_pairs(const std::vector<uint64_t>& pairs, std::vector<uint16_t>& previo
 
 }  // namespace
 
-WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules) {
+WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules, const RunOptions& runs) {
   const size_t L = corpus.L;
   WeightKeys<Owned> made;
   if (all) {
@@ -46,6 +46,7 @@ WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const Pair
     made.set.insert(made.set.end(), pairs.sets[set].size(), static_cast<int32_t>(set));
     add_pairs(pairs.sets[set], made.set_previous, made.set_current);
   }
+  made.runs = Runs(corpus, runs).keys();
   return made;
 }
 
@@ -115,9 +116,16 @@ void Crf::start_from(const Weights& old, std::span<const int32_t> label, std::sp
   const auto put = [&](size_t shift, size_t place, float w) {
     if (place != kNoPlace) weights[shift + place] = w;
   };
+  const std::vector<uint16_t> renamed = old.renamed_keys(label, Parts::of_array({}, corpus_.L));
+  old.each_pattern(renamed, [&](const auto& run, float w) {
+    const size_t length = run.back() < 0 ? PatternRuns::kShortest : PatternRuns::kLongest;
+    need(runs_ && length <= runs_->order() + 1, "the model has longer patterns than this order allows");
+    const Patterns::Node node = runs_->find(std::span(run).first(length));
+    const int32_t q = node == Patterns::kNoNode ? -1 : run_of_node_[static_cast<size_t>(node)];
+    if (q >= 0) put(keys_.size() - keys_.patterns(), static_cast<size_t>(q), w);
+  });
   old.each(
-      old.renamed_keys(label, Parts::of_array({}, corpus_.L)),
-      [&](size_t f, int32_t y, float w) { put(0, node_of(f, y), w); },
+      renamed, [&](size_t f, int32_t y, float w) { put(0, node_of(f, y), w); },
       [&](int32_t i, int32_t j, float w) { put(keys_.nodes(), edge_of(i, j), w); },
       [&](size_t set, int32_t i, int32_t j, float w) {
         put(keys_.nodes() + keys_.edges(), correction_of(set, i, j), w);

@@ -10,6 +10,7 @@
 namespace tagwright {
 
 std::vector<uint8_t> OnlineCrf::ask(std::span<const int32_t> sentences, size_t threads) {
+  need(runs_.empty(), "steps of patterns are taken in one place");
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
   std::vector<Asked> asked(sentences.size());
   std::vector<Strand> strands(sentences.size());
@@ -61,6 +62,7 @@ std::vector<uint8_t> OnlineCrf::ask(std::span<const int32_t> sentences, size_t t
 
 OnlineCrf::Seen OnlineCrf::apply(const std::vector<std::span<const uint8_t>>& given, std::span<const int32_t> which,
                                  std::span<const int32_t> number, size_t threads) {
+  need(runs_.empty(), "steps of patterns are taken in one place");
   std::vector<Steps> from;
   for (const std::span<const uint8_t> bytes : given) from.push_back(unpacked(bytes, corpus_, parts_.keys()));
   need(which.size() == number.size(), "there must be one number per sentence");

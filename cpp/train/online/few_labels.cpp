@@ -229,17 +229,17 @@ bool OnlineCrf::forward(size_t s, const Width& width, Strand& strand) const {
   return true;
 }
 
-bool OnlineCrf::sum_few(size_t s, Strand& strand) const {
+bool OnlineCrf::choose_few(size_t s, Strand& strand) const {
   const Keep& keep = options_.keep;
   const double T = static_cast<double>(corpus_.length(s));
   if (keep.rule == Keep::Rule::kSize || keep.rule == Keep::Rule::kRatio) {
     constexpr double kFar = 12;
     const double width = keep.rule == Keep::Rule::kRatio ? -std::log(keep.ratio) : kFar;
-    return forward(s, {width + 3, width}, strand) && strand.sums.backward();
+    return forward(s, {width + 3, width}, strand);
   }
   if (options_.at_most) {
     const double width = first_width(keep.epsilon);
-    return forward(s, {width + 3, width}, strand) && strand.sums.backward();
+    return forward(s, {width + 3, width}, strand);
   }
   constexpr size_t kTries = 3;
   double more = 0;
@@ -247,7 +247,7 @@ bool OnlineCrf::sum_few(size_t s, Strand& strand) const {
     const double width = first_width(keep.epsilon) + more;
     if (!forward(s, {width + 3, width}, strand)) return false;
     const double missing = strand.sums.missing();
-    if (strand.sums.T() == corpus_.length(s) && missing <= keep.epsilon * T) return strand.sums.backward();
+    if (strand.sums.T() == corpus_.length(s) && missing <= keep.epsilon * T) return true;
     more += 2 + std::log(missing / (keep.epsilon * T));
   }
   return false;

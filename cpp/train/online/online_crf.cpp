@@ -12,10 +12,8 @@
 namespace tagwright {
 namespace {
 
-// The least differences of expected and observed counts that are reasons for a step, and for a new weight.
-constexpr double kStepFrom = 0.01, kNewFrom = 0.05;
-// Edge weights stay within this, so that sums of their factors neither overflow nor lose what matters.
-constexpr float kMostEdge = 40;
+// The least difference of expected and observed counts that is a reason for a new weight.
+constexpr double kNewFrom = 0.05;
 
 }  // namespace
 
@@ -24,7 +22,8 @@ OnlineCrf::OnlineCrf(Corpus corpus, std::vector<uint16_t> parts, const OnlineOpt
       corpus_(std::move(corpus)),
       part_of_(std::move(parts)),
       parts_(Parts::of_array(part_of_, corpus_.L)),
-      padded_((corpus_.L + kGroup - 1) / kGroup * kGroup) {
+      padded_((corpus_.L + kGroup - 1) / kGroup * kGroup),
+      runs_(corpus_, options_.runs) {
   need(parts_.keys() <= kMostLabels, "a model has between 1 and 65,535 labels, their parts included");
   parts_.check();
   need(options_.batch >= 1, "batch must be at least 1");
@@ -46,6 +45,7 @@ OnlineCrf::OnlineCrf(Corpus corpus, std::vector<uint16_t> parts, const OnlineOpt
   into_.assign(padded_, 0.0F);
   out_.assign(padded_, 0.0F);
   set_best_.assign(corpus_.sets(), 0.0F);
+  hold_runs();
   observe();
 }
 
@@ -115,11 +115,15 @@ void OnlineCrf::sum(size_t s, Strand& strand, Asked& asked) const {
   asked.end.clear();
   asked.nodes.clear();
   asked.edges.clear();
+  asked.runs.clear();
   asked.seen = {};
   asked.seen.tokens = corpus_.length(s);
   if (corpus_.length(s) == 0) return;
   score(s, strand);
-  if (!options_.keep.all() && sum_few(s, strand)) {
+  const bool few = !options_.keep.all() && choose_few(s, strand);
+  if (patterns_) {
+    sum_runs(s, few, strand, asked);
+  } else if (few && strand.sums.backward()) {
     ask(s, strand, asked);
   } else {
     sum_exactly(s, strand, asked);
@@ -138,6 +142,10 @@ double OnlineCrf::right_score(size_t s, const Strand& strand) const {
     sum += edges_.at(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(first + t))
       sum += sets_.at(static_cast<size_t>(set), Corrections::pair(i, j));
+  }
+  if (patterns_) {
+    Patterns::Node at = corpus_.labels[first];
+    for (size_t t = 1; t < T; ++t) sum += patterns_->more(at = patterns_->next(at, corpus_.labels[first + t]));
   }
   return sum;
 }
@@ -324,6 +332,7 @@ void OnlineCrf::step_edges(std::span<const int32_t> sentences) {
       }
     }
   }
+  if (patterns_) step_runs(stepper, sentences.size());
 }
 
 void OnlineCrf::set_factor(size_t i, size_t j, float weight) {
@@ -357,6 +366,10 @@ void OnlineCrf::end_epoch() {
     });
     edges_.each(shrink);
     sets_.each(shrink);
+    for (size_t q = 0; q < runs_.size(); ++q) {
+      stepper.shrink(options_.l2, run_weight_[q], run_past_[q]);
+      set_run(q, run_weight_[q]);
+    }
   }
   find_bounds();
 }

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -22,8 +23,10 @@
 #include "lattice/edges.h"
 #include "sums/few_sums.h"
 #include "sums/keep.h"
+#include "sums/pattern_sums.h"
 #include "train/corpus.h"
 #include "train/online/stepped_weights.h"
+#include "train/runs.h"
 
 namespace tagwright {
 
@@ -41,6 +44,8 @@ struct OnlineOptions {
   size_t at_most = 0;
   std::shared_ptr<const PairRules> rules = {};  // which the right labels keep to
   AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
+  // Weights for runs of labels. Which labels of a column matter is then told by the weights of labels and pairs alone.
+  RunOptions runs = {};
 };
 
 // The entries of one kind of weights as a checkpoint holds them.
@@ -59,9 +64,14 @@ void each_state_array(SteppedArrays<Array>& a, Take&& take) {
   take("squares", a.squares);
   take("late", a.late);
 }
-// Of nodes, edges and sets.
+// Of nodes, edges, sets and patterns.
 template <template <class> class Array>
-using SteppedState = std::array<SteppedArrays<Array>, 3>;
+using SteppedState = std::array<SteppedArrays<Array>, 4>;
+
+// The least difference of expected and observed counts that is a reason for a step.
+inline constexpr double kStepFrom = 0.01;
+// Edge weights stay within this, so that sums of their factors neither overflow nor lose what matters.
+inline constexpr float kMostEdge = 40;
 
 class OnlineCrf {
  public:
@@ -96,7 +106,7 @@ class OnlineCrf {
 
   const Corpus& corpus() const { return corpus_; }
   double seen() const { return seen_; }
-  size_t size() const { return nodes_.entries() + edges_.entries() + sets_.entries(); }
+  size_t size() const { return nodes_.entries() + edges_.entries() + sets_.entries() + runs_.size(); }
   // The weights, and their average over all sentences seen.
   Weights average() const { return weights(true); }
   Weights last() const { return weights(false); }
@@ -124,6 +134,11 @@ class OnlineCrf {
     Arena arena;
     std::vector<std::vector<int32_t>> on;
     std::vector<double> step;
+    PatternSums patterns;
+    std::vector<std::span<const int32_t>> labels;  // [t]
+    std::vector<int32_t> sorted;
+    std::vector<double> runs;   // [run], 0 between uses
+    std::vector<uint32_t> met;  // runs that are not 0
   };
   // The steps that a sentence asks for.
   struct Asked {
@@ -135,6 +150,7 @@ class OnlineCrf {
     std::vector<size_t> end;                        // [t]
     std::vector<std::pair<uint16_t, float>> nodes;  // label or part, gradient
     std::vector<Edge> edges;
+    std::vector<std::pair<uint32_t, float>> runs;  // run, gradient
     Seen seen;
   };
   // How far below the best the labels may be that are opened, by bounds, and kept, by beliefs.
@@ -147,8 +163,8 @@ class OnlineCrf {
   void observe_steps();
   void score(size_t sentence, Strand& strand) const;
   void forbid(size_t sentence, Strand& strand) const;
-  // Sums over few labels, forward and (if it is enough) backward. Returns whether it was enough.
-  bool sum_few(size_t sentence, Strand& strand) const;
+  // Sums forward over few labels. Returns whether it was enough.
+  bool choose_few(size_t sentence, Strand& strand) const;
   // Returns whether there is something to go on with: labels are not too many, and a path is left.
   bool forward(size_t sentence, const Width& width, Strand& strand) const;
   size_t open_column(const float* scores, double width, Strand& strand, float& top, double& unopened) const;
@@ -159,6 +175,9 @@ class OnlineCrf {
   void ask(size_t sentence, const Strand& strand, Asked& asked) const;
   void end_token(Asked& asked) const;
   void sum_exactly(size_t sentence, Strand& strand, Asked& asked) const;
+  // Sums over runs of labels: of few, or all.
+  void sum_runs(size_t sentence, bool few, Strand& strand, Asked& asked) const;
+  void ask_runs(size_t sentence, size_t t, Strand& strand, Asked& asked) const;
   double right_score(size_t sentence, const Strand& strand) const;
   void sum(size_t sentence, Strand& strand, Asked& asked) const;
   const Edges& exact_edges() const;
@@ -166,6 +185,9 @@ class OnlineCrf {
   void take_steps(std::span<const int32_t> batch, Crew& crew, Seen& seen);
   void step_nodes(std::span<const int32_t> sentences, size_t shard);
   void step_edges(std::span<const int32_t> sentences);
+  void step_runs(const Stepper& stepper, size_t sentences);
+  void hold_runs();
+  void set_run(size_t q, float weight);
   void step_node(const Stepper& stepper, size_t feature, uint16_t label, double gradient);
   void set_factor(size_t i, size_t j, float weight);
   void note_node(size_t feature, uint16_t label, float weight);
@@ -179,6 +201,10 @@ class OnlineCrf {
   size_t padded_;               // L, up to a whole group of the kernels
   Rows nodes_, edges_;          // [feature]: label; [previous]: current
   SteppedRows<uint64_t> sets_;  // [set]: pair of labels
+  Runs runs_;
+  std::vector<float> run_weight_;  // [run]
+  std::vector<Past> run_past_;
+  std::unique_ptr<ChangingPatterns> patterns_;  // the scores of the runs, where there are some
   // Large rows, held whole and kept up to date; by shards.
   std::array<std::unordered_map<size_t, std::vector<float>>, Rows::kShards> whole_;
   std::vector<float> factor_;      // [i * L + j]: exp of the edge's weight; empty where there are too many labels

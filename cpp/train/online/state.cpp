@@ -61,14 +61,22 @@ Weights OnlineCrf::weights(bool averaged) const {
     }
     take(sets_, set);
   }
+  held->runs = runs_.keys();
+  for (size_t q = 0; q < runs_.size(); ++q)
+    values.push_back(averaged && seen_ > 0 ? static_cast<float>(run_weight_[q] - run_past_[q].late / seen_)
+                                           : run_weight_[q]);
   return corpus_.weights(held->view(), std::move(values), all->parts, all);
 }
 
 void OnlineCrf::start_from(const Weights& old, std::span<const int32_t> label) {
   corpus_.check_known(old);
   const auto put = [](auto& rows, size_t row, auto key, float w) { rows.weight(row, rows.find_or_add(row, key)) = w; };
+  const std::vector<uint16_t> renamed = old.renamed_keys(label, parts_);
+  runs_.add(old, renamed);
+  hold_runs();
+  old.each_pattern(renamed, [&](const auto& run, float w) { set_run(runs_.find(run), w); });
   old.each(
-      old.renamed_keys(label, parts_),
+      renamed,
       [&](size_t f, uint16_t y, float w) {
         put(nodes_, f, y, w);
         note_node(f, y, w);
@@ -78,17 +86,31 @@ void OnlineCrf::start_from(const Weights& old, std::span<const int32_t> label) {
   find_bounds();
 }
 
-SteppedState<Owned> OnlineCrf::state() const { return {arrays_of(nodes_), arrays_of(edges_), arrays_of(sets_)}; }
+SteppedState<Owned> OnlineCrf::state() const {
+  SteppedArrays<Owned> runs;
+  runs.weight = run_weight_;
+  for (size_t q = 0; q < runs_.size(); ++q) {
+    runs.row.push_back(0);
+    runs.key.push_back(runs_.packed(q));
+    runs.squares.push_back(run_past_[q].squares);
+    runs.late.push_back(run_past_[q].late);
+  }
+  return {arrays_of(nodes_), arrays_of(edges_), arrays_of(sets_), std::move(runs)};
+}
 
 void OnlineCrf::restore(double seen, const SteppedState<Borrowed>& state) {
   need(std::isfinite(seen) && seen >= 0, "state: sentences seen must be a number");
-  const auto each = [](const SteppedArrays<Borrowed>& a, auto& rows, auto&& known) {
+  const auto check = [](const SteppedArrays<Borrowed>& a) {
     const size_t n = a.row.size();
     need(a.key.size() == n && a.weight.size() == n && a.squares.size() == n && a.late.size() == n,
          "state: arrays of unequal length");
-    for (size_t q = 0; q < n; ++q) {
+    for (size_t q = 0; q < n; ++q)
       need(std::isfinite(a.weight[q]) && std::isfinite(a.late[q]) && std::isfinite(a.squares[q]) && a.squares[q] >= 0,
            "state: a weight that is not finite");
+  };
+  const auto each = [&](const SteppedArrays<Borrowed>& a, auto& rows, auto&& known) {
+    check(a);
+    for (size_t q = 0; q < a.row.size(); ++q) {
       need(a.row[q] < rows.rows() && known(a.key[q]), "state: a weight for what is not there");
       using Key = std::remove_cvref_t<decltype(rows.keys(0)[0])>;
       const size_t entry = rows.find_or_add(a.row[q], static_cast<Key>(a.key[q]));
@@ -101,6 +123,13 @@ void OnlineCrf::restore(double seen, const SteppedState<Borrowed>& state) {
   each(state[0], nodes_, [&](uint64_t key) { return key < parts_.keys(); });
   each(state[1], edges_, label);
   each(state[2], sets_, [&](uint64_t pair) { return pair >> 32 < L && (pair & 0xffffffffU) < L; });
+  check(state[3]);
+  for (size_t at = 0; at < state[3].key.size(); ++at) {
+    const size_t q = runs_.find_packed(state[3].key[at]);
+    need(q != kNoPlace, "state: a pattern that is not there");
+    set_run(q, state[3].weight[at]);
+    run_past_[q] = {state[3].squares[at], state[3].late[at]};
+  }
   for (auto& rows : whole_) rows.clear();
   seen_ = seen;
   find_bounds();

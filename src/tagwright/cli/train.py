@@ -66,7 +66,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
 
 @click.command(
     cls=Sectioned,
-    epilog="An HMM counts and has no options of its own. An option that is not for the learner is an error.",
+    epilog="An HMM counts and has few options. An option that is not for the learner is an error.",
 )
 @click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True, type=FILES)
 @click.argument("model", type=OUTPUT)
@@ -168,6 +168,20 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     also="crf",
     metavar="SEPARATORS",
     help="Characters between the parts of a label, which share weights; '' for each character.",
+)
+@perceptron_option(
+    "--order",
+    also="crf, hmm",
+    type=click.IntRange(1, 3),
+    default=1,
+    help="Labels before one that its score depends on: 2 adds runs of three labels, 3 runs of four; of an HMM 1 or 2.",
+)
+@perceptron_option(
+    "--min-pattern",
+    also="crf",
+    type=COUNT,
+    default=1,
+    help="Leave out runs of labels that occur less often.",
 )
 @perceptron_option(
     "--batch",

@@ -56,10 +56,12 @@ class DecoderRow(NamedTuple):
     """Whether it can stop at a deadline."""
     maximises: str
     """What the best path has most of, as far as this decoder goes: "score", or "expected right tokens"."""
+    patterns: bool
+    """Whether it decodes edges with patterns of three and four labels."""
     options: tuple[DecoderOption, ...]
 
 
-TABLE = {row[0]: DecoderRow(*row[:6], tuple(DecoderOption(*option) for option in row[6])) for row in _core.decoders()}
+TABLE = {row[0]: DecoderRow(*row[:7], tuple(DecoderOption(*option) for option in row[7])) for row in _core.decoders()}
 
 
 def decoders() -> list[DecoderRow]:
@@ -175,6 +177,12 @@ class _StaggeredUnpruned(Decoder, name="staggered"):
     """Staggered decoding that drops no node (Huang et al. 2012, 5.2): slower, for comparisons in benchmarks."""
 
     prune: bool = False
+
+
+class _ViterbiPairs(Decoder, name="viterbi"):
+    """Viterbi over all pairs of labels, however few patterns of three there are: for comparisons in benchmarks."""
+
+    pairs: bool = True
 
 
 class _ViterbiInWindows(Decoder, name="viterbi"):

@@ -24,7 +24,15 @@ _MOST_SETS = 100_000_000
 
 _Ints: TypeAlias = npt.NDArray[np.int32]
 _Reals: TypeAlias = npt.NDArray[np.float64]
-Sides: TypeAlias = tuple[_Reals | None, _Reals | None, _Ints | None, tuple[int, _Ints, _Ints, _Ints, _Reals] | None]
+Sides: TypeAlias = tuple[
+    _Reals | None,
+    _Reals | None,
+    _Ints | None,
+    tuple[int, _Ints, _Ints, _Ints, _Reals] | None,
+    tuple[_Ints, _Reals] | None,
+]
+Patterns: TypeAlias = tuple[object, object]
+"""Runs of labels and their scores."""
 
 
 class Edges:
@@ -39,6 +47,8 @@ class Edges:
         sparse: whether to keep ``default + exceptions`` beside the matrix. None: where 70 % of it is one value.
         corrections: sparse changes in sets, as four arrays (set, previous, current, score). Each adds its score to
             its edge at the steps where its set is switched on: ``decode(..., switched_on=[[0, 3], [], [3]])``.
+        patterns: runs of three or four labels, and one score per run, which is added wherever the run occurs. Runs are
+            an array (N, 3) or (N, 4), with -1 behind a run of three, or a list of runs.
 
     Example:
         >>> import numpy as np, tagwright as tw
@@ -57,10 +67,11 @@ class Edges:
         *,
         sparse: bool | None = None,
         corrections: tuple[object, object, object, object] | None = None,
+        patterns: Patterns | None = None,
     ) -> None:
         """Check, copy where need be, and look for a default."""
         matrix = _matrix(scores)
-        sides = sides_of(start, stop, order, corrections)
+        sides = sides_of(start, stop, order, corrections, patterns)
         if matrix.ndim == 2:
             self._core = _core.Edges.from_matrix(matrix, None if sparse is None else bool(sparse), sides)
             return
@@ -82,6 +93,7 @@ class Edges:
         order: object = None,
         *,
         corrections: tuple[object, object, object, object] | None = None,
+        patterns: Patterns | None = None,
     ) -> Edges:
         """Edges that are `default` but for the given (previous, current, score) triples; never holds L*L numbers."""
         checks.at_least_one("L", L)
@@ -90,7 +102,7 @@ class Edges:
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"
             raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
         checks.real("default", default)
-        sides = sides_of(start, stop, order, corrections)
+        sides = sides_of(start, stop, order, corrections, patterns)
         return cls._of(_core.Edges.from_triples(int(L), float(default), previous, current, values, False, sides))
 
     @classmethod
@@ -118,6 +130,11 @@ class Edges:
     def exceptions(self) -> int:
         """How many edges differ from the default, where the edges are sparse."""
         return self._core.exceptions
+
+    @property
+    def patterns(self) -> int:
+        """How many runs of labels have a score other than 0."""
+        return self._core.patterns
 
     def constrained(self, constraints: Constraints) -> _core.Edges:
         """Return the same under constraints, made once for each of them; matrices per step may change: made anew."""
@@ -151,14 +168,22 @@ class Edges:
         else:
             form = "dense"
         sets = f", {core.correction_sets} correction sets" if core.correction_sets else ""
-        return f"Edges(L={core.L}, {form}{sets})"
+        runs = f", {core.patterns} patterns" if core.patterns else ""
+        return f"Edges(L={core.L}, {form}{sets}{runs})"
 
 
-def sides_of(start: object, stop: object, order: object, corrections: Sequence[object] | None) -> Sides:
+def sides_of(
+    start: object,
+    stop: object,
+    order: object,
+    corrections: Sequence[object] | None,
+    patterns: Sequence[object] | None = None,
+) -> Sides:
     """Read what stands beside the scores; None for what is not given."""
     ends = [None if given is None else reals(what, given) for what, given in (("start", start), ("stop", stop))]
     ranks = None if order is None else ints("order", order)
-    return ends[0], ends[1], ranks, None if corrections is None else _corrections(corrections)
+    sets = None if corrections is None else _corrections(corrections)
+    return ends[0], ends[1], ranks, sets, None if patterns is None else _patterns(patterns)
 
 
 def _corrections(given: Sequence[object]) -> tuple[int, _Ints, _Ints, _Ints, _Reals]:
@@ -174,6 +199,49 @@ def _corrections(given: Sequence[object]) -> tuple[int, _Ints, _Ints, _Ints, _Re
     if highest > _MOST_SETS:
         raise ValueError(f"corrections name set {highest}; number the sets from 0 on, up to {_MOST_SETS}")
     return highest + 1, sets, previous, current, values
+
+
+def _patterns(given: Sequence[object]) -> tuple[_Ints, _Reals]:
+    """Read patterns: runs of labels as an array (N, 4), with -1 behind those of three, and their scores."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ValueError("patterns must be two things: runs of three or four labels, and one score per run")
+    runs, values = _runs(given[0]), reals("patterns[1]", given[1])
+    if len(runs) != len(values):
+        raise ValueError(f"patterns has {len(runs)} runs, but {len(values)} scores")
+    return runs, values
+
+
+def _runs(given: object) -> _Ints:
+    if not isinstance(given, list | tuple):
+        no_mask("patterns[0]", given)
+        return _labels_of(array_of("patterns[0]", given))
+    rows = list(given)
+    try:
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    except TypeError:
+        raise ValueError("patterns[0] must hold runs of labels, such as [[0, 1, 2], [3, 1, 0, 2]]") from None
+    runs = np.full((len(rows), 4), -1, np.int32)
+    if wrong := np.flatnonzero((lengths != 3) & (lengths != 4)).tolist():
+        raise ValueError(f"pattern {wrong[0]} has {lengths[wrong[0]]} labels; patterns are runs of three or four")
+    for length in (3, 4):
+        which = np.flatnonzero(lengths == length)
+        if len(which):
+            read = _labels_of(array_of("patterns[0]", [rows[q] for q in which.tolist()]))
+            runs[which, :length] = read[:, :length]
+    return runs
+
+
+def _labels_of(array: npt.NDArray[Any]) -> _Ints:
+    if array.size == 0:
+        return np.zeros((0, 4), np.int32)
+    if array.ndim != 2 or array.shape[1] not in (3, 4) or array.dtype.kind not in "iu":
+        found = f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"patterns[0] must be whole numbers of shape (N, 3) or (N, 4), not {found}")
+    if array.min() < -(2**31) or array.max() >= 2**31:
+        raise ValueError("patterns[0] holds numbers beyond 2**31")
+    runs = np.full((len(array), 4), -1, np.int32)
+    runs[:, : array.shape[1]] = array
+    return runs
 
 
 def scores_of(what: str, scores: object) -> FloatArray:

@@ -20,7 +20,7 @@ from tagwright.learners.learner import Labels, Sentences, check
 from tagwright.learners.online_crf import OnlineTraining
 from tagwright.learners.partial import checked_weights
 from tagwright.learners.parts import check_separators
-from tagwright.learners.training import check_training
+from tagwright.learners.training import check_order, check_training
 from tagwright.models.model import Model
 
 __all__ = ["CRF"]
@@ -80,6 +80,9 @@ class CRF(IncrementalLearner):
         all_pairs: whether every label has a weight for every feature, and every pair of labels one. By default only
             those that the corpus has.
         min_count: features on fewer tokens than this are left out.
+        order: how many labels before one its score depends on: 2 adds weights for runs of three labels (patterns), 3
+            also for runs of four. Rules for what to keep then choose labels by the weights of labels and pairs alone.
+        min_pattern: runs that the corpus has less often than this have no weight.
         seed: of the sample for `start_on` and keep="auto", and of the order of sentences for AdaGrad.
         decoder: finds the best labelling afterwards.
         constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
@@ -121,6 +124,8 @@ class CRF(IncrementalLearner):
     start_on: float | None = None
     all_pairs: bool = False
     min_count: int = 1
+    order: int = 1
+    min_pattern: int = 1
     seed: int = 0
     decoder: str | Decoder = "auto"
     constraints: Constraints | str | int | list[Any] | None = None
@@ -194,6 +199,7 @@ class CRF(IncrementalLearner):
 
     def _check(self, dev: tuple[Sentences, Labels] | None) -> None:
         check_training(self, dev)
+        check_order(self)
         for name in ("epochs", "batch", "min_count", "threads"):
             checks.at_least_one(name, getattr(self, name))
         if self.max_iterations is not None:

@@ -103,6 +103,8 @@ class CrfTraining(Training):
             all_pairs=self.options.all_pairs,
             dense_edges=self.learner._dense_edges,
             lanes=self.learner._lanes,
+            order=self.options.order,
+            min_pattern=self.options.min_pattern,
             **self.limits(),
         )
 

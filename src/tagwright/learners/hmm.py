@@ -24,6 +24,7 @@ from tagwright.learners.constraining import training_constraints
 from tagwright.learners.hmm_counts import Counts, first_counts, maximise
 from tagwright.learners.hmm_rows import Rows, Weights, count_rows, interpolated, suffix_rows, suffixes_of, weight_arrays
 from tagwright.learners.hmm_transitions import Transitions
+from tagwright.learners.hmm_trigrams import Trigrams
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, check, rank
 from tagwright.learners.partial import checked_weights, known_labels
@@ -40,7 +41,7 @@ _NEVER = 1e-300  # stands for a count of 0 where its logarithm is taken
 
 @dataclass(repr=False, eq=False)
 class HMM(Learner):
-    """A bigram hidden Markov model, its probabilities counted from labelled sentences.
+    """A hidden Markov model of bigrams or trigrams, its probabilities counted from labelled sentences.
 
     Transitions: p(j | i) = a * c(i, j) / c(i) + b * c(j) / n, where a + b = 1 come from deleted interpolation (each
     bigram votes for the estimate that would have predicted it better had it been met once less; Brants 2000, eq. 4).
@@ -60,18 +61,23 @@ class HMM(Learner):
         suffix: the longest suffix that is looked at, in characters.
         rare: words met at most this often teach suffixes.
         column: where in a token's row the word is.
+        order: 1 for bigrams of labels, 2 for trigrams: p(k | i, j) = l1 * c(k) / n + l2 * c(j, k) / c(j) +
+            l3 * c(i, j, k) / c(i, j), the three shares by deleted interpolation. The first two labels and the end of a
+            sentence go by bigrams. Trigrams that were met are patterns of the model; scores then lack a constant for
+            each token from the third on, too.
         constraints: what labellings keep to when tagging, as for `CRF`; what is counted must keep to them.
         decoder: finds the best labelling.
         threads: for tagging and for `fit_unlabelled`.
 
-    Differs from TnT in that it has bigrams, not trigrams, and in leaving out of a suffix's row the labels that are
-    10,000 times less likely than its best.
+    Differs from TnT in that it has bigrams by default, in the second label of a sentence, which has no trigram, and in
+    leaving out of a suffix's row the labels that are 10,000 times less likely than its best.
 
     """
 
     suffix: int = 10
     rare: int = 10
     column: int = 0
+    order: int = 1
     constraints: Constraints | str | int | list[Any] | None = None
     decoder: str | Decoder = "auto"
     threads: int = 1
@@ -97,18 +103,23 @@ class HMM(Learner):
         words = [[token if isinstance(token, str) else token[self.column] for token in tokens] for tokens in X]
         counted = first_counts(words, y, labels, weights)
         self._kept = to_arrays(training_constraints(self.constraints, None, X, y, labels))
-        self.model_ = self._counted(labels, counted, len(X))
+        trigrams = None
+        if self.order == 2:
+            if partial:
+                raise ValueError("order=2 counts labels that are all known; use order=1, or a Perceptron or CRF")
+            trigrams = Trigrams.counted(y, labels, weights, counted)
+        self.model_ = self._counted(labels, counted, len(X), trigrams)
         if partial:
             self.history_ = maximise(self, X, words, y, labels, weights, counted.tokens)
         return self
 
-    def _counted(self, labels: list[str], counted: Counts, sentences: int) -> Model:
+    def _counted(self, labels: list[str], counted: Counts, sentences: int, trigrams: Trigrams | None = None) -> Model:
         """Return the model that counts make."""
-        transitions = interpolated(counted)
+        transitions = interpolated(counted, None if trigrams is None else trigrams.of_single)
         rows = self._emissions(count_rows(counted.words, len(labels)), counted.frequency, transitions.backoff[:-1])
         facts = self._facts(sentences, counted.tokens) | {"backoff": transitions.facts()}
-        kept = getattr(self, "_kept", {})
-        return Model(labels, self._templates(), transitions.arrays() | weight_arrays(rows) | kept, facts)
+        more = getattr(self, "_kept", {}) | ({} if trigrams is None else trigrams.arrays(transitions))
+        return Model(labels, self._templates(), transitions.arrays() | weight_arrays(rows) | more, facts)
 
     def fit_unlabelled(
         self,
@@ -185,6 +196,8 @@ class HMM(Learner):
     def _names_for(self, old: Model | None, labels: object) -> list[str]:
         """Return the names of the labels; check that the model is one to go on from."""
         if old is None:
+            if self.order != 1:
+                raise ValueError("fit_unlabelled is for order=1")
             if labels is None:
                 raise NotFittedError(
                     "this HMM is not fitted yet; call fit(X, y) first, or say how many labels there are: labels=..."
@@ -200,6 +213,8 @@ class HMM(Learner):
             raise ValueError(f"the model is no HMM (learner: {learner!r})")
         if fact_in(old.facts, object, "backoff") is None:
             raise ValueError("the model was made by an older tagwright, which did not note b; fit it again")
+        if "patterns.score" in old.arrays:
+            raise ValueError("the model is of order 2, which fit_unlabelled cannot go on from; fit it with order=1")
         if not _can_go_on(old):
             raise ValueError("the model's facts are not those of an HMM; get or train it again")
         return old.labels
@@ -242,6 +257,8 @@ class HMM(Learner):
             raise ValueError(f"suffix is {self.suffix}, but templates read at most {LONGEST_AFFIX} characters")
         checks.at_least_one("rare", self.rare)
         checks.at_least_zero("column", self.column)
+        if not checks.is_number(self.order) or self.order not in (1, 2):
+            raise ValueError(f"order must be 1 or 2, not {checks.shown(self.order)}")
 
     def _templates(self) -> Features:
         c = self.column
@@ -279,6 +296,7 @@ class HMM(Learner):
                 "suffix": int(self.suffix),
                 "rare": int(self.rare),
                 "column": int(self.column),
+                **({} if self.order == 1 else {"order": int(self.order)}),
                 "decoder": str(self.decoder),
             },
             "sentences": sentences,

@@ -131,8 +131,8 @@ def _without_unlikely(rows: csr_array) -> csr_array:
     return csr_array((rows.data[keep], rows.indices[keep], ends), rows.shape)
 
 
-def interpolated(counted: Counts) -> Transitions:
-    """Return transitions by deleted interpolation of pairs and single labels."""
+def interpolated(counted: Counts, share: float | None = None) -> Transitions:
+    """Return transitions by deleted interpolation of pairs and single labels; share: what the latter have, or None."""
     L = len(counted.frequency)
     pairs = np.array(sorted(counted.pairs), np.int64)
     count = np.array([counted.pairs[pair] for pair in pairs.tolist()], np.float64)
@@ -144,10 +144,11 @@ def interpolated(counted: Counts) -> Transitions:
     from_bigram = (count - 1) / np.maximum(unigram[i] - 1, 1)
     from_unigram = (unigram[j] - 1) / max(total - 1, 1)
     votes = float(count[from_bigram > from_unigram].sum())
-    b = min(max(1 - votes / (count.sum() or 1), LEAST_BACKOFF), 1 - LEAST_BACKOFF)
+    b = 1 - votes / (count.sum() or 1) if share is None else share
+    b = min(max(b, LEAST_BACKOFF), 1 - LEAST_BACKOFF)
     # A label whose expected count is next to nothing is as rare as `BaumWelch` lets labels be.
-    share = np.maximum(b * unigram / total, b * _RAREST)
-    return Transitions(b, np.log(share), i, j, (1 - b) * count / unigram[i])
+    single = np.maximum(b * unigram / total, b * _RAREST)
+    return Transitions(b, np.log(single), i, j, (1 - b) * count / unigram[i])
 
 
 def suffixes_of(model: Model, plus: Floats) -> Weights:

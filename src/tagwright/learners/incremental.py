@@ -188,6 +188,8 @@ class IncrementalLearner(FileLearner):
         for name in ("constraints", "checkpoint"):
             if getattr(self, name, None) is not None:
                 raise ValueError(f"{name} is for fit; partial_fit does not take it")
+        if getattr(self, "order", 1) != 1:
+            raise ValueError("order=2 and 3 are for fit, which counts runs of labels first; partial_fit takes order=1")
 
     def _incremental_run(self, examples: GrowingExamples) -> Any:
         """Return a training that can go over sentences with `pass_over`."""

@@ -69,6 +69,8 @@ class OnlineTraining(Training):
             "margin": options.margin,
             "keep": keep_arguments(_AUTO if auto else self.learner.keep),
             "at_most": _AUTO_MOST if auto else 0,
+            "order": options.order,
+            "min_pattern": options.min_pattern,
         }
 
     def run(self) -> None:

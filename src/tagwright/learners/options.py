@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-__all__ = ["CrfOptions", "MemmOptions", "OnlineOptions", "PerceptronOptions"]
+__all__ = ["CrfOptions", "MemmOptions", "OnlineOptions", "PerceptronOptions", "plain_options"]
 
 _PLAIN = {"int": int, "float": float, "bool": bool, "str": str}
 
@@ -22,6 +22,14 @@ class _Options:
         return cls(**values)
 
 
+def plain_options(options: Any) -> dict[str, Any]:
+    """Return options by name; a training of the first order says nothing of higher ones."""
+    values = asdict(options)
+    if values.get("order") == 1:
+        del values["order"], values["min_pattern"]
+    return values
+
+
 @dataclass(frozen=True)
 class PerceptronOptions(_Options):
     """What decides the weights of a perceptron, beside the corpus and the number of epochs."""
@@ -35,6 +43,8 @@ class PerceptronOptions(_Options):
     min_weight: float
     patience: int | None
     batch: int = 1
+    order: int = 1
+    min_pattern: int = 1
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,8 @@ class CrfOptions(_Options):
     start_on: float | None = None
     all_pairs: bool = False
     seed: int = 0
+    order: int = 1
+    min_pattern: int = 1
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,8 @@ class OnlineOptions(_Options):
     seed: int
     margin: float = 0.0
     solver: str = "adagrad"
+    order: int = 1
+    min_pattern: int = 1
 
 
 @dataclass(frozen=True)

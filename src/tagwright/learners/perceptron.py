@@ -25,7 +25,7 @@ from tagwright.learners.options import PerceptronOptions
 from tagwright.learners.partial import checked_weights
 from tagwright.learners.parts import check_same_parts, check_separators, label_parts
 from tagwright.learners.progress import Progress, brief
-from tagwright.learners.training import Training, check_training, is_best, stalled
+from tagwright.learners.training import Training, check_order, check_training, is_best, stalled
 from tagwright.models.model import Model
 
 __all__ = ["Perceptron"]
@@ -58,6 +58,9 @@ class Perceptron(IncrementalLearner):
         batch: how many sentences are decoded with the same weights, in threads, before they change them by the mean of
             what each would (Zhao and Huang 2013). 1 is Collins' perceptron; larger ones need more epochs. Powers of two
             keep training independent of the decoder.
+        order: how many labels before one its score depends on: 2 adds weights for runs of three labels (patterns), 3
+            also for runs of four.
+        min_pattern: runs that the corpus has less often than this have no weight.
         constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
             "BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number n, for a tag dictionary of the words met at
             least n times; or a list of these. The model keeps them.
@@ -91,6 +94,8 @@ class Perceptron(IncrementalLearner):
     parts: str | None = None
     min_weight: float = 0
     batch: int = 1
+    order: int = 1
+    min_pattern: int = 1
     constraints: Constraints | str | int | list[Any] | None = None
     lists: Mapping[str, object] | None = None
     patience: int | None = None
@@ -167,6 +172,7 @@ class Perceptron(IncrementalLearner):
         for name in ("epochs", "min_count", "batch", "threads"):
             checks.at_least_one(name, getattr(self, name))
         check_separators(self.parts)
+        check_order(self)
         check_cluster(self.cluster)
         for name in ("margin", "min_weight"):
             checks.not_negative(name, getattr(self, name))
@@ -203,6 +209,8 @@ class _Run(Training):
             "all_pairs": self.options.pairs == "touched",
             "margin": self.options.margin,
             "batch": self.options.batch,
+            "order": self.options.order,
+            "min_pattern": self.options.min_pattern,
             "dense_edges": self.learner._dense_edges,
         }
 

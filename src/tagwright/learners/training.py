@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tagwright.learners.constraining import digest_of, training_constraints, tra
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
 from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers
+from tagwright.learners.options import plain_options
 from tagwright.learners.partial import known_labels
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
@@ -159,7 +159,7 @@ class Training:
 
     def deciding(self) -> dict[str, Any]:
         """Return what decides the weights, beside the corpus and how long it is trained; plain values, for JSON."""
-        return asdict(self.options)
+        return plain_options(self.options)
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
@@ -281,6 +281,15 @@ def check_training(learner: Learner, dev: tuple[Sentences, Labels] | None) -> No
     checks.seed(getattr(learner, "seed", 0))
 
 
+def check_order(learner: Any) -> None:
+    """Check how many labels before one its score depends on, and how often runs of labels must occur."""
+    if not isinstance(learner.order, int | np.integer) or learner.order not in (1, 2, 3):
+        raise ValueError(f"order must be 1, 2 or 3, not {checks.shown(learner.order)}")
+    if learner.order > 1 and learner.cluster is not None:
+        raise ValueError("order=2 and 3 are trained on one machine; leave cluster out, or use order=1")
+    checks.at_least_one("min_pattern", learner.min_pattern)
+
+
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:
     """Return whether the last `patience` measurements on dev data brought nothing better."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
@@ -304,7 +313,7 @@ def _all_of(cut: _core.Corpus) -> tuple[Numbers, _core.Corpus, int]:
 
 
 def _weights_digest(model: Model) -> str:
-    names = ("rows.weight", "edges.score", "corrections.score")
+    names = ("rows.weight", "edges.score", "corrections.score", "patterns.score")
     return _core.digest([model.arrays[name] for name in names if name in model.arrays])
 
 

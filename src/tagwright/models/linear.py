@@ -29,6 +29,9 @@ from tagwright.models.native import Sentences, core_templates, make_scorer
 __all__ = ["LinearModel"]
 
 
+_NO_LABEL = 65_535  # behind a run of three labels
+
+
 class LinearModel(Model):
     """A model that scores a labelling by the sum of node and edge scores: one lattice per sentence.
 
@@ -62,7 +65,12 @@ class LinearModel(Model):
         corrections = None
         if "corrections.set" in arrays:
             corrections = [arrays[f"corrections.{part}"] for part in ("set", "previous", "current", "score")]
-        sides = sides_of(arrays.get("start"), arrays.get("stop"), None, corrections)
+        patterns = None
+        if "patterns.score" in arrays:
+            runs = arrays["patterns.labels"].reshape(-1, 4).astype(np.int32)
+            runs[runs == _NO_LABEL] = -1
+            patterns = runs, arrays["patterns.score"]
+        sides = sides_of(arrays.get("start"), arrays.get("stop"), None, corrections, patterns)
         previous, current = (arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
         scores = arrays["edges.score"]
         return Edges._of(_core.Edges.from_triples(len(self.labels), 0.0, previous, current, scores, True, sides))

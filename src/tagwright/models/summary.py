@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 
 __all__ = ["array_sizes", "size_text", "summary", "tagging_table"]
 
-_SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score"}
-"""What is counted, and in which array."""
+_SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score", "patterns": "patterns.score"}
+"""What is counted, and in which array; patterns only where there are some."""
 
 
 def array_sizes(model: Model) -> dict[str, int]:
-    """Return the numbers of features, weights and edges; of a bidirectional model, those of both sides."""
-    return {
+    """Return the numbers of features, weights, edges and patterns; of a bidirectional model, those of both sides."""
+    sizes = {
         name: sum(len(held) for key, held in model.arrays.items() if key in (array, f"left.{array}", f"right.{array}"))
         for name, array in _SIZES.items()
     }
+    return {name: size for name, size in sizes.items() if size or name != "patterns"}
 
 
 def size_text(size: int) -> str:
@@ -37,7 +38,8 @@ def summary(model: Model) -> list[list[str]]:
         ["labels", f"{len(model.labels):,}"],
         *([name, f"{number:,}"] for name, number in array_sizes(model).items()),
     ]
-    rows[-1][1] += f" of {len(model.labels) ** 2:,}"
+    edges = next(row for row in rows if row[0] == "edges")
+    edges[1] += f" of {len(model.labels) ** 2:,}"
     if "corrections.set" in arrays:
         rows.append(["token-dependent edges", f"{len(arrays['corrections.set']):,}"])
     rows.append(["size", size_text(sum(array.nbytes for array in arrays.values()))])
