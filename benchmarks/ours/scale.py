@@ -307,8 +307,8 @@ def beyond(bench: Bench) -> None:
     note = (
         f"Computed from what was measured: {1e6 * per_token:.2f} us of the processor per token in sums (pos_ewt, 49 "
         "labels, one thread per worker) and the costs above; and from what was assumed: a machine per worker, 10 "
-        "Gbit/s between any two. Each cell: seconds per iteration, times faster than one worker, share of the time that is "
-        "not sums."
+        "Gbit/s between any two. Each cell: seconds per iteration, times faster than one worker, share of the time "
+        "that is not sums."
     )
     bench.table("beyond", "Computed: iterations of a CRF on many machines", header, rows, note)
 
