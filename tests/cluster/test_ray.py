@@ -119,8 +119,8 @@ TWO_NODES = """
 """
 
 
+@pytest.mark.usefixtures("ray")
 def test_two_machines_one_of_which_is_lost():
-    pytest.importorskip("ray")
     environment = {**os.environ, "PYTHONPATH": "tests"}
     call = [sys.executable, "-c", textwrap.dedent(TWO_NODES)]
     done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False, timeout=180)
