@@ -21,6 +21,7 @@ MODULES |= {
     "decoders": "ours",
     "orders": "ours",
     "peers": "peers",
+    "scale": "ours",
     "serve": "ours",
     "speed": "ours",
     "tagger": "ours",

@@ -158,8 +158,11 @@ bool Perceptron::sums_fit_float() const {
 void Perceptron::note_sizes() {
   whole_numbers_ = whole_numbers_ && corpus_.node.value.empty();
   size_t most = 0;
-  for (size_t token = 0; token < corpus_.node.end.size(); ++token)
-    most = std::max(most, corpus_.features_of(token).size());
+  for (size_t s = 0; s < corpus_.sentences(); ++s) {
+    const size_t first = corpus_.first_token(s), end = first + corpus_.length(s);
+    for (size_t token = first; token < end; ++token) most = std::max(most, corpus_.features_of(token).size());
+    corpus_.visit();
+  }
   most_added_ = static_cast<double>(most * (1 + parts_.each));
 }
 

@@ -13,7 +13,7 @@ from support.commands import columns, complaint, printed
 from support.corpora import CONLLU, ten_sentences
 
 import tagwright as tw
-from tagwright.cli import tag as command
+from tagwright.cli import tagging as command
 from tagwright.data.reading import batches
 
 X10, Y10 = ten_sentences()

@@ -19,7 +19,7 @@ import tagwright as tw
 from tagwright.cli.demo import SENTENCES
 from tagwright.cli.main import main
 
-COMMANDS = ["train", "tag", "eval", "explain", "report", "plot", "info", "serve", "decoders", "demo"]
+COMMANDS = ["train", "tune", "tag", "eval", "explain", "report", "plot", "info", "serve", "decoders", "demo"]
 QUESTION = "Would service be voluntary or compulsory ?"
 ONE_SENTENCE = "the\tDT\ndog\tNN\ncan\tMD\nsee\tVB\n\n"
 PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}

@@ -41,7 +41,7 @@ def test_the_script_of_each_shell_calls_back(shell):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["tagwright", "t"], ["tag", "train"]),
+        (["tagwright", "t"], ["tag", "train", "tune"]),
         (["tagwright", "train", "--max"], ["--max-iterations"]),
         (["tagwright", "train", "--learner", ""], list(LEARNERS)),
         (["tagwright", "train", "--features", ""], list(PRESETS)),

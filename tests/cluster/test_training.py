@@ -99,7 +99,9 @@ def test_many_sums_are_added_in_several_places(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"features": PAIRS}, {"pairs": "observed", "margin": 1}, {"parts": ""}], ids=str
+    "options",
+    [{}, {"features": PAIRS}, {"pairs": "observed", "margin": 1}, {"parts": ""}, {"batch": 8, "threads": 2}],
+    ids=str,
 )
 def test_a_perceptron_of_one_part_is_that_of_one_machine(options):
     options = {"features": WORD, "epochs": 3, **options}

@@ -9,7 +9,7 @@ import click
 
 from tagwright.cli.options import COUNT, INPUT, model_option, reading_options, tokenize_option
 from tagwright.cli.raw_text import advised
-from tagwright.cli.tag import load_for_text, rows_of
+from tagwright.cli.tagging import load_for_text, rows_of
 from tagwright.data.reading import batches
 from tagwright.models.explanation import Explanation, compared, told
 from tagwright.models.facts import tokenizer_in

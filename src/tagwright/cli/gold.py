@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tagwright.cli.options import Command
-from tagwright.cli.tag import load_for_text, rows_of
+from tagwright.cli.tagging import load_for_text, rows_of
 from tagwright.data.reading import batches
 from tagwright.evaluation.breakdown import MOST_LABELS
 from tagwright.models.facts import label_column

@@ -15,6 +15,7 @@ __all__ = ["main"]
 
 COMMANDS = {
     "train": "train",
+    "tune": "tune",
     "tag": "tag",
     "eval": "evaluate",
     "explain": "explain",

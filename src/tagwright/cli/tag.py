@@ -1,32 +1,21 @@
-"""`tagwright tag`: labels for a file or a pipe."""
+"""`tagwright tag`: labels for a file or a pipe, or for many files on a cluster."""
 
 from __future__ import annotations
 
-import gc
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from tagwright.cli.answers import ANSWERS, Answers
-from tagwright.cli.options import COUNT, INPUT, OUTPUT, reading_options, tagging_options, tokenize_option
-from tagwright.cli.raw_text import advised, tell_guess
-from tagwright.constraints.constraints import Constraints
-from tagwright.constraints.reading import labels_of_cell
-from tagwright.data.conllu import FIELDS
+from tagwright.cli.options import COUNT, FILES, INPUT, reading_options, tagging_options, tokenize_option
+from tagwright.cli.tagging import Tagger, Wanted
 from tagwright.data.output import is_standard_output, writing
-from tagwright.data.reading import batches_or_answers
-from tagwright.data.sentence import Form, Sentence
-from tagwright.models.facts import fact_in, label_column, tokenizer_in
-from tagwright.models.limits import scheme_constraints
-from tagwright.models.linear import LinearModel
-from tagwright.models.model import Model, load
 
-__all__ = ["load_for_text", "rows_of", "tag"]
+__all__ = ["tag"]
 
 _SHARES = ("label", "all")
-_MOST_MARGINALS = 1 << 21  # probabilities that are in memory at once
 
 
 class _Tag(click.Command):
@@ -48,7 +37,7 @@ class _Tag(click.Command):
 
 
 @click.command(cls=_Tag)
-@click.argument("source", metavar="[INPUT]", default="-", type=INPUT)
+@click.argument("sources", metavar="[INPUT]...", nargs=-1, type=FILES)
 @click.option("-k", type=COUNT, default=1, help="Number of labellings per sentence, with their scores.")
 @click.option(
     "--proba",
@@ -64,7 +53,21 @@ class _Tag(click.Command):
     help="Write spans in place of labels, each with its probability: those of the best labelling, or with -k the k "
     "most probable of any. With --json, add them.",
 )
-@click.option("-o", "--output", type=OUTPUT, default="-", help="Output file; - is standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(allow_dash=True, readable=False),
+    default="-",
+    help="Output file; - is standard output. With --ray, a folder.",
+)
+@click.option(
+    "--ray",
+    "address",
+    metavar="ADDRESS",
+    help="Tag many files on a Ray cluster: auto for the one of this machine, HOST:6379, or local to start one. INPUT "
+    "is files and folders, also Parquet; -o is a folder, which gets a file for each of them.",
+)
+@click.option("--column", default="tokens", help="With --ray: the column of Parquet files that has lists of tokens.")
 @click.option(
     "-l", "--label", help="Where labels go in CoNLL-U; by default where they were in training, or else to XPOS."
 )
@@ -93,30 +96,15 @@ class _Tag(click.Command):
     help="Take each line of text for one sentence; --tokenize english may find several in it.",
 )
 @reading_options
-def tag(
-    source: str,
-    k: int,
-    proba: str | None,
-    as_json: bool,
-    diff: bool,
-    spans: bool,
-    output: str,
-    label: str | None,
-    scheme: str | None,
-    dictionary: str | None,
-    partial: bool,
-    model_path: str | None,
-    decoder: str,
-    threads: int,
-    tokenize: str,
-    **asked: Any,
-) -> None:
+def tag(sources: tuple[str, ...], output: str, address: str | None, column: str, **options: Any) -> None:
     """Tag INPUT, by default standard input: write each line with its label as another column.
 
     INPUT has one token per line, or is CoNLL-U, or plain text with a sentence or paragraph per line, which --tokenize
     splits into tokens. With -k a line '# rank score' stands before each labelling. With --proba the probability of
     each label is one more column (in CoNLL-U, Prob= in MISC), and with -k that of the whole labelling and its logarithm
     replace the score. With --proba all the probability of every label follows, as label/probability.
+
+    With --ray, a run that was interrupted goes on where it was: files that are finished are not tagged again.
 
     \b
     Example:
@@ -125,151 +113,25 @@ def tag(
       tagwright tag -m pos.safetensors --json test.txt
       tagwright tag -m chunk.safetensors --scheme BIO test.txt
       tagwright tag -m pos.safetensors --threads 2 test.txt.xz -o tagged.txt
+      tagwright tag -m pos.safetensors --ray auto corpus -o tagged
     """
-    if diff and (as_json or proba == "all"):
-        raise click.ClickException(f"--diff is for people; leave out {'--json' if as_json else 'all of --proba all'}")
-    if diff and k < 2:
-        raise click.ClickException("--diff compares labellings; ask for some with -k 2 or more")
-    if spans and (diff or proba == "all"):
-        raise click.ClickException(f"--spans and {'--diff' if diff else '--proba all'} do not go together")
-    model = load_for_text(model_path)
-    if proba or spans:
-        model.need_probabilities()
-    if label is None:
-        trained = label_column(model.facts) or ""
-        label = trained if trained.split("+")[0].lower() in FIELDS else "xpos"
-    # Columns with blanks between them look like a sentence; a model that was trained on such columns expects them.
-    width = fact_in(model.facts, int, "data", "blanks")
-    asked |= {"fields": label, "widths": (width, width - 1) if width else ()}
-    asked["tokenize"] = (tokenizer_in(model.facts) or "whitespace") if tokenize == "auto" else tokenize
-    # Nothing here makes cycles, and looking for them takes longer than tagging with a small model.
-    gc.disable()
-    form = "json" if as_json else "spans" if spans else "diff" if diff else "text"
-    answers = ANSWERS[form](model.labels, 1 if spans else k)
-    # One most probable span is asked for in Python; -k 1 is what is asked for without -k.
-    span_count = (k if k > 1 else None) if spans else 0
-    limits = _Limits(model, scheme, dictionary, partial)
-    short = form == "text" and k == 1 and not proba and not limits
-    out = _tagged(model, answers, source, proba, span_count, decoder, threads, limits, asked, short)
+    wanted = Wanted(**options)
+    wanted.check()
+    if address is not None:
+        from tagwright.cli.many_files import tag_files
+
+        tag_files(wanted, sources, output, address, column)
+        return
+    folder = next((source for source in sources if os.path.isdir(source)), None)
+    if folder is not None or len(sources) > 1:
+        what = f"{folder}: a folder is" if folder is not None else "several files are"
+        raise click.ClickException(f"{what} tagged with --ray; --ray local starts a cluster here")
+    tagger = Tagger(wanted)
+    pieces = tagger.pieces(sources[0] if sources else "-")
     watched = not is_standard_output(output) and sys.stderr.isatty()
     with writing(output) as file:
-        for piece in _watched(out) if watched else out:
+        for piece in _watched(pieces) if watched else pieces:
             file.write(piece)
-
-
-def load_for_text(path: str | None) -> Model:
-    """Return a model whose features come from text."""
-    model = load(path)
-    if model.features is None:
-        raise click.ClickException(f"{path}: a model of ready-made features, which files do not have; use it in Python")
-    return model
-
-
-def rows_of(model: Model, batch: Sequence[Sentence]) -> list[list[list[str]]]:
-    """Return the tokens of a batch, after a check that they have the columns that the model reads."""
-    first = batch[0]
-    width = len(first.rows[0])
-    if width < model.columns:
-        number = first.first + first.at[0]
-        own = "1 column" if width == 1 else f"{width} columns"
-        raise first.form.error(number, f"{own}, but the model's {model.reader(width)}")
-    return [sentence.rows for sentence in batch]
-
-
-def _tagged(
-    model: Model,
-    answers: Answers,
-    source: str,
-    proba: str | None,
-    spans: int | None,
-    decoder: str,
-    threads: int,
-    limits: _Limits,
-    asked: dict[str, Any],
-    short: bool,
-) -> Iterator[bytes]:
-    """Yield each batch, tagged.
-
-    spans: how many, None for those of the best labelling, 0 for none; short: whether blocks of plain files may be
-    answered by the core alone.
-    """
-
-    def shortcut(form: Form, block: bytes) -> bytes | None:
-        lines = form.lines() if short else None
-        if lines is None or not isinstance(model, LinearModel):
-            return None
-        answer = model.tag_lines(block, lines, decoder, threads)
-        if answer is not None:
-            tell_guess(form)
-        return answer
-
-    most = _MOST_MARGINALS // len(model.labels) if proba == "all" else None
-    read = batches_or_answers(source, shortcut, columns=model.columns, empty_ok=source == "-", **asked)
-    for batch in advised(read, model, asked["tokenize"]):
-        if isinstance(batch, bytes):
-            yield batch
-            continue
-        for part in _parts(batch, most):
-            X = rows_of(model, part)
-            under = limits.of(part)
-            if spans != 0:
-                both = model.tag_spans(X, spans, decoder, threads, **under)
-                pieces = (answers.text(own, [best], None, its) for own, (best, its) in zip(part, both, strict=True))
-                yield "".join(pieces).encode()
-                continue
-            found = model.tag_kbest(X, answers.k, decoder, threads, proba is not None, **under)
-            marginals = model.marginals(X, threads=threads, **under) if proba == "all" else [None] * len(part)
-            yield "".join(map(answers.text, part, found, marginals)).encode()
-
-
-class _Limits:
-    """What the command line says of labels beside the model."""
-
-    def __init__(self, model: Model, scheme: str | None, dictionary: str | None, partial: bool) -> None:
-        self._constraints: Constraints | None = None
-        if scheme is not None:
-            self._constraints = scheme_constraints(scheme, model.labels)
-        if dictionary is not None:
-            words = Constraints(model.labels, words=dictionary)
-            self._constraints = words if self._constraints is None else self._constraints & words
-        self._partial, self._columns = partial, model.columns
-        self._number = {name: y for y, name in enumerate(model.labels)}
-
-    def __bool__(self) -> bool:
-        """Return whether anything is said."""
-        return self._constraints is not None or self._partial
-
-    def of(self, batch: Sequence[Sentence]) -> dict[str, Any]:
-        """Return what limits the sentences of a batch, as models take it."""
-        return {"constraints": self._constraints, "allowed": self._lists(batch) if self._partial else None}
-
-    def _lists(self, batch: Sequence[Sentence]) -> list[list[list[str] | None]]:
-        for own in batch:
-            if own.rows and len(own.rows[0]) <= self._columns:
-                what = f"--partial wants labels in a column behind the {self._columns} that the model reads"
-                raise own.form.error(own.first + own.at[0], what)
-        return [[self._labels(own, t) for t in range(len(own.rows))] for own in batch]
-
-    def _labels(self, sentence: Sentence, t: int) -> list[str] | None:
-        cell = sentence.rows[t][-1]
-        if cell == "_":
-            return None
-        labels = labels_of_cell(cell, self._number)
-        unknown = next((name for name in labels if name not in self._number), None)
-        if unknown is not None:
-            raise sentence.form.error(sentence.first + sentence.at[t], f"the model has no label {unknown!r}")
-        return labels
-
-
-def _parts(batch: list[Sentence], most: int | None) -> Iterator[list[Sentence]]:
-    """Yield the sentences of a batch, as many at a time as have so many tokens, at least one; None: all at once."""
-    begin = tokens = 0
-    for at, sentence in enumerate(batch):
-        tokens += len(sentence.rows)
-        if most is not None and at > begin and tokens > most:
-            yield batch[begin:at]
-            begin, tokens = at, len(sentence.rows)
-    yield batch[begin:]
 
 
 def _watched(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -126,6 +126,19 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     type=FOLDER,
     help="Folder in which the corpus is kept in numbers, so that the next training on it starts at once.",
 )
+@common_option(
+    "--ray",
+    but="hmm, memm, bidirectional",
+    metavar="ADDRESS",
+    help="Train on a Ray cluster: auto for the one of this machine, HOST:6379, or local to start one.",
+)
+@common_option(
+    "--workers",
+    but="hmm, memm, bidirectional",
+    type=COUNT,
+    default=2,
+    help="With --ray: into how many parts the corpus is cut, each for a worker with --threads CPUs.",
+)
 @common_option("--warm-start", but="hmm, bidirectional", type=FILE, help="Start from the weights of this model.")
 @decoder_option
 @threads_option
@@ -252,6 +265,7 @@ def train(
       tagwright train train.txt joint.safetensors --label 2+3 --features chunk
       tagwright train en.conllu morph.safetensors --label upos+feats
       tagwright train part1.txt.xz part2.txt.xz large.safetensors --cache cache
+      tagwright train parts large.safetensors --learner crf --ray auto --workers 8
     """
     check_target(model)
     asked = {name: options.pop(name) for name in ("format", "label", "comments")}

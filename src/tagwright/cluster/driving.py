@@ -198,7 +198,8 @@ class MixedPerceptron:
         # The order of the first part is that of one machine, so that one part is the same training.
         seeds = [[run.options.seed, epoch, *([n] if n else [])] for n in range(len(parts))]
         asked = [
-            engine.call(part, "epoch", sent, seed, run.learner.decoder) for part, seed in zip(parts, seeds, strict=True)
+            engine.call(part, "epoch", sent, seed, run.learner.decoder, self._all.threads)
+            for part, seed in zip(parts, seeds, strict=True)
         ]
         run.check_stop()
         found = self._all.get(asked)

@@ -105,11 +105,13 @@ class PerceptronPart:
         self._sentences = corpus.sentences
         self._trainer = _core.PerceptronTrainer.make(corpus, **setup["options"], **_rules(setup))
 
-    def epoch(self, state: State, seed: list[int], decoder: str | Decoder) -> tuple[float, State, int, int]:
+    def epoch(
+        self, state: State, seed: list[int], decoder: str | Decoder, threads: int
+    ) -> tuple[float, State, int, int]:
         """Return how many sentences were seen, the weights at the end, tokens and wrong tokens."""
         weights = [name for name in state if name.endswith(".weight")]
         nothing = {f"{name.removesuffix('.weight')}.sum": np.zeros(len(state[name])) for name in weights}
         self._trainer.restore(0.0, {**state, **nothing})
         order = np.random.default_rng(seed).permutation(self._sentences).astype(np.int32)
-        tokens, errors, *_ = self._trainer.run(order, plan_by_score(decoder, "the perceptron").core)
+        tokens, errors, *_ = self._trainer.run(order, plan_by_score(decoder, "the perceptron").core, None, threads)
         return self._trainer.seen, self._trainer.state(), tokens, errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from tagwright.cluster.cluster import Cluster
 __all__ = ["Ray", "RayEngine", "connected"]
 
 _RESTARTS = 100  # of a worker, before something is wrong with more than the worker
+_NO_ANSWER = 10.0  # seconds
 _A_WHILE = 0.2  # seconds between two looks at the keyboard
 
 
@@ -66,6 +68,14 @@ def _ray() -> Any:
         raise ValueError("Ray is not installed; pip install 'tagwright[ray]'") from None
 
 
+def _reach(address: str) -> None:
+    """Raise an OSError where nothing listens at an address with a port; Ray would wait for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdecimal() and int(port) < 1 << 16:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_NO_ANSWER):
+            pass
+
+
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Any]:
     """Yield the module `ray`, connected to a cluster; what is begun here ends here."""
@@ -75,8 +85,9 @@ def connected(address: str) -> Iterator[Any]:
         return
     own = {"include_dashboard": False} if address == "local" else {}
     try:
+        _reach(address)
         ray.init(address=address, log_to_driver=False, logging_level="error", configure_logging=False, **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(f"no Ray cluster at {address!r} ({what}); start one with: ray start --head") from None
     try:
