@@ -140,6 +140,19 @@ def test_quiet_says_nothing(files, tmp_path, learner):
     assert tw.load(tmp_path / "m").facts["learner"] == learner
 
 
+@pytest.mark.parametrize("learner", ["perceptron", "crf", "hmm"])
+def test_orders(files, tmp_path, learner):
+    corpus, _, _ = files
+    model = tmp_path / "m"
+    more = [] if learner == "hmm" else ["--min-pattern", "2"]
+    assert run("train", corpus, model, "-q", "--learner", learner, "--order", "2", *more).exit_code == 0
+    made = tw.load(model)
+    assert made.facts["options"]["order"] == 2
+    assert made.edges.patterns == len(made.arrays["patterns.score"]) > 0
+    assert f"patterns {made.edges.patterns}" in " ".join(printed("info", model).split())
+    assert "--order is not for --learner memm" in complaint("train", corpus, model, "--learner", "memm", "--order", "2")
+
+
 def test_quiet_still_warns_and_complains(files, tmp_path):
     corpus, _, _ = files
     result = run("train", corpus, tmp_path / "m", "-q", "--learner", "crf", "--max-iterations", "2")

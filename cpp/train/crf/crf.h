@@ -121,6 +121,7 @@ class Crf {
   size_t sum_one(const Ready& ready, const Keep& keep, size_t sentence, Strand& strand, double* log_z) const;
   void count(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t first, double times,
              Strand& strand) const;
+  void hold_runs();
   void step_runs(size_t t, double times, Strand& strand) const;
   // Calls take(which run) for those that end where a labelling comes to this node.
   template <class Take>
