@@ -1,6 +1,8 @@
 """`tagwright` and `python -m tagwright`: the command line."""
 
+import atexit
 import contextlib
+import os
 import sys
 from typing import Any
 
@@ -23,7 +25,15 @@ def start() -> None:
         with contextlib.suppress(OSError):
             print("Error: interrupted", file=sys.stderr)
         code = 130
-    sys.exit(ending.code(code))
+    code = ending.code(code)
+    if ending.number is not None and isinstance(code, int):
+        # Python itself would end by SIGINT, whatever the code, where an extension module was interrupted in its start.
+        atexit._run_exitfuncs()
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = ["Ending", "never", "stops"]
 
@@ -71,8 +71,9 @@ def stops() -> Iterator[Callable[[], None]]:
     if outer:
         yield outer.check
         return
-    if any(isinstance(handler, Ending) and handler.number is not None for handler in before.values()):
-        raise KeyboardInterrupt  # a signal that came before, and that someone's bare except has swallowed
+    for handler in before.values():
+        if isinstance(handler, Ending) and handler.number is not None:
+            handler.end()  # a signal that came before, and that someone's bare except has swallowed
     stop = _Stop(before)
     for number in before:
         signal.signal(number, stop)
@@ -102,8 +103,12 @@ class Ending:
         """Raise KeyboardInterrupt."""
         self.number = number
         if time.monotonic() > self._quiet_until:
-            self._quiet_until = time.monotonic() + _AT_ONCE
-            raise KeyboardInterrupt
+            self.end()
+
+    def end(self) -> NoReturn:
+        """Raise KeyboardInterrupt, and for a while no other one."""
+        self._quiet_until = time.monotonic() + _AT_ONCE
+        raise KeyboardInterrupt
 
     def _raise_again(self, lost: Any) -> None:
         """Send a signal again that Python has forgotten, since it was raised in a destructor or a callback."""
