@@ -182,7 +182,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     also="crf",
     type=COUNT,
     show_default="1; crf: 8",
-    help="Sentences that are decoded, or summed, before weights change.",
+    help="Sentences decoded or summed before weights change.",
 )
 @perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(
