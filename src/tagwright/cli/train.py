@@ -177,13 +177,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     help="2: scores for runs of three labels, 3: four.",
 )
 @perceptron_option("--min-pattern", also="crf", type=COUNT, default=1, help="Leave out rarer runs of labels.")
-@perceptron_option(
-    "--batch",
-    also="crf",
-    type=COUNT,
-    show_default="1; crf: 8",
-    help="Sentences decoded or summed before weights change.",
-)
+@perceptron_option("--batch", also="crf", type=COUNT, show_default="1; crf: 8", help="Sentences per change of weights.")
 @perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(
     "--l2",
