@@ -14,7 +14,7 @@ bool can_pairs(const Edges& edges) {
 
 bool worth_pairs(const Edges& edges) {
   // Found by trying: an arc takes as long as so many edges of the plain loop, which vectors go through.
-  constexpr size_t kArc = 24, kContext = 30;
+  constexpr size_t kArc = 30, kContext = 36;
   if (!can_pairs(edges)) return false;
   const Contexts& states = edges.contexts();
   const size_t L = edges.L();

@@ -171,22 +171,10 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     also="crf, hmm",
     type=click.IntRange(1, 3),
     default=1,
-    help="Labels before one that its score depends on: 2 adds runs of three labels, 3 runs of four; of an HMM 1 or 2.",
+    help="2: scores for runs of three labels, 3: four.",
 )
-@perceptron_option(
-    "--min-pattern",
-    also="crf",
-    type=COUNT,
-    default=1,
-    help="Leave out runs of labels that occur less often.",
-)
-@perceptron_option(
-    "--batch",
-    also="crf",
-    type=COUNT,
-    show_default="1; crf: 8",
-    help="Sentences that are decoded, or summed, before weights change.",
-)
+@perceptron_option("--min-pattern", also="crf", type=COUNT, default=1, help="Leave out rarer runs of labels.")
+@perceptron_option("--batch", also="crf", type=COUNT, show_default="1; crf: 8", help="Sentences per change of weights.")
 @perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(
     "--l2",
