@@ -2,10 +2,9 @@
 // the labels themselves, and runs on the way back (way_back.h).
 //
 // Unlike without patterns, few labels are hot at first, and more where they are needed. Whenever the best value of a
-// column is not that of a path, whatever is to blame is mended, so that in the end the bound of all paths mostly is the
-// score of one.
+// column is not that of a path, whatever is to blame is repaired, so that in the end the bound of all paths mostly is
+// the score of one.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -13,12 +12,10 @@
 #include "base/stages.h"
 #include "decode/patterns/patterns.h"
 #include "decode/patterns/way_back.h"
+#include "decode/tree/reached.h"
 
 namespace tagwright {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
 
 class PatternTree {
  public:
@@ -29,19 +26,20 @@ class PatternTree {
         bounds_(lattice, arena),
         back_(lattice, bounds_, options.k, arena),
         path_(arena.array<int32_t>(lattice.T)),
-        timed_(options.deadline < std::numeric_limits<double>::infinity()) {
-    if (timed_) deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.deadline));
-  }
+        reached_(lattice, options) {}
 
-  // Rounds that mend smaller and smaller leaks, until little enough is left. None where Viterbi is the better choice.
+  // Rounds that repair smaller and smaller leaks, until little enough is left. None where Viterbi is the better choice.
   std::optional<Answer> run() {
     constexpr size_t kRounds = 3, kRoundsTimed = 8;
-    for (; round_ < (timed_ ? kRoundsTimed : kRounds); ++round_) {
+    for (; round_ < (reached_.timed() ? kRoundsTimed : kRounds); ++round_) {
       if (round()) return std::move(answer_);
-      if (late()) return best_so_far();
-      if (answer_.work.edges > most_work() && !timed_) break;
+      if (reached_.late()) {
+        reached_.give(answer_);
+        return std::move(answer_);
+      }
+      if (answer_.work.edges > most_work() && !reached_.timed()) break;
       wide_ = std::max(2 * wide_, static_cast<float>(bounds_.scale() / 8));
-      mended_ = 0;
+      repaired_ = 0;
     }
     return std::nullopt;
   }
@@ -62,51 +60,37 @@ class PatternTree {
     if (const Outcome outcome = forward(true); outcome != Outcome::kOpen) return outcome == Outcome::kNoPath;
     double least = 0;
     if (!greedy() || !floor(least)) return false;
-    if (k_ > 1 && round_ && static_cast<float>(reached_ - least) > wide_) {
+    if (k_ > 1 && round_ && static_cast<float>(reached_.score() - least) > wide_) {
       // Whatever is as good as the k-th path must be known as well as the best.
-      wide_ = static_cast<float>(reached_ - least);
+      wide_ = static_cast<float>(reached_.score() - least);
       if (const Outcome outcome = forward(false); outcome != Outcome::kOpen) return outcome == Outcome::kNoPath;
       if (!greedy() || !floor(least)) return false;
     }
-    for (int tries = 0; tries < 4 && !late(); ++tries) {
+    for (int tries = 0; tries < 8 && !reached_.late(); ++tries) {
       if (!back_.find(least, budget(), answer_.work)) return false;
       if (k_ == 1) {
         if (back_.any()) answer_.paths.push_back(back_.best());
         return back_.any();
       }
       answer_.paths = back_.enumerate(answer_.work);
-      const bool enough = answer_.paths.size() == k_;
-      if (enough && answer_.paths.back().score >= least + lattice_.slack()) return true;
-      // The floor was a guess made from bounds, and too high. If there are k paths now, the k-th gives a true floor.
-      const double lower = std::max(bound_ - least, bounds_.scale() / 32);
-      least = enough ? answer_.paths.back().score - 2 * lattice_.slack() : least - lower;
+      if (reached_.proven(answer_.paths, bounds_.scale(), least)) return true;
       answer_.paths.clear();
     }
     return false;
   }
 
-  // Whether time is up. It never is before there is a path to return.
-  bool late() const { return timed_ && reached_ != kForbidden && Clock::now() > deadline_; }
-
-  std::optional<Answer> best_so_far() {
-    answer_.paths.assign(1, {reached_path_, reached_});
-    answer_.gap = std::max(0.0, bound_ + lattice_.slack() - reached_);
-    answer_.exact = false;
-    return std::move(answer_);
-  }
-
   enum class Outcome { kOpen, kNoPath, kLost };
 
-  // Makes the bounds of every column, or mends those that were made. kNoPath: there is no path. kLost: time is up, or
+  // Makes the bounds of every column, or repairs those that were made. kNoPath: there is no path. kLost: time is up, or
   // it takes too long.
   Outcome forward(bool anew) {
     const InStage bounds(Stage::bounds);
-    const size_t before = mended_;
+    const size_t before = repaired_;
     for (size_t t = 0; t < T_; ++t) {
-      if (late() || (!anew && !timed_ && answer_.work.edges > most_work())) return Outcome::kLost;
+      if (reached_.late() || (!anew && !reached_.timed() && answer_.work.edges > most_work())) return Outcome::kLost;
       meter_.count(4 * lattice_.L);
-      if ((anew || mended_ > before) && !make(t)) return Outcome::kNoPath;
-      if (!mend(t)) return Outcome::kNoPath;
+      if ((anew || repaired_ > before) && !make(t)) return Outcome::kNoPath;
+      if (!repair(t)) return Outcome::kNoPath;
     }
     return Outcome::kOpen;
   }
@@ -116,17 +100,17 @@ class PatternTree {
     return bounds_.make(t, kFirst, true, answer_.work);
   }
 
-  // Mends what leaks in column t; false where no path reaches it.
-  bool mend(size_t t) {
-    const size_t most_hot = std::max<size_t>(64, lattice_.L / 8), most_mended = 2 * T_ + 8;
+  // Repairs what leaks in column t; false where no path reaches it.
+  bool repair(size_t t) {
+    const size_t most_hot = std::max<size_t>(64, lattice_.L / 8), most_repaired = 2 * T_ + 8;
     const float little = static_cast<float>(bounds_.scale()) / 256;
     for (;;) {
       const Leak leak = bounds_.states().leak(bounds_[t], wide_);
       if (!(leak.size > little)) return true;
       const bool better =
-          mended_ < most_mended && (leak.merged ? bounds_.keep_apart(leak.column, leak.size, answer_.work)
-                                                : bounds_.heat(leak.column, leak.size, most_hot, answer_.work));
-      ++mended_;
+          repaired_ < most_repaired && (leak.merged ? bounds_.keep_apart(leak.column, leak.size, answer_.work)
+                                                    : bounds_.heat(leak.column, leak.size, most_hot, answer_.work));
+      ++repaired_;
       for (size_t u = leak.column + 1; u <= t; ++u)
         if (!make(u)) return false;
       if (better) continue;
@@ -150,7 +134,7 @@ class PatternTree {
         state = last.states + s;
       }
     }
-    bound_ = std::min(bound_, last.offset + last.error + most);
+    reached_.limit(last.offset + last.error + most);
     for (size_t t = T_ - 1; state; --t) {
       path_[t] = state->label;
       if (t == 0) return true;
@@ -165,38 +149,24 @@ class PatternTree {
   // least: the k-th best score, if bounds were scores, of the paths that leave the greedy path at one hot label, going
   // back, and do not return to it. A guess where these are too few; what is left in the end proves it or not.
   bool floor(double& least) {
-    const double score = path_score(lattice_, {path_, T_});
-    if (score > reached_) {
-      reached_ = score;
-      if (timed_) reached_path_.assign(path_, path_ + T_);
-    }
-    least = reached_ - lattice_.slack();
-    if (k_ == 1 || score == kForbidden) return reached_ != kForbidden;
+    const double score = reached_.note({path_, T_});
+    least = reached_.score() - lattice_.slack();
+    if (k_ == 1 || score == kForbidden) return reached_.score() != kForbidden;
     const double guess = score - bounds_.scale() / 2;
-    promises_.assign(1, score);
+    reached_.begin_promises(score);
     double behind = 0;
     const auto at = [&](size_t t) { return t < T_ ? path_[t] : -1; };
     for (size_t t = T_; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
       const auto step = [&](int32_t i) { return back_.step(t, i, at(t + 1), at(t + 2), at(t + 3)); };
       for (size_t q = 0; q < c.hots; ++q)
-        if (c.hot[q] != path_[t]) promise(c.offset + static_cast<double>(c.hot_sum[q]) + step(c.hot[q]) + behind);
+        if (c.hot[q] != path_[t])
+          reached_.promise(c.offset + static_cast<double>(c.hot_sum[q]) + step(c.hot[q]) + behind);
       answer_.work.edges += c.hots;
       behind += step(path_[t]) + lattice_.node(t, static_cast<size_t>(path_[t]));
     }
-    least = (promises_.size() == k_ ? promises_.front() : guess) - lattice_.slack() - bounds_[T_ - 1].error;
+    least = reached_.kth(guess) - lattice_.slack() - bounds_[T_ - 1].error;
     return least != kForbidden;
-  }
-
-  void promise(double score) {
-    if (score == kForbidden) return;
-    if (promises_.size() == k_) {
-      if (score <= promises_.front()) return;
-      std::pop_heap(promises_.begin(), promises_.end(), std::greater<>());
-      promises_.pop_back();
-    }
-    promises_.push_back(score);
-    std::push_heap(promises_.begin(), promises_.end(), std::greater<>());
   }
 
   const Lattice& lattice_;
@@ -205,15 +175,10 @@ class PatternTree {
   WayBack back_;
   int32_t* path_;
   Answer answer_;
-  size_t round_ = 0, mended_ = 0;
-  float wide_ = 0;                                          // see HotStates::leak
-  double bound_ = std::numeric_limits<double>::infinity();  // of every path
-  double reached_ = kForbidden;                             // by a path
-  std::vector<int32_t> reached_path_;
-  std::vector<double> promises_;
+  size_t round_ = 0, repaired_ = 0;
+  float wide_ = 0;  // see HotStates::leak
+  Reached reached_;
   Meter meter_;
-  const bool timed_;
-  Clock::time_point deadline_;
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 // itself. Where it is more than a budget allows, another round makes more labels hot, and in the end Viterbi takes
 // over, so that no input costs much more than with it.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 
@@ -16,12 +15,10 @@
 #include "decode/patterns/patterns.h"
 #include "decode/tree/bounds.h"
 #include "decode/tree/lists.h"
+#include "decode/tree/reached.h"
 
 namespace tagwright {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
 
 constexpr size_t kFirst = 16;  // hot labels of the first round
 
@@ -48,23 +45,24 @@ class Tree {
         arena_(arena),
         left_(arena.array<Left>(lattice.T)),
         path_(arena.array<int32_t>(lattice.T)),
-        timed_(options.deadline < std::numeric_limits<double>::infinity()) {
-    if (timed_) deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.deadline));
-  }
+        reached_(lattice, options) {}
 
   // Rounds with more and more hot labels, until little enough is left. None where Viterbi is the better choice.
   std::optional<Answer> run() {
     bool margin_only = true;  // in the first round; see TreeBounds::make
     for (size_t most = kFirst; !round(most, margin_only); margin_only = false) {
-      if (late()) return best_so_far();
-      if (more_hot_labels_are_useless_ && !timed_) return std::nullopt;
+      if (reached_.late()) {
+        reached_.give(answer_);
+        return std::move(answer_);
+      }
+      if (more_hot_labels_are_useless_ && !reached_.timed()) return std::nullopt;
       // Under rules a round costs about as much as a pass of Viterbi over exceptions.
-      if (edges_.default_rules() && !timed_) return std::nullopt;
+      if (edges_.default_rules() && !reached_.timed()) return std::nullopt;
       if (margin_only && !flat_) continue;
       // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. With a deadline, an
       // answer with a gap is better than falling back to Viterbi.
       const size_t limit = edges_.is_sparse() ? L_ : L_ / 16;
-      if (most >= L_ || (4 * most > limit && !timed_)) return std::nullopt;
+      if (most >= L_ || (4 * most > limit && !reached_.timed())) return std::nullopt;
       most *= 4;
     }
     return std::move(answer_);
@@ -81,10 +79,10 @@ class Tree {
     if (!greedy()) return false;
     double least = 0;
     if (!floor(least)) return false;
-    for (int tries = 0; tries < 8 && !late(); ++tries) {
+    for (int tries = 0; tries < 8 && !reached_.late(); ++tries) {
       if (!back(least)) {
         // Tighter bounds do not help where the k-th path itself is far below the first.
-        more_hot_labels_are_useless_ = bound_ - reached_ < (bound_ - least) / 2;
+        more_hot_labels_are_useless_ = reached_.bound() - reached_.score() < (reached_.bound() - least) / 2;
         return false;
       }
       if (k_ == 1) {
@@ -92,25 +90,10 @@ class Tree {
         return left_[0].size > 0;
       }
       answer_.paths = enumerate();
-      const bool enough = answer_.paths.size() == k_;
-      if (enough && answer_.paths.back().score >= least + lattice_.slack()) return true;
-      // The floor was a guess made from bounds, and too high. If there are k paths now, the k-th gives a true floor,
-      // which may be far too low.
-      least -= std::max((reached_ - least) / 2, bounds_.scale() / 32);
-      if (enough) least = std::max(least, answer_.paths.back().score - 2 * lattice_.slack());
+      if (reached_.proven(answer_.paths, bounds_.scale(), least)) return true;
       answer_.paths.clear();
     }
     return false;
-  }
-
-  // Whether time is up. It never is before there is a path to return.
-  bool late() const { return timed_ && reached_ != kForbidden && Clock::now() > deadline_; }
-
-  std::optional<Answer> best_so_far() {
-    answer_.paths.assign(1, {reached_path_, reached_});
-    answer_.gap = std::max(0.0, bound_ + lattice_.slack() - reached_);
-    answer_.exact = false;
-    return std::move(answer_);
   }
 
   enum class Outcome { kOpen, kNoPath, kLost };
@@ -121,12 +104,12 @@ class Tree {
     const InStage bounds(Stage::bounds);
     double excess = 0;
     for (size_t t = 0; t < T_; ++t) {
-      if (late()) return Outcome::kLost;
+      if (reached_.late()) return Outcome::kLost;
       meter_.count(4 * L_);
       if (!bounds_.make(t, most, margin_only, answer_.work)) return Outcome::kNoPath;
       excess += t + 1 < T_ ? bounds_.excess(t) : 0;
       flat_ = excess > bounds_.scale();
-      if (flat_ && !timed_) return Outcome::kLost;
+      if (flat_ && !reached_.timed()) return Outcome::kLost;
     }
     return Outcome::kOpen;
   }
@@ -144,7 +127,7 @@ class Tree {
     for (size_t q = 0; q < last.hots; ++q)
       most = std::max(most, static_cast<double>(last.hot_sum[q]) +
                                 static_cast<double>(rounded_up(edges_.stop(static_cast<size_t>(last.hot[q])))));
-    bound_ = std::min(bound_, last.offset + last.error + most);
+    reached_.limit(last.offset + last.error + most);
     for (size_t t = T_ - 1; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
       double reached = kForbidden;
@@ -165,50 +148,36 @@ class Tree {
   // least: the k-th best score, if bounds were scores, of the paths that leave the greedy path at one label, going
   // back, and do not return to it. A guess where these are too few; what is left in the end proves it or not.
   bool floor(double& least) {
-    const double score = path_score(lattice_, {path_, T_});
-    if (score > reached_) {
-      reached_ = score;
-      if (timed_) reached_path_.assign(path_, path_ + T_);
-    }
-    least = reached_ - lattice_.slack();
-    if (k_ == 1 || score == kForbidden) return reached_ != kForbidden;
+    const double score = reached_.note({path_, T_});
+    least = reached_.score() - lattice_.slack();
+    if (k_ == 1 || score == kForbidden) return reached_.score() != kForbidden;
     // Few paths may be as close as half an edge can score; then those that are farther are looked at, too.
     double guess = score;
-    for (double far = bounds_.scale() / 2; promises(guess = score - far) < k_ && far < 8 * bounds_.scale();) far *= 4;
-    least = (promises_.size() == k_ ? promises_.front() : guess) - lattice_.slack() - bounds_[T_ - 1].error;
+    for (double far = bounds_.scale() / 2; !promises(score, guess = score - far) && far < 8 * bounds_.scale();)
+      far *= 4;
+    least = reached_.kth(guess) - lattice_.slack() - bounds_[T_ - 1].error;
     return least != kForbidden;
   }
 
-  // Collects the best of these scores, as far as they reach the guess; returns how many.
-  size_t promises(double guess) {
-    promises_.assign(1, path_score(lattice_, {path_, T_}));
+  // Collects the best of these scores, as far as they reach the guess; returns whether there are k.
+  bool promises(double score, double guess) {
+    reached_.begin_promises(score);
     double behind = 0;
     for (size_t t = T_; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
       const size_t next = t + 1 < T_ ? static_cast<size_t>(path_[t + 1]) : 0;
-      const size_t n = bounds_.open(t, (promises_.size() == k_ ? promises_.front() : guess) - behind - c.offset);
+      const size_t n = bounds_.open(t, reached_.kth(guess) - behind - c.offset);
       for (size_t q = 0; q < n; ++q) {
         if (bounds_.found()[q] == path_[t]) continue;
         const size_t i = static_cast<size_t>(bounds_.found()[q]);
         const double step = t + 1 < T_ ? lattice_.edge(t, i, next) : edges_.stop(i);
-        promise(c.offset + static_cast<double>(bounds_.found_sum()[q]) + step + behind);
+        reached_.promise(c.offset + static_cast<double>(bounds_.found_sum()[q]) + step + behind);
       }
       answer_.work.edges += n;
       const size_t here = static_cast<size_t>(path_[t]);
       behind += (t + 1 < T_ ? lattice_.edge(t, here, next) : edges_.stop(here)) + lattice_.node(t, here);
     }
-    return promises_.size();
-  }
-
-  void promise(double score) {
-    if (score == kForbidden) return;
-    if (promises_.size() == k_) {
-      if (score <= promises_.front()) return;
-      std::pop_heap(promises_.begin(), promises_.end(), std::greater<>());
-      promises_.pop_back();
-    }
-    promises_.push_back(score);
-    std::push_heap(promises_.begin(), promises_.end(), std::greater<>());
+    return reached_.promised();
   }
 
   // Finds everything that lies on a path of at least this score; false where it is too much.
@@ -222,7 +191,7 @@ class Tree {
       const double needed = least - c.offset - c.error;
       const size_t n = bounds_.open(t, needed - most);
       const size_t pairs = n * (next ? next->size : 1);
-      if (pairs > budget || late()) return false;
+      if (pairs > budget || reached_.late()) return false;
       meter_.count(L_ + 4 * pairs);
       budget -= pairs;
       answer_.work.edges += pairs;
@@ -315,13 +284,8 @@ class Tree {
   Answer answer_;
   bool flat_ = false;  // whether too many labels are alike to be pruned
   bool more_hot_labels_are_useless_ = false;
-  double bound_ = std::numeric_limits<double>::infinity();  // of every path
-  double reached_ = kForbidden;                             // by a path
-  std::vector<int32_t> reached_path_;
-  std::vector<double> promises_;
+  Reached reached_;
   Meter meter_;
-  const bool timed_;
-  Clock::time_point deadline_;
 };
 
 // tree, but false where it is Viterbi's turn; the work is counted in any case.
