@@ -7,7 +7,7 @@
 //
 // Where the best value of a column is not that of a path through hot states, it leaks: something that is known as one
 // number only, the rest of a column or states that were merged, seems better than it is. That is to blame, and can be
-// mended: more labels of that column become hot, or its states are kept apart.
+// repaired: more labels of that column become hot, or its states are kept apart.
 #pragma once
 
 #include <cstddef>
