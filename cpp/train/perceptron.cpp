@@ -113,7 +113,7 @@ void Perceptron::extend(Corpus corpus) {
   observe_steps();
 }
 
-void Perceptron::score(size_t first, size_t T, double* nodes, Strand& strand) {
+void Perceptron::score(size_t first, size_t T, double* nodes, Arena& arena) {
   const size_t L = corpus_.L, keys = parts_.keys();
   const auto whole = [&](size_t f) { return is_large(weights_.nodes.size(f), keys) ? whole_row(f) : nullptr; };
   const auto sum = [&](size_t token, auto* out) {
@@ -122,25 +122,23 @@ void Perceptron::score(size_t first, size_t T, double* nodes, Strand& strand) {
     add_rows(weights_.nodes, corpus_.features_of(token), value, whole, keys, out);
     if (parts_.each) parts_.add_to_labels(out);
   };
-  std::vector<double>& scores = strand.scores;
-  std::vector<float>& single = strand.single;
-  scores.resize(keys);
-  single.resize(keys);
+  double* const scores = arena.array<double>(keys);  // of one token
+  float* const single = arena.array<float>(keys);    // the same, without preferences
   for (size_t t = 0; t < T; ++t) {
     double* const out = nodes + t * L;
     const double* const ties = ties_.data() + t % kTieRows * L;
     if (sums_fit_float()) {
-      std::fill(single.begin(), single.end(), 0.0F);
-      sum(first + t, single.data());
+      std::fill(single, single + keys, 0.0F);
+      sum(first + t, single);
       for (size_t y = 0; y < L; ++y) out[y] = ties[y] + static_cast<double>(single[y]);
       for (const int32_t y : corpus_.allowed_of(first + t)) out[y] -= options_.margin;
       continue;
     }
-    std::copy(ties, ties + L, scores.data());
-    std::fill(scores.begin() + static_cast<ptrdiff_t>(L), scores.end(), 0.0);
-    for (const int32_t y : corpus_.allowed_of(first + t)) scores[static_cast<size_t>(y)] -= options_.margin;
-    sum(first + t, scores.data());
-    std::copy_n(scores.data(), L, out);
+    std::copy(ties, ties + L, scores);
+    std::fill(scores + L, scores + keys, 0.0);
+    for (const int32_t y : corpus_.allowed_of(first + t)) scores[y] -= options_.margin;
+    sum(first + t, scores);
+    std::copy_n(scores, L, out);
   }
 }
 
@@ -179,6 +177,7 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
   Seen seen;
   const size_t batch = std::min(options_.batch, std::max<size_t>(1, sentences.size()));
   if (strands_.size() < batch) strands_.resize(batch);
+  const Trimmed trimmed(thread_arena(), size_t{64} << 20);
   Crew crew(std::clamp<size_t>(threads, 1, batch));
   for (size_t at = 0; at < sentences.size(); at += batch) {
     const std::span<const int32_t> own = sentences.subspan(at, std::min(batch, sentences.size() - at));
@@ -200,7 +199,6 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
     }
     weights_.seen += static_cast<double>(own.size());
   }
-  for (Strand& strand : strands_) strand.arena.trim((size_t{64} << 20) / strands_.size());
   return seen;
 }
 
@@ -210,10 +208,10 @@ void Perceptron::decode(size_t s, const Plan& plan, Strand& strand) {
   strand.errors = 0;
   strand.work = {};
   if (T == 0) return;
-  Arena& arena = strand.arena;
+  Arena& arena = thread_arena();
   arena.reset();
   double* nodes = arena.array<double>(times(T, corpus_.L));
-  score(first, T, nodes, strand);
+  score(first, T, nodes, arena);
   if (corpus_.sets()) corpus_.sets_on(s, strand.on);
   const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(corpus_.place_of(s)) : Allowed{};
   const auto best = [&] {

@@ -60,18 +60,15 @@ class Perceptron {
   void observe();
   void observe_node(size_t feature, uint16_t label);
   void observe_steps();
-  // What decoding a sentence needs, and what it finds.
+  // What decoding a sentence finds.
   struct Strand {
-    Arena arena;
-    std::vector<double> scores;  // [key]: of one token
-    std::vector<float> single;   // [key]: the same, without preferences
-    std::vector<std::vector<int32_t>> on;
+    std::vector<std::vector<int32_t>> on;   // sets of its edges
     std::vector<int32_t> predicted, right;  // [t]; right: none where they are the same
     size_t errors = 0;
     Work work;
   };
   void decode(size_t s, const Plan& plan, Strand& strand);
-  void score(size_t first, size_t T, double* nodes, Strand& strand);
+  void score(size_t first, size_t T, double* nodes, Arena& arena);
   bool is_whole(double weight) const;
   bool sums_fit_float() const;
   void note_sizes();  // of the corpus

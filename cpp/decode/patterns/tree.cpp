@@ -5,8 +5,6 @@
 // column is not that of a path, whatever is to blame is repaired, so that in the end the bound of all paths mostly is
 // the score of one.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <optional>
 
 #include "base/stages.h"
@@ -185,14 +183,7 @@ class PatternTree {
 
 bool try_pattern_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
   if (lattice.edges.is_stepwise() || lattice.patched() || !TreeBounds::can(lattice)) return false;
-  PatternTree search(lattice, options, arena);
-  std::optional<Answer> found = search.run();
-  if (found) {
-    answer = std::move(*found);
-  } else {
-    answer.work += search.work();
-  }
-  return found.has_value();
+  return answered(PatternTree(lattice, options, arena), answer);
 }
 
 }  // namespace tagwright

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "decode/table.h"
@@ -83,5 +86,17 @@ class Reached {
   std::vector<int32_t> path_;
   std::vector<double> promises_;
 };
+
+// Runs a search; false where it is Viterbi's turn. The work is counted in any case.
+template <class Search>
+bool answered(Search&& search, Answer& answer) {
+  std::optional<Answer> found = search.run();
+  if (found) {
+    answer = std::move(*found);
+  } else {
+    answer.work += search.work();
+  }
+  return found.has_value();
+}
 
 }  // namespace tagwright

@@ -296,14 +296,7 @@ bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answ
     return true;
   }
   if (!TreeBounds::can(lattice)) return false;
-  Tree search(lattice, options, arena);
-  std::optional<Answer> found = search.run();
-  if (found) {
-    answer = std::move(*found);
-  } else {
-    answer.work += search.work();
-  }
-  return found.has_value();
+  return answered(Tree(lattice, options, arena), answer);
 }
 
 }  // namespace
