@@ -51,7 +51,7 @@ CALLS = {
     "decode: deadline": lambda n: tw.decode(NODES, EDGES, deadline=n),
     "decode: nodes": lambda n: tw.decode([[n, 1.5], [1.0, 2.0]], EDGES),
     "decode: edges": lambda n: tw.decode(NODES, [[n, 1.5], [1.0, 2.0]]),
-    "decode: sets": lambda n: tw.decode(NODES, EDGES, switched_on=[[n], []]),
+    "decode: sets": lambda n: tw.decode(NODES, EDGES, active=[[n], []]),
     "decode_batch: threads": lambda n: tw.decode_batch([NODES], EDGES, threads=n),
     "marginals_batch: threads": lambda n: tw.marginals_batch([NODES], EDGES, threads=n),
     "score: labels": lambda n: tw.score(NODES, EDGES, [n, 0, 0]),

@@ -63,7 +63,7 @@ def test_decoder_tables_are_up_to_date(page):
     for row in tw.decoders():
         line = next((line for line in text.splitlines() if re.match(rf"\|[^|]*\b{row.name}\b", line)), "")
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        said = (row.exact, row.kbest, row.patterns, row.deadline)
+        said = (row.exact, row.kbest, row.ngrams, row.deadline)
         exact, kbest, patterns, deadline = ("yes" if fact else "no" for fact in said)
         facts = [row.paper, row.maximises, exact, kbest, patterns]
         options = ", ".join(f"`{option.name}={option.default!r}`" for option in row.options)

@@ -37,10 +37,10 @@ def labels(found):
 def test_threads_that_share_new_edges(form, decoder):
     rng = np.random.default_rng(6)
     nodes, edges, on = draw_many(rng, form, "f4", 40)
-    right = labels(tw.decode_batch(nodes, edges, 1, decoder, switched_on=on))
+    right = labels(tw.decode_batch(nodes, edges, 1, decoder, active=on))
     rng = np.random.default_rng(6)
     nodes, edges, on = draw_many(rng, form, "f4", 40)
-    found = at_once(lambda: labels(tw.decode_batch(nodes, edges, 1, decoder, threads=2, switched_on=on)))
+    found = at_once(lambda: labels(tw.decode_batch(nodes, edges, 1, decoder, threads=2, active=on)))
     assert found == [right] * CREW
 
 

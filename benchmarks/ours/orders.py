@@ -34,7 +34,7 @@ def learner(kind: str, corpus: str, order: int, epochs: int, seed: int = 0, star
         epochs=epochs,
         seed=seed,
         order=order,
-        min_pattern=MIN_PATTERN,
+        min_ngram_count=MIN_PATTERN,
         warm_start=start,
         progress=False,
     )
@@ -67,7 +67,7 @@ def speed(bench: Bench) -> None:
         for order in (1, 2, 3):
             model = perceptron(bench, corpus, order)
             nodes, edges, tokens = case_of(bench, model, corpus)
-            found["labels"], found[f"patterns {order}"] = edges.L, edges.patterns
+            found["labels"], found[f"ngrams {order}"] = edges.L, edges.ngrams
             few = nodes[:20]
             right = [tw.decode(own, edges, 5, "viterbi") for own in few]
             for one, other in zip(tw.decode_batch(few, edges, 5), right, strict=True):
@@ -89,8 +89,8 @@ def speed(bench: Bench) -> None:
             [
                 corpus,
                 f"{own['labels']:,}",
-                f"{own['patterns 2']:,}",
-                f"{own['patterns 3']:,}",
+                f"{own['ngrams 2']:,}",
+                f"{own['ngrams 3']:,}",
                 f"{one:.2f}",
                 f"{two:.2f}",
                 f"{two / one:.2f}",

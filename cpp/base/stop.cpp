@@ -42,8 +42,8 @@ void Stopper::rethrow() const {
   if (why_) std::rethrow_exception(why_);
 }
 
-TakesPart::TakesPart(Stopper* stopper) { current_stopper = stopper; }
+StopScope::StopScope(Stopper* stopper) { current_stopper = stopper; }
 
-TakesPart::~TakesPart() { current_stopper = nullptr; }
+StopScope::~StopScope() { current_stopper = nullptr; }
 
 }  // namespace tagwright

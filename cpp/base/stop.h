@@ -41,12 +41,12 @@ class Stopper {
 };
 
 // While it lives, this thread takes part in the work of another one's Stopper, which may be nullptr.
-class TakesPart {
+class StopScope {
  public:
-  explicit TakesPart(Stopper* stopper);
-  ~TakesPart();
-  TakesPart(const TakesPart&) = delete;
-  TakesPart& operator=(const TakesPart&) = delete;
+  explicit StopScope(Stopper* stopper);
+  ~StopScope();
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
 };
 
 // Throws if this thread's work is to stop: once per sentence. Nowhere is what others share left half done by that; what

@@ -53,33 +53,33 @@ void in_parallel(size_t count, size_t threads, const std::function<void(size_t)>
       }
     }
   };
-  std::vector<std::thread> crew;
+  std::vector<std::thread> pool;
   const size_t useful = std::min(threads, count);
-  crew.reserve(useful);
+  pool.reserve(useful);
   Busy busy;
   const auto helper = [&] {
-    const TakesPart takes_part(stopper);
+    const StopScope takes_part(stopper);
     worker();
     busy.end();
   };
   try {
     for (size_t n = 1; n < useful; ++n) {
       busy.begin();
-      crew.emplace_back(helper);
+      pool.emplace_back(helper);
     }
   } catch (...) {
     // The system has no more threads, or no memory for one: those that were started do the work.
     busy.end();
   }
   worker();
-  while (stopper && !crew.empty() && !stopper->stopped() && !busy.wait()) {
+  while (stopper && !pool.empty() && !stopper->stopped() && !busy.wait()) {
     try {
       stopper->check();
     } catch (...) {
       // Rethrown below, when the others have stopped.
     }
   }
-  for (std::thread& thread : crew) thread.join();
+  for (std::thread& thread : pool) thread.join();
   if (stopper) stopper->rethrow();
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);

@@ -15,7 +15,7 @@ bool worth_a_tree(const Lattice& lattice, const Options& options) {
   const Edges& edges = lattice.edges;
   if (options.deadline < std::numeric_limits<double>::infinity()) return true;
   if (edges.is_stepwise()) return false;
-  if (edges.L() > (edges.patterns() ? kFewPatterns : edges.is_sparse() ? kFewSparse : kFew)) return true;
+  if (edges.L() > (edges.ngrams() ? kFewPatterns : edges.is_sparse() ? kFewSparse : kFew)) return true;
   if (!lattice.allowed) return false;
   size_t labels = 0;
   for (size_t t = 0; t < lattice.T; ++t) labels += lattice.allowed[t].empty() ? edges.L() : lattice.allowed[t].size();

@@ -76,7 +76,7 @@ std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, c
 
 std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
                                size_t threads, const Supply& supply, const Finish& finish) {
-  for (const Sentence& sentence : sentences) decoder.need_patterns(*sentence.edges);
+  for (const Sentence& sentence : sentences) decoder.need_ngrams(*sentence.edges);
   std::vector<Answer> answers(sentences.size());
   std::vector<std::exception_ptr> errors(sentences.size());
   const std::vector<std::vector<size_t>> work = units(sentences, decoder, options, threads);

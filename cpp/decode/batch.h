@@ -12,7 +12,7 @@ struct Sentence {
   size_t T;
   Scores nodes;
   const Edges* edges;
-  const std::vector<std::vector<int32_t>>* on;  // correction sets switched on at each step, or none
+  const std::vector<std::vector<int32_t>>* on;  // correction sets active at each step, or none
   Allowed allowed = {};
 };
 

@@ -8,7 +8,7 @@
 
 #include "base/stop.h"
 #include "decode/extend.h"
-#include "decode/patterns/patterns.h"
+#include "decode/ngrams/ngrams.h"
 #include "decode/table.h"
 #include "kernels/kernels.h"
 
@@ -54,7 +54,7 @@ void keep_best(std::vector<Partial>& candidates, size_t width, std::vector<Parti
 }  // namespace
 
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (lattice.edges.patterns()) return pattern_beam(lattice, options, arena);
+  if (lattice.edges.ngrams()) return ngram_beam(lattice, options, arena);
   const size_t T = lattice.T, L = lattice.L;
   const bool ruled = !options.keep.all();
   const size_t width = ruled ? times_up_to(L, options.k, SIZE_MAX) : std::max(options.width, options.k);

@@ -40,7 +40,7 @@ class KBest {
     end_ = node(lattice.T, 0);
   }
 
-  // The labels of the r-th best path; empty where there are fewer. Asked for r = 0, 1, 2, ...
+  // The labels of the r-th best path; empty where there are fewer. SparseGradient for r = 0, 1, 2, ...
   std::vector<int32_t> labels(size_t r) {
     if (r > 0) extend_list();
     if (nodes_[end_].list.size() <= r) return {};

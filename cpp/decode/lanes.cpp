@@ -235,7 +235,7 @@ class LaneDecoder {
 
 bool few_enough_for_lanes(const Edges& edges) {
   constexpr size_t kFewLabels = 64;
-  return !edges.is_stepwise() && !edges.patterns() && edges.has_matrix() && edges.L() <= kFewLabels;
+  return !edges.is_stepwise() && !edges.ngrams() && edges.has_matrix() && edges.L() <= kFewLabels;
 }
 
 bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {

@@ -19,7 +19,7 @@ std::span<const Decoder> decoders() {
        .paper = "picks one of the exact ones below",
        .kbest = true,
        .deadline = true,
-       .patterns = true,
+       .ngrams = true,
        .lists = true,
        .bytes = 28,
        .windows = true,
@@ -28,7 +28,7 @@ std::span<const Decoder> decoders() {
       {.name = "viterbi",
        .paper = "Viterbi 1967; Huang 2012, 3.1 and 3.4",
        .kbest = true,
-       .patterns = true,
+       .ngrams = true,
        .bytes = 20,
        .windows = true,
        .options = {{.name = "window", .field = &Options::window, .low = 1, .only_to_compare = true},
@@ -39,14 +39,14 @@ std::span<const Decoder> decoders() {
        .paper = "Huang 2012, Table 1",
        .exact = false,
        .kbest = true,
-       .patterns = true,
+       .ngrams = true,
        .bytes = 4,
        .options = {{.name = "width", .field = &Options::width, .low = 1}, {.name = "keep", .field = &Options::keep}},
        .decode = beam,
        .lost = beam_lost},
       {.name = "staggered",
        .paper = "Kaji 2010; Huang 2012, Algorithm 1",
-       .patterns = true,
+       .ngrams = true,
        .bytes = 72,
        .options = {{.name = "expand", .field = &Options::expand, .choices = {"column", "all"}},
                    {.name = "prune", .field = &Options::prune, .only_to_compare = true}},
@@ -62,13 +62,13 @@ std::span<const Decoder> decoders() {
       {.name = "viterbi_astar",
        .paper = "Huang 2012, Algorithm 3",
        .kbest = true,
-       .patterns = true,
+       .ngrams = true,
        .bytes = 24,
        .decode = viterbi_astar},
       {.name = "iterative_viterbi_astar",
        .paper = "Huang 2012, Algorithm 4",
        .kbest = true,
-       .patterns = true,
+       .ngrams = true,
        .bytes = 80,
        .options = {{.name = "extra", .field = &Options::extra, .low = 1}},
        .decode = iterative_viterbi_astar},
@@ -76,7 +76,7 @@ std::span<const Decoder> decoders() {
        .paper = "ours",
        .kbest = true,
        .deadline = true,
-       .patterns = true,
+       .ngrams = true,
        .lists = true,
        .bytes = 28,
        .decode = tree,
@@ -102,13 +102,13 @@ const Option* Decoder::option(std::string_view named) const {
   return found == options.end() ? nullptr : &*found;
 }
 
-void Decoder::need_patterns(const Edges& edges) const {
-  if (!edges.patterns() || patterns) return;
+void Decoder::need_ngrams(const Edges& edges) const {
+  if (!edges.ngrams() || ngrams) return;
   std::string others;
   for (const Decoder& row : decoders())
-    if (row.patterns) others += (others.empty() ? "'" : ", '") + std::string(row.name) + "'";
-  need(false, "decoder '" + std::string(name) + "' knows no patterns of labels, but the edges have some; use one of " +
-                  others);
+    if (row.ngrams) others += (others.empty() ? "'" : ", '") + std::string(row.name) + "'";
+  need(false,
+       "decoder '" + std::string(name) + "' knows no ngrams of labels, but the edges have some; use one of " + others);
 }
 
 Plan Plan::with(size_t k) const {

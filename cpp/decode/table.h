@@ -38,7 +38,7 @@ struct Decoder {
   bool exact = true;                    // whether it always finds the best
   bool kbest = false;                   // whether k may be more than 1
   bool deadline = false;                // whether it can stop at a deadline
-  bool patterns = false;                // whether it knows patterns of the edges
+  bool ngrams = false;                  // whether it knows ngrams of the edges
   bool lists = false;                   // whether it knows Lattice::allowed; others are given scores of -inf instead
   size_t bytes = 0;                     // of memory that it takes for each label of each token, about, in bad cases
   bool windows = false;                 // whether very long sentences may be decoded in windows (windows.h)
@@ -49,8 +49,8 @@ struct Decoder {
   std::string (*lost)(const Options& options) = nullptr;
 
   const Option* option(std::string_view named) const;
-  // Throws std::invalid_argument where the edges have patterns and the decoder does not know them.
-  void need_patterns(const Edges& edges) const;
+  // Throws std::invalid_argument where the edges have ngrams and the decoder does not know them.
+  void need_ngrams(const Edges& edges) const;
 };
 
 std::span<const Decoder> decoders();

@@ -15,7 +15,7 @@
 
 #include "base/stop.h"
 #include "decode/lanes.h"
-#include "decode/patterns/patterns.h"
+#include "decode/ngrams/ngrams.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -274,7 +274,7 @@ void trace_back(const Lattice& lattice, const ForwardScores& alpha, int32_t* lab
 }
 
 Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (lattice.edges.patterns()) return pattern_viterbi(lattice, options, arena);
+  if (lattice.edges.ngrams()) return ngram_viterbi(lattice, options, arena);
   if (options.k > 1) return kbest_viterbi(lattice, options.k, arena);
   const Lattice* one = &lattice;
   return std::move(viterbi_together({&one, 1}, options, arena)[0]);
@@ -288,8 +288,8 @@ std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, c
       std::none_of(lattices.begin(), lattices.end(), patched))
     if (std::optional<std::vector<Answer>> answers = viterbi_in_lanes(lattices, arena)) return std::move(*answers);
   std::vector<Answer> answers(lattices.size());
-  if (lattices[0]->edges.patterns()) {
-    for (size_t s = 0; s < lattices.size(); ++s) answers[s] = pattern_viterbi(*lattices[s], options, arena);
+  if (lattices[0]->edges.ngrams()) {
+    for (size_t s = 0; s < lattices.size(); ++s) answers[s] = ngram_viterbi(*lattices[s], options, arena);
     return answers;
   }
   std::vector<Forward<float>> fast;

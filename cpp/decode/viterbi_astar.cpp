@@ -11,7 +11,7 @@
 
 #include "base/stop.h"
 #include "decode/graph.h"
-#include "decode/patterns/patterns.h"
+#include "decode/ngrams/ngrams.h"
 #include "decode/ranking.h"
 #include "decode/viterbi.h"
 
@@ -117,7 +117,7 @@ std::vector<GraphPath> enumerate_paths(const Graph& graph, size_t k, Work& work)
 }
 
 Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (lattice.edges.patterns()) return pattern_viterbi(lattice, options, arena);
+  if (lattice.edges.ngrams()) return ngram_viterbi(lattice, options, arena);
   const size_t T = lattice.T, L = lattice.L;
   Answer answer;
   answer.work.rounds = 1;

@@ -13,7 +13,7 @@ namespace tagwright {
 
 namespace {
 
-// Bytes of the corrections of a step, held by row and by column; several sets may be switched on.
+// Bytes of the corrections of a step, held by row and by column; several sets may be active.
 size_t corrected(const Edges& edges) {
   const Corrections& sets = edges.corrections();
   return sets.rows() ? 4 * sizeof(Override) * sets.entries() / sets.rows() + 2 * sizeof(Patch) : 0;
@@ -44,7 +44,7 @@ size_t window_to_decode(size_t T, const Edges& edges, const Plan& plan, bool giv
   constexpr size_t kManyLabels = 128, kWholeGiven = size_t{1} << 30;
   const Options& options = plan.options;
   const bool one = options.k == 1 && options.deadline == std::numeric_limits<double>::infinity();
-  if (!plan.decoder->windows || !one || T == 0 || edges.patterns()) return 0;
+  if (!plan.decoder->windows || !one || T == 0 || edges.ngrams()) return 0;
   if (options.window) return edges.is_stepwise() ? 0 : options.window;
   const bool bounds = given && !edges.is_sparse() && edges.L() > kManyLabels;
   return window_of(T, edges, sizeof(double), bounds ? kWholeGiven : kWholeBytes);
@@ -52,8 +52,8 @@ size_t window_to_decode(size_t T, const Edges& edges, const Plan& plan, bool giv
 
 double bytes_to_decode(size_t T, const Edges& edges, const Plan& plan, size_t held) {
   constexpr double kPath = 40;  // for each token of each of the k paths
-  // Whoever knows patterns may fall back to a number for each context of each token.
-  const size_t contexts = edges.patterns() ? edges.patterns()->contexts() * sizeof(double) : 0;
+  // Whoever knows ngrams may fall back to a number for each context of each token.
+  const size_t contexts = edges.ngrams() ? edges.ngrams()->contexts() * sizeof(double) : 0;
   const auto labels = static_cast<double>(edges.L() * (held + plan.decoder->bytes) + corrected(edges) + contexts);
   return static_cast<double>(T) * (labels + kPath * static_cast<double>(plan.options.k));
 }
@@ -69,7 +69,7 @@ Answer viterbi_in_windows(size_t T, const Edges& edges, size_t window, const Col
       use(lattice, forward_scores(lattice, arena, answer.work, w ? reached.data() + (w - 1) * L : nullptr));
     });
   };
-  each_window(T, window, false, [&](size_t w, size_t begin, size_t end) {
+  for_each_window(T, window, false, [&](size_t w, size_t begin, size_t end) {
     forward(w, begin, end, [&](const Lattice& lattice, const ForwardScores& alpha) {
       for (size_t t = 0; t < lattice.T; ++t)
         if (kernels().max_d(alpha[t], L) == kForbidden) throw std::invalid_argument(why_no_path(begin + t));
@@ -83,7 +83,7 @@ Answer viterbi_in_windows(size_t T, const Edges& edges, size_t window, const Col
   if (ends[best] == kForbidden) throw std::invalid_argument(why_no_path({}));
   Path path{std::vector<int32_t>(T), ends[best]};
   path.labels[T - 1] = static_cast<int32_t>(best);
-  each_window(T, window, true, [&](size_t w, size_t begin, size_t end) {
+  for_each_window(T, window, true, [&](size_t w, size_t begin, size_t end) {
     forward(w, begin, end, [&](const Lattice& lattice, const ForwardScores& alpha) {
       trace_back(lattice, alpha, path.labels.data() + begin, arena, answer.work);
     });
@@ -95,7 +95,7 @@ Answer viterbi_in_windows(size_t T, const Edges& edges, size_t window, const Col
 double score_in_windows(const Edges& edges, size_t window, const Columns& columns, std::span<const int32_t> labels,
                         Arena& arena) {
   double score = 0;
-  each_window(labels.size(), window, false, [&](size_t w, size_t begin, size_t end) {
+  for_each_window(labels.size(), window, false, [&](size_t w, size_t begin, size_t end) {
     with_window(edges, columns, begin, end, arena, [&](const Lattice& lattice) {
       const auto first = static_cast<size_t>(labels[0]);
       if (w == 0) score = edges.start(first) + lattice.node(0, first);

@@ -16,7 +16,7 @@ namespace tagwright {
 // is reset.
 struct Supplied {
   Scores nodes;
-  std::vector<std::vector<int32_t>> on;  // correction sets switched on at each step between the columns
+  std::vector<std::vector<int32_t>> on;  // correction sets active at each step between the columns
   Allowed allowed = {};
 };
 
@@ -46,7 +46,7 @@ double score_in_windows(const Edges& edges, size_t window, const Columns& column
 
 // Calls visit(w, begin, end) for the windows of T columns in order, or from the last to the first.
 template <class Visit>
-void each_window(size_t T, size_t window, bool backwards, Visit&& visit) {
+void for_each_window(size_t T, size_t window, bool backwards, Visit&& visit) {
   const size_t n = (T + window - 1) / window;
   for (size_t q = 0; q < n; ++q) {
     const size_t w = backwards ? n - 1 - q : q;

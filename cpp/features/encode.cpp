@@ -17,7 +17,7 @@ void encode_token(const std::vector<Feature>& features, const FeatureScratch& sc
   for (const Feature& f : features) {
     if (likely && !likely->may_be(f.hash, min_count)) continue;
     const int32_t id = index.add(f.hash, scratch.text(f));
-    // A set of corrections is switched on or it is not: naming it twice means nothing.
+    // A set of corrections is active or it is not: naming it twice means nothing.
     if (distinct && std::find(out.id.begin() + static_cast<ptrdiff_t>(begin), out.id.end(), id) != out.id.end())
       continue;
     if (f.value != 1.0F && out.value.empty()) out.value.assign(out.id.size(), 1.0F);

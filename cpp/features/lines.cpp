@@ -39,7 +39,7 @@ bool is_plain(std::string_view bytes) {
 
 // Calls each(cell) for the cells of a line; returns how many there are.
 template <class Each>
-size_t each_cell(std::string_view line, bool tab, Each&& each) {
+size_t for_each_cell(std::string_view line, bool tab, Each&& each) {
   size_t count = 0;
   if (tab) {
     for (size_t begin = 0;; ++count) {
@@ -84,7 +84,7 @@ bool take(std::string_view line, const LineForm& form, Lines& out) {
   std::string_view id;
   const size_t skipped = form.conllu;
   const size_t before = out.text.cell_end.size(), bytes = out.text.bytes.size();
-  const size_t width = each_cell(line, form.tab, [&](std::string_view cell, size_t c) {
+  const size_t width = for_each_cell(line, form.tab, [&](std::string_view cell, size_t c) {
     if (form.conllu && c == 0) id = cell;
     if (c < skipped || c >= skipped + form.columns) return;
     out.text.add_cell(form.conllu && c == form.pick ? "_" : cell);

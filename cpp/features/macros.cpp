@@ -7,7 +7,7 @@ namespace {
 
 // Calls each(c) for every character of the text.
 template <class Each>
-void each_char(std::string_view text, Each&& each) {
+void for_each_char(std::string_view text, Each&& each) {
   for (const char *at = text.data(), *end = at + text.size(); at < end;) each(next_char(at, end));
 }
 
@@ -31,11 +31,11 @@ std::string_view suffix(std::string_view cell, size_t n, TextPool&) {
   return begin ? std::string_view(begin, static_cast<size_t>(end - begin)) : std::string_view();
 }
 
-// Runs are shortened to one character, so that McDonald's is XxXx'x.
+// NgramIndex are shortened to one character, so that McDonald's is XxXx'x.
 std::string_view shape(std::string_view cell, size_t, TextPool& pool) {
   std::string& made = pool.fresh();
   char32_t before = ~char32_t{0};
-  each_char(cell, [&](char32_t c) {
+  for_each_char(cell, [&](char32_t c) {
     const Kind kind = kind_of(c);
     if (kind == Kind::upper) c = U'X';
     if (kind == Kind::lower) c = U'x';
@@ -49,7 +49,7 @@ std::string_view shape(std::string_view cell, size_t, TextPool& pool) {
 
 std::string_view digit(std::string_view cell, size_t, TextPool&) {
   size_t all = 0, digits = 0, between = 0;
-  each_char(cell, [&](char32_t c) {
+  for_each_char(cell, [&](char32_t c) {
     ++all;
     digits += kind_of(c) == Kind::digit;
     between += c == U'.' || c == U',' || c == U'-' || c == U'/' || c == U':';
@@ -62,7 +62,7 @@ std::string_view digit(std::string_view cell, size_t, TextPool&) {
 std::string_view capital(std::string_view cell, size_t, TextPool&) {
   size_t all = 0, capitals = 0, small = 0;
   bool first = false;
-  each_char(cell, [&](char32_t c) {
+  for_each_char(cell, [&](char32_t c) {
     const Kind kind = kind_of(c);
     first = first || (all == 0 && kind == Kind::upper);
     ++all;
@@ -76,7 +76,7 @@ std::string_view capital(std::string_view cell, size_t, TextPool&) {
 
 std::string_view punct(std::string_view cell, size_t, TextPool&) {
   size_t all = 0, marks = 0;
-  each_char(cell, [&](char32_t c) {
+  for_each_char(cell, [&](char32_t c) {
     ++all;
     marks += kind_of(c) == Kind::punctuation;
   });
@@ -108,7 +108,7 @@ constexpr Macro kMacros[] = {
 std::span<const Macro> macros() { return kMacros; }
 
 void append_lower(std::string& out, std::string_view text) {
-  each_char(text, [&](char32_t c) { append_utf8(out, lower_of(c)); });
+  for_each_char(text, [&](char32_t c) { append_utf8(out, lower_of(c)); });
 }
 
 }  // namespace tagwright

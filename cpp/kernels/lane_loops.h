@@ -79,7 +79,7 @@ void transpose(F::Vector (&v)[8]) {
 
 // Calls each(y, line) for all labels: line[lane] is rows[lane][y].
 template <class Each>
-void each_line(const float* const* rows, size_t L, Each&& each) {
+void for_each_line(const float* const* rows, size_t L, Each&& each) {
   F::Vector tile[8];
   size_t y = 0;
   for (; y + 8 <= L; y += 8) {
@@ -100,7 +100,7 @@ float add_to_lanes(const float* const* rows, const float* less, size_t L, float*
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
   const F::Vector shift = F::load(less);
   F::Vector top = F::all(kLowest), size = F::all(0);
-  each_line(rows, L, [&](size_t y, F::Vector line) {
+  for_each_line(rows, L, [&](size_t y, F::Vector line) {
     const F::Vector sum = (F::load(column + y * kLanes) + line) - shift;
     F::store(column + y * kLanes, sum);
     top = sum > top ? sum : top;
@@ -118,7 +118,7 @@ void best_of_lanes(const float* const* rows, size_t L, const float* column, floa
   typedef int32_t Labels __attribute__((vector_size(32)));
   F::Vector top = F::all(-std::numeric_limits<float>::infinity()), next = top;
   Labels at{};
-  each_line(rows, L, [&](size_t y, F::Vector line) {
+  for_each_line(rows, L, [&](size_t y, F::Vector line) {
     const F::Vector sum = F::load(column + y * kLanes) + line;
     const auto better = sum > top;
     const F::Vector lower = better ? top : sum;

@@ -3,21 +3,21 @@
 #include <numeric>
 
 namespace tagwright {
-Contexts::Contexts(const Patterns& patterns) {
-  using Node = Patterns::Node;
-  const size_t L = patterns.L();
-  const Patterns::Range pairs = patterns.at_depth(2);
-  const auto first = pairs.first, end = static_cast<Node>(patterns.nodes());
+Contexts::Contexts(const LabelNgrams& ngrams) {
+  using Node = LabelNgrams::Node;
+  const size_t L = ngrams.L();
+  const LabelNgrams::Range pairs = ngrams.at_depth(2);
+  const auto first = pairs.first, end = static_cast<Node>(ngrams.nodes());
   of_node_.assign(static_cast<size_t>(end), -1);
   const auto list = [&](auto&& self, Node node) -> void {
     const size_t c = size();
     of_node_[node] = static_cast<int32_t>(c);
     node_.push_back(node);
-    label_.push_back(patterns.label(node));
-    shorter_.push_back(patterns.is_label(node) ? -1 : of_node_[patterns.suffix(node)]);
+    label_.push_back(ngrams.label(node));
+    shorter_.push_back(ngrams.is_label(node) ? -1 : of_node_[ngrams.suffix(node)]);
     end_.push_back(0);
-    for (const Node longer : patterns.longer(node))
-      if (patterns.context(longer) == longer) self(self, longer);
+    for (const Node longer : ngrams.longer(node))
+      if (ngrams.context(longer) == longer) self(self, longer);
     end_[c] = size();
   };
   for (size_t y = 0; y < L; ++y) {
@@ -29,13 +29,13 @@ Contexts::Contexts(const Patterns& patterns) {
   into_begin_.assign(L + 1, 0);
   for (Node node = first; node < end; ++node) {
     const auto exceptions = static_cast<int32_t>(exceptions_.size());
-    for (const Node longer : patterns.longer(node)) exceptions_.push_back(longer - first);
+    for (const Node longer : ngrams.longer(node)) exceptions_.push_back(longer - first);
     Node pair = node;
-    while (pair >= pairs.end) pair = patterns.suffix(pair);
-    arcs_.push_back({of_node_[patterns.parent(node)], of_node_[patterns.context(node)], pair - first, exceptions,
+    while (pair >= pairs.end) pair = ngrams.suffix(pair);
+    arcs_.push_back({of_node_[ngrams.parent(node)], of_node_[ngrams.context(node)], pair - first, exceptions,
                      static_cast<int32_t>(exceptions_.size())});
-    last_.push_back(patterns.label(node));
-    ++into_begin_[static_cast<size_t>(patterns.label(node)) + 1];
+    last_.push_back(ngrams.label(node));
+    ++into_begin_[static_cast<size_t>(ngrams.label(node)) + 1];
   }
   std::partial_sum(into_begin_.begin(), into_begin_.end(), into_begin_.begin());
   into_.resize(arcs_.size());

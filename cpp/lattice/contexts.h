@@ -1,9 +1,9 @@
-// Contexts: the states of a search over patterns. A context is as much of the past as a pattern can still see: a label,
-// or a run of two or three labels that some pattern goes on from.
+// Contexts: the states of a search over ngrams. A context is as much of the past as a ngram can still see: a label,
+// or a run of two or three labels that some ngram goes on from.
 //
 // They are numbered so that all that end alike stand side by side: a label, behind it the pairs that end with it,
 // behind each of these the runs of three that end with it. What reads the next label k goes along the arc that is the
-// longest node of patterns.h that ends with k; so contexts that end alike mostly go along the same one.
+// longest node of ngrams.h that ends with k; so contexts that end alike mostly go along the same one.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 #include <span>
 #include <vector>
 
-#include "lattice/patterns.h"
+#include "lattice/ngrams.h"
 
 namespace tagwright {
 
 class Contexts {
  public:
-  explicit Contexts(const Patterns& patterns);
+  explicit Contexts(const LabelNgrams& ngrams);
 
   size_t size() const { return node_.size(); }
   int32_t label(size_t c) const { return label_[c]; }
@@ -27,8 +27,8 @@ class Contexts {
   int32_t shorter(size_t c) const { return shorter_[c]; }
   // The context that is a label.
   size_t of_label(size_t y) const { return of_label_[y]; }
-  Patterns::Node node(size_t c) const { return node_[c]; }
-  size_t of_node(Patterns::Node node) const { return static_cast<size_t>(of_node_[node]); }
+  LabelNgrams::Node node(size_t c) const { return node_[c]; }
+  size_t of_node(LabelNgrams::Node node) const { return static_cast<size_t>(of_node_[node]); }
 
   // A step from contexts that end with `from` to the context `to`. Arc a is the node L + a, whose more() it adds.
   struct Arc {
@@ -48,7 +48,7 @@ class Contexts {
   int32_t last_label(size_t arc) const { return last_[arc]; }
 
  private:
-  std::vector<Patterns::Node> node_;
+  std::vector<LabelNgrams::Node> node_;
   std::vector<int32_t> label_, shorter_;
   std::vector<size_t> end_;
   std::vector<size_t> of_label_;  // [label]

@@ -196,8 +196,8 @@ void EdgeScores::add(const EdgeExtras& extras) {
   if (extras.stop) stop_ = ends(*extras.stop, "stop");
   if (extras.order) add_order(*extras.order);
   if (extras.correction_sets || extras.corrections.size()) add_corrections(extras);
-  if (!extras.patterns) return;
-  if (auto made = std::make_shared<const Patterns>(L_, *extras.patterns); made->size()) patterns_ = std::move(made);
+  if (!extras.ngrams) return;
+  if (auto made = std::make_shared<const LabelNgrams>(L_, *extras.ngrams); made->size()) ngrams_ = std::move(made);
 }
 
 std::vector<double> EdgeScores::ends(std::span<const double> score, const char* what) {

@@ -10,9 +10,9 @@
 
 #include "base/sparse_rows.h"
 #include "lattice/edge_form.h"
+#include "lattice/ngrams.h"
 #include "lattice/pair_rules.h"
 #include "lattice/patch.h"
-#include "lattice/patterns.h"
 #include "lattice/scores.h"
 
 namespace tagwright {
@@ -57,10 +57,10 @@ struct EdgeExtras {
   size_t correction_sets = 0;
   std::span<const int32_t> correction_set = {};  // [q]: the set that correction q belongs to
   EdgeTriples corrections = {};
-  std::optional<PatternRuns> patterns = {};
+  std::optional<NgramList> ngrams = {};
 };
 
-// Edge scores [previous][current] of L labels, with start and stop scores, corrections and patterns.
+// Edge scores [previous][current] of L labels, with start and stop scores, corrections and ngrams.
 class EdgeScores {
  public:
   // One matrix for all steps, [i * L + j]; copied. form: kDense or kBoth; chosen where there is none.
@@ -94,8 +94,8 @@ class EdgeScores {
   const Exceptions& better() const { return better_; }    // by previous label, those above the default
   const Exceptions& worse() const { return worse_; }      // by previous label, those below it
   const Corrections& corrections() const { return corrections_; }
-  // Runs of labels that have scores, or nullptr where there are none.
-  const Patterns* patterns() const { return patterns_.get(); }
+  // NgramIndex of labels that have scores, or nullptr where there are none.
+  const LabelNgrams* ngrams() const { return ngrams_.get(); }
   double start(size_t y) const { return start_.empty() ? 0.0 : start_[y]; }
   double stop(size_t y) const { return stop_.empty() ? 0.0 : stop_[y]; }
   std::span<const double> start() const { return start_; }
@@ -134,7 +134,7 @@ class EdgeScores {
   std::vector<int32_t> order_;
   double magnitude_ = 0;
   std::shared_ptr<const PairRules> rules_;
-  std::shared_ptr<const Patterns> patterns_;
+  std::shared_ptr<const LabelNgrams> ngrams_;
   bool default_is_limited_ = false;  // by these
 
  private:

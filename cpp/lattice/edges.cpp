@@ -46,9 +46,9 @@ const EdgeScores& Edges::other_edges() const {
   return other_edges_.get([&] {
     PairRules::Pairs forbidden;
     if (rules_) forbidden = rules_->forbidden();
-    const Patterns::Range pairs = patterns_->at_depth(2);
-    for (Patterns::Node pair = pairs.first; pair < pairs.end; ++pair)
-      forbidden.emplace_back(patterns_->parent(pair), patterns_->label(pair));
+    const LabelNgrams::Range pairs = ngrams_->at_depth(2);
+    for (LabelNgrams::Node pair = pairs.first; pair < pairs.end; ++pair)
+      forbidden.emplace_back(ngrams_->parent(pair), ngrams_->label(pair));
     const std::vector<bool> any;
     return constrained(std::make_shared<const PairRules>(L_, rules_ ? rules_->rules() : std::vector<PairRule>(),
                                                          std::move(forbidden), any, any));

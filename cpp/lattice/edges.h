@@ -8,8 +8,8 @@
 #include "lattice/contexts.h"
 #include "lattice/edge_scores.h"
 #include "lattice/factors.h"
+#include "lattice/ngram_bounds.h"
 #include "lattice/pair_table.h"
-#include "lattice/pattern_bounds.h"
 
 namespace tagwright {
 
@@ -21,19 +21,19 @@ class Edges : public EdgeScores {
   // The chain of Kaji and Huang over these labels, and its edge bounds at step t.
   const Chain& chain() const { return chain_and_bounds().chain; }
   const Bounds& chain_bounds(size_t t) const { return chain_and_bounds().bounds[stepwise_ ? t : 0]; }
-  // The states that patterns need; only where there are some.
+  // The states that ngrams need; only where there are some.
   const Contexts& contexts() const {
-    return contexts_.get([&] { return Contexts(*patterns_); });
+    return contexts_.get([&] { return Contexts(*ngrams_); });
   }
   // What they can add at most. Not for one matrix per step.
-  const PatternBounds& pattern_bounds() const {
-    return pattern_bounds_.get([&] { return PatternBounds(*this); });
+  const NgramBounds& ngram_bounds() const {
+    return ngram_bounds_.get([&] { return NgramBounds(*this); });
   }
-  // The edges of which no pattern knows: -inf for the pairs of labels that are nodes. Not for one matrix per step.
+  // The edges of which no ngram knows: -inf for the pairs of labels that are nodes. Not for one matrix per step.
   const EdgeScores& other_edges() const;
   // Where they are of three labels, written out for all of these.
   const PairTable& pair_table() const {
-    return pair_table_.get([&] { return PairTable(*patterns_); });
+    return pair_table_.get([&] { return PairTable(*ngrams_); });
   }
   // The same for sums; nullptr where there is one matrix per step.
   const Factors* factors() const;
@@ -68,7 +68,7 @@ class Edges : public EdgeScores {
   Lazy<Contexts> contexts_;
   Lazy<EdgeScores> other_edges_;
   Lazy<PairTable> pair_table_;
-  Lazy<PatternBounds> pattern_bounds_;
+  Lazy<NgramBounds> ngram_bounds_;
   Lazy<Factors> factors_;
   Lazy<std::vector<double>> weighted_scores_;
 };

@@ -32,10 +32,10 @@ Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<s
     node_magnitude_[t] = seen.magnitude;
     sum += seen.magnitude;
   }
-  if (on) switch_on(*on, first);
-  // A path has 2T + 1 terms, with patterns another T; each addition errs by at most half a unit in the last place of a
+  if (on) activate(*on, first);
+  // A path has 2T + 1 terms, with ngrams another T; each addition errs by at most half a unit in the last place of a
   // partial sum.
-  const double steps = static_cast<double>(T + 2), step = edge_magnitude_ + pattern_magnitude();
+  const double steps = static_cast<double>(T + 2), step = edge_magnitude_ + ngram_magnitude();
   // Never nothing: decoders drop what is not above the floor less the slack.
   slack_ = 8 * steps * std::numeric_limits<double>::epsilon() * (sum + steps * step) + 1e-300;
 }
@@ -62,30 +62,29 @@ ScoreCheck Lattice::check_column(size_t t) const {
   return seen;
 }
 
-void Lattice::switch_on(const std::vector<std::vector<int32_t>>& on, size_t first) {
+void Lattice::activate(const std::vector<std::vector<int32_t>>& on, size_t first) {
   const Corrections& sets = edges.corrections();
   if (on.size() + 1 != std::max<size_t>(T, 1))
-    throw std::invalid_argument("switched_on has " + std::to_string(on.size()) + " steps, but " + std::to_string(T) +
+    throw std::invalid_argument("active has " + std::to_string(on.size()) + " steps, but " + std::to_string(T) +
                                 " tokens have " + std::to_string(T ? T - 1 : 0));
   patches_.resize(on.size());
   for (size_t t = 0; t < on.size(); ++t) {
     std::vector<int32_t> sorted(on[t]);
     std::sort(sorted.begin(), sorted.end());
     if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
-      throw std::invalid_argument("switched_on names set " + std::to_string(*twice) + " twice at step " +
+      throw std::invalid_argument("active names set " + std::to_string(*twice) + " twice at step " +
                                   std::to_string(first + t));
     std::vector<Override>& entries = patches_[t].by_row;
     for (const int32_t s : on[t]) {
       if (s < 0 || static_cast<size_t>(s) >= sets.rows())
-        throw std::invalid_argument("switched_on names set " + std::to_string(s) + " at step " +
-                                    std::to_string(first + t) + ", but the edges have " + std::to_string(sets.rows()) +
-                                    " correction sets");
+        throw std::invalid_argument("active names set " + std::to_string(s) + " at step " + std::to_string(first + t) +
+                                    ", but the edges have " + std::to_string(sets.rows()) + " correction sets");
       const std::span<const uint64_t> pairs = sets.keys(static_cast<size_t>(s));
       const std::span<const double> scores = sets.values(static_cast<size_t>(s));
       for (size_t q = 0; q < pairs.size(); ++q)
         entries.push_back({Corrections::previous(pairs[q]), Corrections::current(pairs[q]), scores[q]});
     }
-    // Stable, so that an edge's corrections are added in the order in which their sets were switched on.
+    // Stable, so that an edge's corrections are added in the order in which their sets were active.
     std::stable_sort(entries.begin(), entries.end(), before);
     size_t kept = 0;
     for (size_t q = 0; q < entries.size(); ++q) {
@@ -126,14 +125,14 @@ void Lattice::column(size_t t, size_t j, double* out) const {
 
 namespace {
 
-// node(t, y), edge(t, i, j): scores. patterns: nullptr where there are none.
+// node(t, y), edge(t, i, j): scores. ngrams: nullptr where there are none.
 template <class Node, class Edge>
-double with_steps(double score, const Patterns* patterns, std::span<const int32_t> labels, Node&& node, Edge&& edge) {
-  Patterns::Node at = labels.empty() ? 0 : labels[0];
+double with_steps(double score, const LabelNgrams* ngrams, std::span<const int32_t> labels, Node&& node, Edge&& edge) {
+  LabelNgrams::Node at = labels.empty() ? 0 : labels[0];
   for (size_t t = 1; t < labels.size(); ++t) {
     const auto i = static_cast<size_t>(labels[t - 1]), j = static_cast<size_t>(labels[t]);
     score += edge(t - 1, i, j);
-    if (patterns) score += patterns->more(at = patterns->next(at, labels[t]));
+    if (ngrams) score += ngrams->more(at = ngrams->next(at, labels[t]));
     score += node(t, j);
   }
   return score;
@@ -143,7 +142,7 @@ template <class Node, class Edge>
 double whole_path(const Edges& edges, std::span<const int32_t> labels, Node&& node, Edge&& edge) {
   if (labels.empty()) return 0;
   const auto first = static_cast<size_t>(labels.front()), last = static_cast<size_t>(labels.back());
-  return with_steps(edges.start(first) + node(0, first), edges.patterns(), labels, node, edge) + edges.stop(last);
+  return with_steps(edges.start(first) + node(0, first), edges.ngrams(), labels, node, edge) + edges.stop(last);
 }
 
 }  // namespace
@@ -162,7 +161,7 @@ double path_score(const Edges& edges, Scores nodes, std::span<const int32_t> lab
 
 double add_steps(double score, const Lattice& lattice, std::span<const int32_t> labels) {
   return with_steps(
-      score, lattice.edges.patterns(), labels, [&](size_t t, size_t y) { return lattice.node(t, y); },
+      score, lattice.edges.ngrams(), labels, [&](size_t t, size_t y) { return lattice.node(t, y); },
       [&](size_t t, size_t i, size_t j) { return lattice.edge(t, i, j); });
 }
 

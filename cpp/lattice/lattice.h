@@ -2,7 +2,7 @@
 //
 // A lattice is T columns of L nodes. A path takes one node per column; its score is
 //   start[y_0] + n[0][y_0] + sum_t (e(t, y_t, y_t+1) + p(.., y_t, y_t+1) + n[t+1][y_t+1]) + stop[y_T-1],
-// summed from left to right in double precision, where p is what patterns add that end with y_t+1. Higher is better;
+// summed from left to right in double precision, where p is what ngrams add that end with y_t+1. Higher is better;
 // -inf forbids.
 #pragma once
 
@@ -53,17 +53,17 @@ class Lattice {
   // Largest finite magnitude of column t's node scores, and of any edge, start or stop score.
   double node_magnitude(size_t t) const { return node_magnitude_[t]; }
   double edge_magnitude() const { return edge_magnitude_; }
-  // The same for what patterns add at a step.
-  double pattern_magnitude() const { return edges.patterns() ? edges.patterns()->magnitude() : 0; }
+  // The same for what ngrams add at a step.
+  double ngram_magnitude() const { return edges.ngrams() ? edges.ngrams()->magnitude() : 0; }
   // More than the rounding error of any two sums over a path: bounds closer than this may be equal in truth.
   double slack() const { return slack_; }
 
  private:
   double corrected_edge(size_t t, size_t i, size_t j) const;
-  void switch_on(const std::vector<std::vector<int32_t>>& on, size_t first);
+  void activate(const std::vector<std::vector<int32_t>>& on, size_t first);
   ScoreCheck check_column(size_t t) const;
 
-  std::vector<Patch> patches_;  // [t], empty where nothing is switched on anywhere
+  std::vector<Patch> patches_;  // [t], empty where nothing is active anywhere
   Patch none_;
   std::vector<double> node_magnitude_;  // [t]
   double edge_magnitude_ = 0, slack_ = 0;

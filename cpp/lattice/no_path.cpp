@@ -56,13 +56,13 @@ std::string why_no_path(std::optional<size_t> token) {
 
 namespace {
 
-// The first column that no labelling reaches since patterns forbid runs; T where none may stop, none where there is a
+// The first column that no labelling reaches since ngrams forbid runs; T where none may stop, none where there is a
 // path.
-std::optional<size_t> lost_to_patterns(const Lattice& lattice) {
-  const Patterns& patterns = *lattice.edges.patterns();
+std::optional<size_t> lost_to_ngrams(const Lattice& lattice) {
+  const LabelNgrams& ngrams = *lattice.edges.ngrams();
   Labels everyone(lattice.L);
   for (size_t y = 0; y < lattice.L; ++y) everyone[y] = static_cast<int32_t>(y);
-  std::vector<Patterns::Node> before, reached;
+  std::vector<LabelNgrams::Node> before, reached;
   Meter meter;
   for (size_t t = 0; t < lattice.T; ++t) {
     const std::span<const int32_t> list =
@@ -73,11 +73,11 @@ std::optional<size_t> lost_to_patterns(const Lattice& lattice) {
       if (lattice.node(t, y) == kForbidden) continue;
       if (t == 0 && lattice.edges.start(y) != kForbidden) reached.push_back(k);
       meter.count(16 * before.size());
-      for (const Patterns::Node from : before) {
-        const Patterns::Node to = patterns.next(from, k);
-        if (patterns.more(to) == kForbidden) continue;
-        if (lattice.edge(t - 1, static_cast<size_t>(patterns.label(from)), y) == kForbidden) continue;
-        reached.push_back(patterns.context(to));
+      for (const LabelNgrams::Node from : before) {
+        const LabelNgrams::Node to = ngrams.next(from, k);
+        if (ngrams.more(to) == kForbidden) continue;
+        if (lattice.edge(t - 1, static_cast<size_t>(ngrams.label(from)), y) == kForbidden) continue;
+        reached.push_back(ngrams.context(to));
       }
     }
     std::sort(reached.begin(), reached.end());
@@ -85,8 +85,8 @@ std::optional<size_t> lost_to_patterns(const Lattice& lattice) {
     if (reached.empty()) return t;
     std::swap(before, reached);
   }
-  const bool stops = std::any_of(before.begin(), before.end(), [&](Patterns::Node at) {
-    return lattice.edges.stop(static_cast<size_t>(patterns.label(at))) != kForbidden;
+  const bool stops = std::any_of(before.begin(), before.end(), [&](LabelNgrams::Node at) {
+    return lattice.edges.stop(static_cast<size_t>(ngrams.label(at))) != kForbidden;
   });
   return stops || lattice.T == 0 ? std::nullopt : std::optional(lattice.T);
 }
@@ -124,9 +124,9 @@ std::optional<std::string> why_no_path(const Lattice& lattice) {
   const bool stops = std::any_of(before.begin(), before.end(),
                                  [&](int32_t y) { return lattice.edges.stop(static_cast<size_t>(y)) != kForbidden; });
   if (lattice.T == 0 || stops) {
-    const std::optional<size_t> lost = lattice.edges.patterns() ? lost_to_patterns(lattice) : std::nullopt;
+    const std::optional<size_t> lost = lattice.edges.ngrams() ? lost_to_ngrams(lattice) : std::nullopt;
     if (!lost) return std::nullopt;
-    return "no path: with what else is forbidden, patterns of -inf forbid every labelling; token " +
+    return "no path: with what else is forbidden, ngrams of -inf forbid every labelling; token " +
            std::to_string(std::min(*lost, lattice.T - 1)) +
            (*lost < lattice.T ? " is the first that none reaches" : " is reached by none that may stop there");
   }

@@ -4,23 +4,23 @@
 
 namespace tagwright {
 
-PairTable::PairTable(const Patterns& patterns) : L(patterns.L()) {
+PairTable::PairTable(const LabelNgrams& ngrams) : L(ngrams.L()) {
   constexpr size_t kLine = 16;
   stride = (L + kLine - 1) / kLine * kLine;
-  const Patterns::Range runs = patterns.at_depth(3);
+  const LabelNgrams::Range runs = ngrams.at_depth(3);
   single = true;
-  for (Patterns::Node run = runs.first; run < runs.end; ++run)
-    single = single && static_cast<double>(static_cast<float>(patterns.score(run))) == patterns.score(run);
+  for (LabelNgrams::Node run = runs.first; run < runs.end; ++run)
+    single = single && static_cast<double>(static_cast<float>(ngrams.score(run))) == ngrams.score(run);
   const size_t size = times(times(L, L), stride);
   single ? f.assign(size, 0.0F) : d.assign(size, 0.0);
-  for (Patterns::Node run = runs.first; run < runs.end; ++run) change(patterns, run);
+  for (LabelNgrams::Node run = runs.first; run < runs.end; ++run) change(ngrams, run);
 }
 
-void PairTable::change(const Patterns& patterns, Patterns::Node run) {
-  const Patterns::Node pair = patterns.parent(run);
-  const auto i = static_cast<size_t>(patterns.parent(pair)), j = static_cast<size_t>(patterns.label(pair));
-  const size_t place = (j * L + i) * stride + static_cast<size_t>(patterns.label(run));
-  single ? f[place] = static_cast<float>(patterns.score(run)) : d[place] = patterns.score(run);
+void PairTable::change(const LabelNgrams& ngrams, LabelNgrams::Node run) {
+  const LabelNgrams::Node pair = ngrams.parent(run);
+  const auto i = static_cast<size_t>(ngrams.parent(pair)), j = static_cast<size_t>(ngrams.label(pair));
+  const size_t place = (j * L + i) * stride + static_cast<size_t>(ngrams.label(run));
+  single ? f[place] = static_cast<float>(ngrams.score(run)) : d[place] = ngrams.score(run);
 }
 
 }  // namespace tagwright

@@ -1,10 +1,10 @@
-// PairTable: what patterns of three labels add, written out for all L * L * L of them.
+// PairTable: what ngrams of three labels add, written out for all L * L * L of them.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "lattice/patterns.h"
+#include "lattice/ngrams.h"
 
 namespace tagwright {
 
@@ -14,9 +14,9 @@ struct PairTable {
   std::vector<float> f;   // [(j * L + i) * stride + k]: what i, j, k in this order add
   std::vector<double> d;  // the same
 
-  explicit PairTable(const Patterns& patterns);
+  explicit PairTable(const LabelNgrams& ngrams);
   // Takes over the score of a run of three labels, which has changed to one of float32 where `single`.
-  void change(const Patterns& patterns, Patterns::Node run);
+  void change(const LabelNgrams& ngrams, LabelNgrams::Node run);
   double at(size_t i, size_t j, size_t k) const {
     const size_t place = (j * L + i) * stride + k;
     return single ? static_cast<double>(f[place]) : d[place];

@@ -48,8 +48,8 @@ std::vector<Contribution> Scorer::contributions(const Text& text, size_t sentenc
     for (size_t n = 0; n < ids.size(); ++n) {
       if (ids[n] == kNoId) continue;
       const Feature& feature = scratch.node[n];
-      rows_.each_weight(static_cast<size_t>(ids[n]), key,
-                        [&](float weight) { add(feature, feature.value, weight, part); });
+      rows_.for_each_weight(static_cast<size_t>(ids[n]), key,
+                            [&](float weight) { add(feature, feature.value, weight, part); });
     }
   }
   return made;

@@ -39,7 +39,7 @@ class RowForms {
   void add_some(std::span<const RowAt* const> rows, std::span<const uint16_t> only, float* out) const;
   // Calls each(weight) for what a row adds to a key, as it is added.
   template <class Each>
-  void each_weight(size_t row, size_t key, Each&& each) const {
+  void for_each_weight(size_t row, size_t key, Each&& each) const {
     const RowAt at_row = at(row);
     if (at_row.form == RowAt::Form::kWhole) {
       if (at_row.weight[key] != 0) each(at_row.weight[key]);

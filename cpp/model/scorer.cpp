@@ -184,7 +184,7 @@ void Scorer::score(const Text& text, size_t sentence, size_t begin, size_t end, 
       }
     }
     for (size_t t = std::max(first, begin + 1); !on.empty() && t < last; ++t)
-      switch_on(text, sentence, t, scratch, on[t - begin - 1]);
+      activate(text, sentence, t, scratch, on[t - begin - 1]);
   }
 }
 
@@ -211,8 +211,8 @@ void Scorer::score_one(const Text& text, size_t sentence, size_t t, FeatureScrat
   add_features(scratch.node, scratch, ids, out);
 }
 
-void Scorer::switch_on(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch,
-                       std::vector<int32_t>& step) const {
+void Scorer::activate(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch,
+                      std::vector<int32_t>& step) const {
   if (text.ready) return;
   thread_local std::vector<int32_t> ids;
   scratch.bytes.clear();

@@ -42,7 +42,7 @@ class Scorer {
   void add_features(const std::vector<Feature>& features, const FeatureScratch& scratch, std::vector<int32_t>& ids,
                     float* out) const;
 
-  // Node scores of a sentence, [t * L + y], and the correction sets that are switched on at each of its steps.
+  // Node scores of a sentence, [t * L + y], and the correction sets that are active at each of its steps.
   void score(const Text& text, size_t sentence, float* nodes, std::vector<std::vector<int32_t>>& on) const;
   // The same for its tokens begin .. end - 1 and the steps between them. scratch: in which the sentence was started.
   // allowed: of these tokens; scores of labels that are not allowed may be left as they were.
@@ -86,8 +86,7 @@ class Scorer {
                   Buffers& own) const;
   void list_rows(size_t begin, size_t end, size_t from, size_t T, Buffers& own) const;
   void start_sum(std::span<const RowAt> forms, Only only, TokenCache& cache, float* out) const;
-  void switch_on(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch,
-                 std::vector<int32_t>& step) const;
+  void activate(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch, std::vector<int32_t>& step) const;
 
   Templates templates_;
   Weights weights_;

@@ -7,7 +7,7 @@
 #include "lattice/no_path.h"
 #include "model/window_sums.h"
 #include "sums/marginals.h"
-#include "sums/pattern_sums.h"
+#include "sums/ngram_sums.h"
 
 namespace tagwright {
 namespace {
@@ -19,7 +19,7 @@ void check(const Scorer& scorer, const Text& text, const Edges& edges, const All
   scorer.templates().check_text(text);
 }
 
-// Node scores of tokens begin .. end - 1 of a sentence, in the arena, and the correction sets that are switched on.
+// Node scores of tokens begin .. end - 1 of a sentence, in the arena, and the correction sets that are active.
 Supplied scored(const Scorer& scorer, const Text& text, const AllowedLists* allowed, size_t s, size_t begin, size_t end,
                 Arena& arena) {
   thread_local FeatureScratch scratch;
@@ -52,8 +52,8 @@ Sure sure_of(const Lattice& lattice, const Answer& answer, const SpanQuery* span
   thread_local Arena arena;  // the thread's own holds the node scores
   arena.reset();
   const Trimmed trimmed(arena, kHeldBytes);
-  thread_local PatternSums patterns;
-  const Sums sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, patterns);
+  thread_local NgramSums ngrams;
+  const Sums sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, ngrams);
   need(sums.log_z != kForbidden, "no path");
   Sure made{sums.log_z, std::vector<double>(answer.paths.size() * lattice.T), {}};
   double* const room = arena.array<double>(lattice.L);
@@ -125,8 +125,8 @@ std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text
       fail_for_room(bytes, T, " in sentence " + std::to_string(s) + " with a rule for what to keep");
     const Supplied scores = scored(scorer, text, allowed, s, 0, T, arena);
     const Lattice lattice(edges, T, scores.nodes, scores.on.empty() ? nullptr : &scores.on, 0, scores.allowed);
-    thread_local PatternSums patterns;
-    const Sums sums = label_sums(lattice, edges.factors(), keep, nullptr, arena, patterns);
+    thread_local NgramSums ngrams;
+    const Sums sums = label_sums(lattice, edges.factors(), keep, nullptr, arena, ngrams);
     if (sums.log_z == kForbidden)
       throw std::invalid_argument("sentence " + std::to_string(s) + ": " +
                                   (keep.all() ? why_no_path(lattice).value_or(kUnderflow)

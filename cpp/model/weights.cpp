@@ -34,9 +34,9 @@ void check_pairs(const std::string& kind, size_t L, Borrowed<uint16_t> previous,
   need(rising, kind + ": not in order, or given twice");
 }
 
-void check_patterns(size_t L, Borrowed<uint16_t> runs, Borrowed<float> score) {
-  constexpr size_t kLongest = PatternRuns::kLongest;
-  need(runs.size() == score.size() * kLongest, "patterns: arrays of unequal length");
+void check_ngrams(size_t L, Borrowed<uint16_t> runs, Borrowed<float> score) {
+  constexpr size_t kLongest = NgramList::kLongest;
+  need(runs.size() == score.size() * kLongest, "ngrams: arrays of unequal length");
   bool inside = true, rising = true;
   for (size_t q = 0; q < score.size(); ++q) {
     const uint16_t* const run = runs.data() + q * kLongest;
@@ -44,9 +44,9 @@ void check_patterns(size_t L, Borrowed<uint16_t> runs, Borrowed<float> score) {
     inside &= run[kLongest - 1] < L || run[kLongest - 1] == kNoLabel;
     rising &= q == 0 || std::lexicographical_compare(run - kLongest, run, run, run + kLongest);
   }
-  need(inside, "patterns: a label that is not there");
-  need(all_finite(score), "patterns: a score that is not finite");
-  need(rising, "patterns: not in order, or given twice");
+  need(inside, "ngrams: a label that is not there");
+  need(all_finite(score), "ngrams: a score that is not finite");
+  need(rising, "ngrams: not in order, or given twice");
 }
 
 NameArrays<Owned> selected(const IndexView& names, const std::vector<bool>& used) {
@@ -97,7 +97,7 @@ void Weights::check() const {
   need(a.set.size() == a.correction_score.size(), "corrections: arrays of unequal length");
   check_pairs("corrections", L(), a.set_previous, a.set_current, a.correction_score,
               [&](size_t q) { return a.set[q]; });
-  check_patterns(L(), a.runs, a.pattern_score);
+  check_ngrams(L(), a.runs, a.ngram_score);
   // In order by now.
   const size_t sets = a.set.empty() ? 0 : static_cast<size_t>(a.set.back()) + 1;
   need((a.set.empty() || a.set.front() == 0) && sets == edge_names().size(),
@@ -136,11 +136,11 @@ WeightArrays<Owned> Weights::dropped(double least, std::string_view word) const 
     out.set_current.push_back(a.set_current[q]);
     out.correction_score.push_back(a.correction_score[q]);
   }
-  for (size_t q = 0; q < a.patterns(); ++q) {
-    if (a.pattern_score[q] == 0) continue;
-    const Borrowed<uint16_t> run = a.runs.subspan(q * PatternRuns::kLongest, PatternRuns::kLongest);
+  for (size_t q = 0; q < a.ngrams(); ++q) {
+    if (a.ngram_score[q] == 0) continue;
+    const Borrowed<uint16_t> run = a.runs.subspan(q * NgramList::kLongest, NgramList::kLongest);
     out.runs.insert(out.runs.end(), run.begin(), run.end());
-    out.pattern_score.push_back(a.pattern_score[q]);
+    out.ngram_score.push_back(a.ngram_score[q]);
   }
   out.names = selected(names(), used);
   out.edge_names = selected(edge_names(), used_set);

@@ -3,9 +3,9 @@
 //   rows         [feature]                one weight for each of some labels, or parts of labels
 //   edges        (previous, current)      one weight for each of some pairs of labels
 //   corrections  (set, previous, current) the same, added where a token has the edge feature that names the set
-//   patterns     (run of 3 or 4 labels)   one weight for each of some runs
+//   ngrams     (run of 3 or 4 labels)   one weight for each of some runs
 //
-// As one vector of numbers, those of rows come first, then those of edges, of corrections and of patterns. Keys rise:
+// As one vector of numbers, those of rows come first, then those of edges, of corrections and of ngrams. Keys rise:
 // labels within a row, pairs among the edges, pairs within a set, runs.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 #include "base/arrays.h"
 #include "features/index.h"
-#include "lattice/patterns.h"
+#include "lattice/ngrams.h"
 #include "model/parts.h"
 #include "model/rows.h"
 
@@ -35,13 +35,13 @@ struct WeightKeys {
   Array<uint16_t> previous, current;  // [edge]
   Array<int32_t> set;                 // [correction]
   Array<uint16_t> set_previous, set_current;
-  Array<uint16_t> runs = {};  // [pattern * PatternRuns::kLongest + n]; kNoLabel stands behind a run of three
+  Array<uint16_t> runs = {};  // [ngram * NgramList::kLongest + n]; kNoLabel stands behind a run of three
 
   size_t nodes() const { return row_label.size(); }
   size_t edges() const { return previous.size(); }
   size_t corrections() const { return set.size(); }
-  size_t patterns() const { return runs.size() / PatternRuns::kLongest; }
-  size_t size() const { return nodes() + edges() + corrections() + patterns(); }
+  size_t ngrams() const { return runs.size() / NgramList::kLongest; }
+  size_t size() const { return nodes() + edges() + corrections() + ngrams(); }
   WeightKeys<Borrowed> view() const {
     return {row_end, row_label, previous, current, set, set_previous, set_current, runs};
   }
@@ -49,7 +49,7 @@ struct WeightKeys {
 
 // Calls take(name, array) for the arrays of keys, by the names they have in files.
 template <class Keys, class Take>
-void each_key_array(Keys& a, Take&& take) {
+void for_each_key_array(Keys& a, Take&& take) {
   take("rows.end", a.row_end);
   take("rows.label", a.row_label);
   take("edges.previous", a.previous);
@@ -74,16 +74,16 @@ struct WeightArrays : WeightKeys<Array> {
   Array<float> row_weight, edge_score, correction_score;
   NameArrays<Array> names, edge_names;  // edge_names: of the sets, in the order of their numbers
   Array<uint16_t> parts;                // [k * L + y]: the k-th part of label y
-  Array<float> pattern_score = {};
+  Array<float> ngram_score = {};
 };
 
-// The arrays that every file has, those of token-dependent edges, of parts of labels, and of patterns.
-enum ArrayGroup : uint8_t { kAlways, kSets, kParts, kPatterns };
+// The arrays that every file has, those of token-dependent edges, of parts of labels, and of ngrams.
+enum ArrayGroup : uint8_t { kAlways, kSets, kParts, kNgrams };
 inline constexpr size_t kArrayGroups = 4;
 
 // Calls take(group, name, array) for all arrays, by the names they have in files.
 template <class Arrays, class Take>
-void each_array(Arrays& a, Take&& take) {
+void for_each_array(Arrays& a, Take&& take) {
   take(kAlways, "names.slots", a.names.slots);
   take(kAlways, "names.ends", a.names.ends);
   take(kAlways, "names.bytes", a.names.bytes);
@@ -101,8 +101,8 @@ void each_array(Arrays& a, Take&& take) {
   take(kSets, "corrections.current", a.set_current);
   take(kSets, "corrections.score", a.correction_score);
   take(kParts, "parts", a.parts);
-  take(kPatterns, "patterns.labels", a.runs);
-  take(kPatterns, "patterns.score", a.pattern_score);
+  take(kNgrams, "ngrams.labels", a.runs);
+  take(kNgrams, "ngrams.score", a.ngram_score);
 }
 
 // The place of a pair of labels among those from begin to end, or kNoPlace.
@@ -146,16 +146,16 @@ class Weights {
       correction(static_cast<size_t>(a.set[q]), renamed[a.set_previous[q]], renamed[a.set_current[q]],
                  a.correction_score[q]);
   }
-  // Calls take(run, score) for all patterns, with renamed labels. run: [PatternRuns::kLongest], -1 for kNoLabel.
+  // Calls take(run, score) for all ngrams, with renamed labels. run: [NgramList::kLongest], -1 for kNoLabel.
   template <class Take>
-  void each_pattern(std::span<const uint16_t> renamed, Take&& take) const {
-    std::array<int32_t, PatternRuns::kLongest> run;
-    for (size_t q = 0; q < arrays_.patterns(); ++q) {
+  void for_each_ngram(std::span<const uint16_t> renamed, Take&& take) const {
+    std::array<int32_t, NgramList::kLongest> run;
+    for (size_t q = 0; q < arrays_.ngrams(); ++q) {
       for (size_t n = 0; n < run.size(); ++n) {
         const uint16_t label = arrays_.runs[q * run.size() + n];
         run[n] = label == kNoLabel ? -1 : renamed[label];
       }
-      take(run, arrays_.pattern_score[q]);
+      take(run, arrays_.ngram_score[q]);
     }
   }
 

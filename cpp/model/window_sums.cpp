@@ -50,7 +50,7 @@ double sums_in_windows(size_t T, const Edges& edges, size_t window, const Column
   std::vector<double> alphas;  // [w * L + y]: of the last column of window w, less what was summed up before
   double log_z = 0;
   const auto alpha = [&](size_t w) { return w ? alphas.data() + (w - 1) * L : nullptr; };
-  each_window(T, window, false, [&](size_t w, size_t begin, size_t end) {
+  for_each_window(T, window, false, [&](size_t w, size_t begin, size_t end) {
     one.sum(begin, end, alpha(w), nullptr, [&](const Sums& sums) {
       log_z += sums.log_z;
       const double* from = sums.columns.back().from;
@@ -58,7 +58,7 @@ double sums_in_windows(size_t T, const Edges& edges, size_t window, const Column
     });
   });
   std::vector<double> beta;
-  each_window(T, window, true, [&](size_t w, size_t begin, size_t end) {
+  for_each_window(T, window, true, [&](size_t w, size_t begin, size_t end) {
     one.sum(begin, end, alpha(w), beta.empty() ? nullptr : beta.data(), [&](const Sums& sums) {
       for (size_t t = end; t-- > begin + (w > 0);) take(t, sums.columns[t - begin].node);
       if (w == 0) return;

@@ -11,7 +11,7 @@ using Filled = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using Allowed = nb::ndarray<const bool, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Tags = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // A matrix, or pairs with their values and what all others score; start and stop.
-using EdgeArrays = std::tuple<std::optional<AnyArray>, const PairPattern*, std::optional<AnyArray>, double,
+using EdgeArrays = std::tuple<std::optional<AnyArray>, const PairShape*, std::optional<AnyArray>, double,
                               std::optional<AnyArray>, std::optional<AnyArray>>;
 
 BatchEdges edges_of(const EdgeArrays& given, size_t L) {
@@ -48,8 +48,8 @@ void fill_sums(const AnyArray& nodes, std::span<const int64_t> lengths,
                const std::variant<EdgeArrays, const Edges*>& edges, const std::optional<Allowed>& allowed,
                const std::optional<Tags>& tags, double weight, std::span<const double> weights, const Keep& keep,
                bool single, std::span<double> log_z, std::span<double> scores, const std::optional<Filled>& node_out,
-               const std::optional<Filled>& edge_out, const PairPattern* counted,
-               const std::optional<Filled>& start_out, const std::optional<Filled>& stop_out, size_t threads) {
+               const std::optional<Filled>& edge_out, const PairShape* counted, const std::optional<Filled>& start_out,
+               const std::optional<Filled>& stop_out, size_t threads) {
   need(nodes.ndim() == 3 && nodes.shape(2) > 0, "node scores must have shape (B, T, L)");
   const size_t B = nodes.shape(0), T = nodes.shape(1), L = nodes.shape(2);
   need(lengths.size() == B && log_z.size() == B && scores.size() == (tags ? B : 0) &&
@@ -90,8 +90,8 @@ void fill_sums(const AnyArray& nodes, std::span<const int64_t> lengths,
   };
   if (const auto* given = std::get_if<const Edges*>(&edges)) {
     need(*given && (*given)->L() == L && !(*given)->is_stepwise(), "edges: one matrix for all steps");
-    need(!(*given)->patterns(),
-         "these sums know no patterns of labels, but the edges have some; use marginals_batch "
+    need(!(*given)->ngrams(),
+         "these sums know no ngrams of labels, but the edges have some; use marginals_batch "
          "without edge_counts");
     const CopiedEdges copy(**given);
     sum(copy.view());
@@ -158,10 +158,10 @@ void fill_paths(const AnyArray& nodes, std::span<const int64_t> lengths, const s
 }  // namespace
 
 void bind_batch(nb::module_& m) {
-  nb::class_<PairPattern>(m, "Pairs")
+  nb::class_<PairShape>(m, "Pairs")
       .def(nb::init<size_t, std::span<const int32_t>, std::span<const int32_t>>(), "L"_a, "previous"_a, "current"_a)
-      .def_prop_ro("L", &PairPattern::L)
-      .def("__len__", &PairPattern::size);
+      .def_prop_ro("L", &PairShape::L)
+      .def("__len__", &PairShape::size);
   m.def("fill_sums", &fill_sums, "nodes"_a, "lengths"_a, "edges"_a, "allowed"_a.none(), "tags"_a.none(), "weight"_a,
         "weights"_a, "keep"_a, "single"_a, "log_z"_a, "scores"_a, "node_out"_a.none().noconvert(),
         "edge_out"_a.none().noconvert(), "counted"_a.none(), "start_out"_a.none().noconvert(),

@@ -94,7 +94,7 @@ std::vector<V> copied(std::span<const V> values) {
 
 // Whether this is the thread in which Python's signal handlers run.
 bool in_main_thread();
-// Runs the handlers of the signals that have come; throws what a handler raises.
+// NgramIndex the handlers of the signals that have come; throws what a handler raises.
 void hear_signals();
 
 // Lets other Python threads run during a short call that needs no Python.
@@ -156,7 +156,7 @@ inline nb::list pack(const std::vector<Span>& spans) {
   return made;
 }
 
-// The correction sets switched on at each step of a sentence, where it has them; and those of many sentences.
+// The correction sets active at each step of a sentence, where it has them; and those of many sentences.
 using StepSets = std::optional<std::vector<std::vector<int32_t>>>;
 using SwitchedOn = std::optional<std::vector<StepSets>>;
 
@@ -187,7 +187,7 @@ class NamedArrays {
 
 // One sentence per array of node scores, over its own edges or those of all.
 std::vector<Sentence> sentences_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
-                                   const SwitchedOn& switched_on, const AllowedLists* allowed);
+                                   const SwitchedOn& active, const AllowedLists* allowed);
 
 void bind_constraints(nb::module_& m);
 void bind_corpus(nb::module_& m);

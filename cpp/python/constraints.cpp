@@ -43,7 +43,7 @@ class ListReader {
     L_ = L;
     labels_.clear();
     const Wanted wanted{"a list of labels, or None where all are allowed", "; write a list around it", kMostItems};
-    each_item(token, wanted, where, [&](nb::handle item, size_t) { labels_.push_back(label(item, where)); });
+    for_each_item(token, wanted, where, [&](nb::handle item, size_t) { labels_.push_back(label(item, where)); });
     if (labels_.empty())
       throw std::invalid_argument(where() + " is empty, so that no label is left; use None where all are allowed");
     if (const auto falls = [](int32_t a, int32_t b) { return a >= b; };
@@ -96,7 +96,7 @@ std::unique_ptr<AllowedLists> read_lists(nb::handle given, const std::vector<siz
   const bool many = lengths.size() != 1;
   const auto in_sentence = [&](size_t s) { return many ? " of sentence " + std::to_string(s) : std::string(); };
   size_t sentences = 0;
-  each_item(
+  for_each_item(
       given, {"a list with one entry per sentence", "", lengths.size()}, [] { return std::string("allowed"); },
       [&](nb::handle sentence, size_t s) {
         need(s < lengths.size(),
@@ -108,12 +108,13 @@ std::unique_ptr<AllowedLists> read_lists(nb::handle given, const std::vector<siz
         }
         size_t tokens = 0;
         const auto name = [&] { return "allowed" + in_sentence(s); };
-        each_item(sentence, {"a list with one entry per token", "", SIZE_MAX}, name, [&](nb::handle token, size_t t) {
-          if (++tokens > lengths[s]) return;
-          if (token.is_none()) return made->add_wide();
-          const auto where = [&] { return "allowed[" + std::to_string(t) + "]" + in_sentence(s); };
-          reader.read(token, L[L.size() == 1 ? 0 : s], where, *made);
-        });
+        for_each_item(sentence, {"a list with one entry per token", "", SIZE_MAX}, name,
+                      [&](nb::handle token, size_t t) {
+                        if (++tokens > lengths[s]) return;
+                        if (token.is_none()) return made->add_wide();
+                        const auto where = [&] { return "allowed[" + std::to_string(t) + "]" + in_sentence(s); };
+                        reader.read(token, L[L.size() == 1 ? 0 : s], where, *made);
+                      });
         if (tokens != lengths[s])
           throw std::invalid_argument(name() + " has " + std::to_string(tokens) + " entries, but there are " +
                                       std::to_string(lengths[s]) + " tokens");

@@ -34,7 +34,7 @@ Corpus opened(const nb::dict& arrays, size_t L, size_t features, size_t sets,
               const std::optional<Vector<uint8_t>>& mapped, int descriptor) {
   Corpus made;
   NamedArrays named(arrays);
-  each_corpus_array(made, [&](const char* name, auto& array) {
+  for_each_corpus_array(made, [&](const char* name, auto& array) {
     if (named.has(name)) named.read(name, array);
   });
   made.L = L;
@@ -117,7 +117,7 @@ void bind_corpus(nb::module_& m) {
           "arrays",
           [](const Corpus& corpus) {
             nb::dict out;
-            each_corpus_array(corpus, [&](const char* name, const auto& array) {
+            for_each_corpus_array(corpus, [&](const char* name, const auto& array) {
               using V = std::remove_cvref_t<decltype(array[0])>;
               if (!array.empty()) out[name] = array_of(std::vector<V>(array.begin(), array.end()));
             });

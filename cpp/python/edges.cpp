@@ -8,23 +8,23 @@ namespace {
 
 // How many sets there are; set, previous, current and score of each correction.
 using CorrectionArrays = std::tuple<size_t, Vector<int32_t>, Vector<int32_t>, Vector<int32_t>, Vector<double>>;
-// Runs of labels, (N, 4), and their scores.
-using PatternArrays =
+// NgramIndex of labels, (N, 4), and their scores.
+using NgramArrays =
     std::tuple<nb::ndarray<const int32_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>, Vector<double>>;
-// What stands beside the scores: start, stop, order, corrections, patterns.
+// What stands beside the scores: start, stop, order, corrections, ngrams.
 using Sides = std::tuple<std::optional<Vector<double>>, std::optional<Vector<double>>, std::optional<Vector<int32_t>>,
-                         std::optional<CorrectionArrays>, std::optional<PatternArrays>>;
+                         std::optional<CorrectionArrays>, std::optional<NgramArrays>>;
 
 EdgeExtras extras_of(const Sides& sides) {
-  const auto& [start, stop, order, corrections, patterns] = sides;
+  const auto& [start, stop, order, corrections, ngrams] = sides;
   EdgeExtras made;
   if (start) made.start = span_of(*start);
   if (stop) made.stop = span_of(*stop);
   if (order) made.order = span_of(*order);
-  if (patterns) {
-    const auto& [runs, score] = *patterns;
-    need(runs.shape(0) == score.shape(0), "patterns: there must be one score per run");
-    made.patterns = {{runs.data(), runs.size()}, span_of(score)};
+  if (ngrams) {
+    const auto& [runs, score] = *ngrams;
+    need(runs.shape(0) == score.shape(0), "ngrams: there must be one score per run");
+    made.ngrams = {{runs.data(), runs.size()}, span_of(score)};
   }
   if (!corrections) return made;
   const auto& [sets, set, previous, current, score] = *corrections;
@@ -108,7 +108,7 @@ void bind_edges(nb::module_& m) {
       .def_prop_ro("is_stepwise", &Edges::is_stepwise)
       .def_prop_ro("default", &Edges::fallback)
       .def_prop_ro("exceptions", [](const Edges& e) { return e.rows().entries(); })
-      .def_prop_ro("patterns", [](const Edges& e) { return e.patterns() ? e.patterns()->size() : 0; })
+      .def_prop_ro("ngrams", [](const Edges& e) { return e.ngrams() ? e.ngrams()->size() : 0; })
       .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().rows(); });
 }
 

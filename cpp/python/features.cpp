@@ -50,9 +50,9 @@ template <class One>
 Text read_sentences(nb::handle X, size_t first, One&& one) {
   Text text;
   const auto all = [] { return std::string("X"); };
-  each_item(X, kSentences, all, [&](nb::handle sentence, size_t s) {
+  for_each_item(X, kSentences, all, [&](nb::handle sentence, size_t s) {
     const auto which = [&] { return "sentence " + std::to_string(first + s); };
-    each_item(sentence, kTokens, which, [&](nb::handle token, size_t t) {
+    for_each_item(sentence, kTokens, which, [&](nb::handle token, size_t t) {
       one(text, token, Place{first + s, t});
       text.end_token();
     });
@@ -96,7 +96,7 @@ Text text_from_rows(nb::handle X, size_t columns, const std::optional<nb::callab
       if (is_mapping(token))
         throw std::invalid_argument(place() + " is a dict of ready-made features, but text is needed here");
       n = 0;
-      each_item(token, kColumns, place, [&](nb::handle cell, size_t c) {
+      for_each_item(token, kColumns, place, [&](nb::handle cell, size_t c) {
         if (c < columns) text.add_cell(utf8(cell, place, "a column"));
         ++n;
       });
@@ -121,7 +121,7 @@ class ReadyToken {
       add_entries(token, "", 0);
       return;
     }
-    each_item(token, kFeatures, place_, [&](nb::handle item, size_t) { add_text(nullptr, item, "a feature"); });
+    for_each_item(token, kFeatures, place_, [&](nb::handle item, size_t) { add_text(nullptr, item, "a feature"); });
   }
 
  private:
@@ -131,15 +131,15 @@ class ReadyToken {
       add_value(std::string(prefix).append(utf8(key, place_, "a feature's name")), value, depth);
     };
     if (PyDict_Check(mapping.ptr())) {
-      each_entry(mapping, place_, entry);
+      for_each_entry(mapping, place_, entry);
       return;
     }
     nb::dict made;
-    each_item(nb::object(mapping.attr("keys")()), kFeatures, place_, [&](nb::handle key, size_t) {
+    for_each_item(nb::object(mapping.attr("keys")()), kFeatures, place_, [&](nb::handle key, size_t) {
       utf8(key, place_, "a feature's name");
       made[key] = mapping[key];
     });
-    each_entry(made, place_, entry);
+    for_each_entry(made, place_, entry);
   }
 
   void add_value(const std::string& name, nb::handle value, size_t depth) {
@@ -152,7 +152,7 @@ class ReadyToken {
       add_entries(value, name + ":", depth + 1);
     } else if (PyAnySet_Check(value.ptr())) {
       nb::list items;
-      each_item(value, kFeatures, place_, [&](nb::handle item, size_t) { items.append(item); });
+      for_each_item(value, kFeatures, place_, [&](nb::handle item, size_t) { items.append(item); });
       // Items that cannot be sorted are no text, which is told below.
       if (PyList_Sort(items.ptr()) != 0) forgive(PyExc_TypeError);
       add_items(name, items);
@@ -164,7 +164,8 @@ class ReadyToken {
   }
 
   void add_items(const std::string& name, nb::handle items) {
-    each_item(items, kFeatures, place_, [&](nb::handle item, size_t) { add_text(&name, item, "a feature's item"); });
+    for_each_item(items, kFeatures, place_,
+                  [&](nb::handle item, size_t) { add_text(&name, item, "a feature's item"); });
   }
 
   void add_text(const std::string* name, nb::handle value, const char* what) {

@@ -79,7 +79,7 @@ class CalledSearch : public PricedSearch {
     };
     labels_.clear();
     const Wanted labels{"a list of labels", "", SIZE_MAX};
-    each_item(
+    for_each_item(
         answer, labels, [&] { return "the answer of " + std::string(name_); },
         [&](nb::handle item, size_t n) {
           int64_t label = -1;

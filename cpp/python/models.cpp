@@ -25,8 +25,8 @@ std::unique_ptr<Weights> weights_from(size_t L, nb::dict arrays, bool first_only
   NamedArrays named(std::move(arrays));
   WeightArrays<Borrowed> a;
   bool has[kArrayGroups] = {true};
-  each_array(a, [&](ArrayGroup group, const char* name, auto&) { has[group] |= named.has(name); });
-  each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
+  for_each_array(a, [&](ArrayGroup group, const char* name, auto&) { has[group] |= named.has(name); });
+  for_each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
     if (has[group]) named.read(name, array);
   });
   need(!has[kSets] || !a.set.empty(), "the sets of corrections are not those that have names");
@@ -39,7 +39,7 @@ nb::dict model_arrays(const Weights& weights, double least, const std::string& w
   WeightArrays<Owned> a = without_gil([&] { return weights.dropped(least, word); });
   nb::dict out;
   const bool has[kArrayGroups] = {true, !a.set.empty(), !a.parts.empty(), !a.runs.empty()};
-  each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
+  for_each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
     if (has[group]) out[name] = array_of(std::move(array));
   });
   return out;
@@ -183,7 +183,7 @@ void bind_models(nb::module_& m) {
       .def("marginals", &marginals, "text"_a, "edges"_a, "keep"_a, "threads"_a, "window"_a = 0,
            "allowed"_a.none() = nb::none())
       .def("nodes", &nodes, "text"_a, "sentence"_a,
-           "Returns node scores (T, L) and the correction sets switched on at each step.")
+           "Returns node scores (T, L) and the correction sets active at each step.")
       .def("explain", &explain, "text"_a, "sentence"_a, "token"_a, "labels"_a,
            "Returns for each label the contributions to its score as feature, value, weight, score and part; and the "
            "features that the model does not have.");

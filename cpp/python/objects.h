@@ -35,7 +35,7 @@ inline std::runtime_error changed(const std::string& name) {
 // Calls each(item, n) for the items of a list, a tuple or anything else that is iterable, but text; name(): what it is
 // called in messages.
 template <class Name, class Each>
-void each_item(nb::handle items, const Wanted& wanted, Name&& name, Each&& each) {
+void for_each_item(nb::handle items, const Wanted& wanted, Name&& name, Each&& each) {
   const nb::object held = nb::borrow(items);
   PyObject* const ptr = held.ptr();
   if (PyList_CheckExact(ptr) || PyTuple_CheckExact(ptr)) {
@@ -70,7 +70,7 @@ void each_item(nb::handle items, const Wanted& wanted, Name&& name, Each&& each)
 
 // Calls each(key, value) for the entries of a dict.
 template <class Name, class Each>
-void each_entry(nb::handle dict, Name&& name, Each&& each) {
+void for_each_entry(nb::handle dict, Name&& name, Each&& each) {
   const nb::object held = nb::borrow(dict);
   const Py_ssize_t size = PyDict_GET_SIZE(held.ptr());
   PyObject *key = nullptr, *value = nullptr;

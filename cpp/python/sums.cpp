@@ -2,7 +2,7 @@
 #include "lattice/no_path.h"
 #include "python/bindings.h"
 #include "sums/marginals.h"
-#include "sums/pattern_sums.h"
+#include "sums/ngram_sums.h"
 
 namespace tagwright {
 namespace {
@@ -13,10 +13,10 @@ auto zeros_to_numpy(Zeros& zeros, std::initializer_list<size_t> shape) {
 }
 
 nb::list marginals_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
-                      const SwitchedOn& switched_on, const AllowedLists* allowed, const Keep& keep, bool with_edges,
+                      const SwitchedOn& active, const AllowedLists* allowed, const Keep& keep, bool with_edges,
                       size_t threads) {
   need(threads >= 1, "threads must be at least 1");
-  const std::vector<Sentence> all = sentences_of(nodes, edges, switched_on, allowed);
+  const std::vector<Sentence> all = sentences_of(nodes, edges, active, allowed);
   const auto lattice = [&](size_t s) {
     return Lattice(*all[s].edges, all[s].T, all[s].nodes, all[s].on, 0, all[s].allowed);
   };
@@ -35,9 +35,9 @@ nb::list marginals_of(const std::vector<AnyArray>& nodes, const std::vector<cons
 
 // The one sentence of a call, and its sums by exact forward-backward.
 template <class Use>
-auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
-               const SwitchedOn& switched_on, const AllowedLists* allowed, Use&& use) {
-  const std::vector<Sentence> all = sentences_of(nodes, edges, switched_on, allowed);
+auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
+               const AllowedLists* allowed, Use&& use) {
+  const std::vector<Sentence> all = sentences_of(nodes, edges, active, allowed);
   need(all.size() == 1, "one sentence");
   return without_gil([&] {
     Arena& arena = thread_arena();
@@ -45,51 +45,47 @@ auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges
     const Trimmed trimmed(arena, kHeldBytes);
     const Lattice lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed);
     Sums sums;
-    thread_local PatternSums patterns;
+    thread_local NgramSums ngrams;
     if (lattice.T) {
-      sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, patterns);
+      sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, ngrams);
       if (sums.log_z == kForbidden) throw std::invalid_argument(why_no_path(lattice).value_or(kUnderflow));
     }
-    return use(lattice, sums, patterns, arena);
+    return use(lattice, sums, ngrams, arena);
   });
 }
 
-auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& switched_on,
+auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
             const AllowedLists* allowed, size_t n, uint64_t seed) {
-  std::vector<int32_t> made = with_sums(nodes, edges, switched_on, allowed,
-                                        [&](const auto& lattice, const auto& sums, const auto& patterns, Arena& arena) {
-                                          return lattice.edges.patterns() && lattice.T
-                                                     ? samples(patterns, n, seed)
-                                                     : samples(lattice, sums, n, seed, arena);
-                                        });
+  std::vector<int32_t> made = with_sums(
+      nodes, edges, active, allowed, [&](const auto& lattice, const auto& sums, const auto& ngrams, Arena& arena) {
+        return lattice.edges.ngrams() && lattice.T ? samples(ngrams, n, seed) : samples(lattice, sums, n, seed, arena);
+      });
   return to_numpy(std::move(made), {n, nodes[0].shape(0)});
 }
 
-nb::list spans(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
-               const SwitchedOn& switched_on, const AllowedLists* allowed, const SpanRules& rules,
-               std::span<const int32_t> labels, size_t k) {
+nb::list spans(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
+               const AllowedLists* allowed, const SpanRules& rules, std::span<const int32_t> labels, size_t k) {
   const SpanQuery query{rules, k};
-  return pack(with_sums(nodes, edges, switched_on, allowed,
-                        [&](const auto& lattice, const auto& sums, const auto&, Arena& arena) {
-                          need(k || labels.size() == lattice.T, "a path has one label per token");
-                          for (const int32_t y : labels)
-                            need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
-                          return query.answer(lattice, sums, labels, arena);
-                        }));
+  return pack(
+      with_sums(nodes, edges, active, allowed, [&](const auto& lattice, const auto& sums, const auto&, Arena& arena) {
+        need(k || labels.size() == lattice.T, "a path has one label per token");
+        for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
+        return query.answer(lattice, sums, labels, arena);
+      }));
 }
 
 }  // namespace
 
 void bind_sums(nb::module_& m) {
-  m.def("marginals", &marginals_of, "nodes"_a, "edges"_a, "switched_on"_a.none(), "allowed"_a.none(), "keep"_a,
+  m.def("marginals", &marginals_of, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "keep"_a,
         "with_edges"_a, "threads"_a,
         "Returns for each sentence: node probabilities, edge probabilities or None, log Z, entropy, labels kept.");
-  m.def("sample", &sample, "nodes"_a, "edges"_a, "switched_on"_a.none(), "allowed"_a.none(), "n"_a, "seed"_a,
+  m.def("sample", &sample, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "n"_a, "seed"_a,
         "Returns labellings of one sentence drawn from its distribution, (n, T).");
   nb::class_<SpanRules>(m, "SpanRules")
       .def(nb::init<std::span<const int32_t>, std::span<const uint8_t>, std::span<const uint8_t>>(), "type"_a,
            "goes_on"_a, "continues"_a);
-  m.def("spans", &spans, "nodes"_a, "edges"_a, "switched_on"_a.none(), "allowed"_a.none(), "rules"_a, "labels"_a, "k"_a,
+  m.def("spans", &spans, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "rules"_a, "labels"_a, "k"_a,
         "Returns the spans of one sentence's labelling, or the k most probable of any, each as type, first token, the "
         "token behind the last, probability.");
 }

@@ -14,22 +14,22 @@ using Reals = std::span<const double>;
 AllowedLists lists_of(const AllowedLists* given) { return given ? *given : AllowedLists(); }
 
 std::unique_ptr<Perceptron> make_perceptron(const Corpus& corpus, Keys parts, bool edges, bool all_pairs, double margin,
-                                            size_t batch, size_t order, size_t min_pattern,
+                                            size_t batch, size_t order, size_t min_ngram_count,
                                             std::optional<bool> dense_edges, std::shared_ptr<PairRules> rules,
                                             const AllowedLists* allowed) {
   return without_gil([&] {
     return std::make_unique<Perceptron>(
         corpus, copied(parts),
         PerceptronOptions{
-            edges, all_pairs, margin, {order, min_pattern}, dense_edges, rules, lists_of(allowed), batch});
+            edges, all_pairs, margin, {order, min_ngram_count}, dense_edges, rules, lists_of(allowed), batch});
   });
 }
 
 std::unique_ptr<Crf> make_crf(const Corpus& corpus, bool edges, bool all_pairs, bool dense_edges, bool lanes,
-                              size_t order, size_t min_pattern, std::shared_ptr<PairRules> rules,
+                              size_t order, size_t min_ngram_count, std::shared_ptr<PairRules> rules,
                               const AllowedLists* allowed) {
   return without_gil([&] {
-    return std::make_unique<Crf>(corpus, keys_of(corpus, edges, all_pairs, rules.get(), {order, min_pattern}),
+    return std::make_unique<Crf>(corpus, keys_of(corpus, edges, all_pairs, rules.get(), {order, min_ngram_count}),
                                  CrfOptions{dense_edges, lanes, false, rules, lists_of(allowed)});
   });
 }
@@ -39,7 +39,7 @@ std::unique_ptr<Crf> make_part(const Corpus& corpus, nb::dict keys, double grain
                                bool dense_edges, bool lanes, std::shared_ptr<PairRules> rules) {
   NamedArrays named(std::move(keys));
   WeightKeys<Borrowed> given;
-  each_key_array(given, [&](const char* name, auto& array) { named.read(name, array); });
+  for_each_key_array(given, [&](const char* name, auto& array) { named.read(name, array); });
   WeightKeys<Owned> held{copied(given.row_end),    copied(given.row_label), copied(given.previous),
                          copied(given.current),    copied(given.set),       copied(given.set_previous),
                          copied(given.set_current)};
@@ -54,7 +54,7 @@ std::unique_ptr<Crf> make_part(const Corpus& corpus, nb::dict keys, double grain
 
 nb::dict keys_of_crf(const Crf& crf) {
   nb::dict out;
-  each_key_array(crf.keys(), [&](const char* name, const auto& array) {
+  for_each_key_array(crf.keys(), [&](const char* name, const auto& array) {
     out[name] = array_of(std::vector<std::remove_cvref_t<decltype(array[0])>>(array.begin(), array.end()));
   });
   return out;
@@ -70,13 +70,21 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
 
 std::unique_ptr<OnlineCrf> make_online(const Corpus& corpus, Keys parts, bool edges, bool touched, size_t batch,
                                        double rate, double l2, double margin, const Keep& keep, size_t at_most,
-                                       size_t order, size_t min_pattern, std::shared_ptr<PairRules> rules,
+                                       size_t order, size_t min_ngram_count, std::shared_ptr<PairRules> rules,
                                        const AllowedLists* allowed) {
   return without_gil([&] {
-    return std::make_unique<OnlineCrf>(
-        corpus, copied(parts),
-        OnlineOptions{
-            edges, touched, batch, rate, l2, margin, keep, at_most, rules, lists_of(allowed), {order, min_pattern}});
+    return std::make_unique<OnlineCrf>(corpus, copied(parts),
+                                       OnlineOptions{edges,
+                                                     touched,
+                                                     batch,
+                                                     rate,
+                                                     l2,
+                                                     margin,
+                                                     keep,
+                                                     at_most,
+                                                     rules,
+                                                     lists_of(allowed),
+                                                     {order, min_ngram_count}});
   });
 }
 
@@ -92,13 +100,13 @@ nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan, const C
                         seen.work.edges);
 }
 
-constexpr const char* kPatternState = "state.patterns.";  // only where there are some
+constexpr const char* kNgramState = "state.ngrams.";  // only where there are some
 
 // The names of the arrays of a checkpoint: state.nodes.row and so on.
 template <class Arrays, class Take>
-void each_of_state(Arrays& state, Take&& take) {
+void for_each_of_state(Arrays& state, Take&& take) {
   for (size_t kind = 0; kind < state.size(); ++kind)
-    each_state_array(state[kind], [&](const char* name, auto& array) {
+    for_each_state_array(state[kind], [&](const char* name, auto& array) {
       take(std::string("state.") + kStateKinds[kind] + "." + name, array);
     });
 }
@@ -107,9 +115,9 @@ template <class Trainer>
 nb::dict state_of(const Trainer& trainer) {
   nb::dict out;
   auto state = trainer.state();
-  const bool patterns = !state.back().key.empty();
-  each_of_state(state, [&](const std::string& name, auto& array) {
-    if (patterns || !name.starts_with(kPatternState)) out[name.c_str()] = array_of(std::move(array));
+  const bool ngrams = !state.back().key.empty();
+  for_each_of_state(state, [&](const std::string& name, auto& array) {
+    if (ngrams || !name.starts_with(kNgramState)) out[name.c_str()] = array_of(std::move(array));
   });
   return out;
 }
@@ -118,9 +126,9 @@ template <class Trainer, class State>
 void restore(Trainer& trainer, double seen, nb::dict arrays) {
   NamedArrays named(std::move(arrays));
   State state;
-  const bool patterns = named.has(std::string(kPatternState) + "key");
-  each_of_state(state, [&](const std::string& name, auto& array) {
-    if (patterns || !name.starts_with(kPatternState)) named.read(name, array);
+  const bool ngrams = named.has(std::string(kNgramState) + "key");
+  for_each_of_state(state, [&](const std::string& name, auto& array) {
+    if (ngrams || !name.starts_with(kNgramState)) named.read(name, array);
   });
   trainer.restore(seen, state);
 }
@@ -130,7 +138,7 @@ void restore(Trainer& trainer, double seen, nb::dict arrays) {
 void bind_training(nb::module_& m) {
   nb::class_<Perceptron>(m, "PerceptronTrainer")
       .def_static("make", &make_perceptron, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true,
-                  "all_pairs"_a = false, "margin"_a = 0.0, "batch"_a = 1, "order"_a = 1, "min_pattern"_a = 1,
+                  "all_pairs"_a = false, "margin"_a = 0.0, "batch"_a = 1, "order"_a = 1, "min_ngram_count"_a = 1,
                   "dense_edges"_a.none() = nb::none(), "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def("run", &run, "sentences"_a, "plan"_a, "of"_a.none() = nb::none(), "threads"_a = 1,
            "Goes over sentences once, those of a cut of the corpus where one is given. Returns tokens, wrong tokens, "
@@ -145,10 +153,10 @@ void bind_training(nb::module_& m) {
             std::vector<std::pair<double, State<Borrowed>>> states;
             for (const auto& [seen, arrays] : shards) {
               named.emplace_back(arrays);
-              each_of_state(states.emplace_back(seen, State<Borrowed>()).second,
-                            [&](const std::string& name, auto& array) {
-                              if (!name.starts_with(kPatternState)) named.back().read(name, array);
-                            });
+              for_each_of_state(states.emplace_back(seen, State<Borrowed>()).second,
+                                [&](const std::string& name, auto& array) {
+                                  if (!name.starts_with(kNgramState)) named.back().read(name, array);
+                                });
             }
             without_gil([&] { trainer.mix(states); });
           },
@@ -161,7 +169,8 @@ void bind_training(nb::module_& m) {
   nb::class_<OnlineCrf>(m, "OnlineTrainer")
       .def_static("make", &make_online, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true, "touched"_a = true,
                   "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "margin"_a = 0.0, "keep"_a, "at_most"_a = 0,
-                  "order"_a = 1, "min_pattern"_a = 1, "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
+                  "order"_a = 1, "min_ngram_count"_a = 1, "rules"_a.none() = nb::none(),
+                  "allowed"_a.none() = nb::none())
       .def(
           "run",
           [](OnlineCrf& crf, Integers sentences, size_t threads, const Corpus* from) {
@@ -207,7 +216,7 @@ void bind_training(nb::module_& m) {
 
   nb::class_<Crf>(m, "CrfTrainer")
       .def_static("make", &make_crf, "corpus"_a, nb::kw_only(), "edges"_a = true, "all_pairs"_a = false,
-                  "dense_edges"_a = false, "lanes"_a = true, "order"_a = 1, "min_pattern"_a = 1,
+                  "dense_edges"_a = false, "lanes"_a = true, "order"_a = 1, "min_ngram_count"_a = 1,
                   "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def_static("part", &make_part, "corpus"_a, "keys"_a, "grain"_a, "feature_grain"_a, nb::kw_only(),
                   "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),

@@ -120,7 +120,7 @@ class BatchWork {
   void count_edge(size_t i, size_t j, double value, Out* count) const {
     if (!batch_.counted) return add(count, i * L_ + j, value);
     const size_t entry = batch_.counted->find(i, j);
-    if (entry != PairPattern::kNoPlace) add(count, batch_.counted->side(0).given[entry], value);
+    if (entry != PairShape::kNoPlace) add(count, batch_.counted->side(0).given[entry], value);
   }
 
   // Fills the score of the tags, and takes what they count from the derivatives.
@@ -224,7 +224,7 @@ void finish_counts(const BatchFactors<C>& factors, const BatchEdges& edges, cons
       for (size_t j = 0; j < edges.L; ++j) row[j] = edges.matrix[i * edges.L + j];
       kernels().exp_d(row.data(), factors.shift, edges.L, row.data());
     } else {
-      const PairPattern::Side& side = edges.pairs->side(0);
+      const PairShape::Side& side = edges.pairs->side(0);
       if (batch.counted != edges.pairs) std::fill(row.begin(), row.end(), factors.rest);
       for (size_t q = side.begin[i]; q < side.begin[i + 1]; ++q)
         row[static_cast<size_t>(side.index[q])] = static_cast<double>(factors.factor[1][q]);
@@ -235,7 +235,7 @@ void finish_counts(const BatchFactors<C>& factors, const BatchEdges& edges, cons
     if (!batch.counted) {
       for (size_t j = 0; j < edges.L; ++j) out[i * edges.L + j] = counted(i * edges.L + j, j);
     } else {
-      const PairPattern::Side& side = batch.counted->side(0);
+      const PairShape::Side& side = batch.counted->side(0);
       for (size_t q = side.begin[i]; q < side.begin[i + 1]; ++q)
         out[side.given[q]] = counted(q, static_cast<size_t>(side.index[q]));
     }

@@ -29,7 +29,7 @@ struct Batch {
   std::span<double> scores = {};  // [b], filled with those of the tags, where there are some
   float* nodes_f = nullptr;       // [b][t][y], filled with the derivatives; one of the two, or none
   double* nodes_d = nullptr;
-  const PairPattern* counted = nullptr;      // the pairs whose derivatives are wanted; all where there is none
+  const PairShape* counted = nullptr;        // the pairs whose derivatives are wanted; all where there is none
   double *start = nullptr, *stop = nullptr;  // [y], filled; only beside those of the nodes
 
   bool wants_nodes() const { return nodes_f || nodes_d; }

@@ -23,7 +23,7 @@ std::vector<double> doubles(Scores scores, size_t n) {
 
 }  // namespace
 
-PairPattern::PairPattern(size_t L, std::span<const int32_t> previous, std::span<const int32_t> current) : L_(L) {
+PairShape::PairShape(size_t L, std::span<const int32_t> previous, std::span<const int32_t> current) : L_(L) {
   need(previous.size() == current.size(), "pairs must be two arrays of one length: previous and current labels");
   for (size_t q = 0; q < previous.size(); ++q)
     for (const int32_t y : {previous[q], current[q]})
@@ -51,7 +51,7 @@ PairPattern::PairPattern(size_t L, std::span<const int32_t> previous, std::span<
   }
 }
 
-size_t PairPattern::find(size_t i, size_t j) const {
+size_t PairShape::find(size_t i, size_t j) const {
   const auto at = [&](size_t entry) { return sides_[0].index.begin() + static_cast<ptrdiff_t>(entry); };
   const auto last = at(sides_[0].begin[i + 1]),
              found = std::lower_bound(at(sides_[0].begin[i]), last, static_cast<int32_t>(j));
@@ -62,7 +62,7 @@ size_t PairPattern::find(size_t i, size_t j) const {
 double BatchEdges::edge(size_t i, size_t j) const {
   if (matrix) return matrix[i * L + j];
   const size_t entry = pairs->find(i, j);
-  return entry == PairPattern::kNoPlace ? fallback : values[pairs->side(0).given[entry]];
+  return entry == PairShape::kNoPlace ? fallback : values[pairs->side(0).given[entry]];
 }
 
 void BatchEdges::check() const {
@@ -84,7 +84,7 @@ Edges BatchEdges::whole() const {
   if (stop) extras.stop = last;
   if (matrix) return Edges(EdgeScores::from_matrix(L, matrix, EdgeForm::kDense, extras));
   std::vector<int32_t> previous(pairs->size()), current(pairs->size());
-  const PairPattern::Side& side = pairs->side(0);
+  const PairShape::Side& side = pairs->side(0);
   for (size_t i = 0; i < L; ++i) {
     for (size_t q = side.begin[i]; q < side.begin[i + 1]; ++q) {
       previous[side.given[q]] = static_cast<int32_t>(i);
@@ -154,7 +154,7 @@ BatchFactors<E>::BatchFactors(const BatchEdges& edges) : L(edges.L), dense(bool(
   std::vector<double> given(count);
   exp_of(scores, count, given.data());
   for (size_t direction = 0; direction < 2; ++direction) {
-    const PairPattern::Side& side = entries(direction);
+    const PairShape::Side& side = entries(direction);
     factor[direction].resize(count);
     more[direction].resize(count);
     for (size_t q = 0; q < count; ++q) {

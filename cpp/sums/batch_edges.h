@@ -13,7 +13,7 @@
 namespace tagwright {
 
 // Pairs of labels, found by the previous and by the current one. Made once; weights come and go.
-class PairPattern {
+class PairShape {
  public:
   static constexpr size_t kNoPlace = static_cast<size_t>(-1);
   struct Side {
@@ -23,7 +23,7 @@ class PairPattern {
   };
 
   // Throws std::invalid_argument where a pair is given twice or names no label.
-  PairPattern(size_t L, std::span<const int32_t> previous, std::span<const int32_t> current);
+  PairShape(size_t L, std::span<const int32_t> previous, std::span<const int32_t> current);
 
   size_t L() const { return L_; }
   size_t size() const { return sides_[0].index.size(); }
@@ -42,7 +42,7 @@ class PairPattern {
 struct BatchEdges {
   size_t L = 0;
   Scores matrix = {};
-  const PairPattern* pairs = nullptr;
+  const PairShape* pairs = nullptr;
   Scores values = {};
   double fallback = 0;
   Scores start = {}, stop = {};
@@ -66,7 +66,7 @@ class CopiedEdges {
 
  private:
   std::vector<double> scores_;
-  std::vector<PairPattern> pairs_;  // one or none
+  std::vector<PairShape> pairs_;  // one or none
   BatchEdges view_;
 };
 
@@ -91,11 +91,11 @@ struct BatchFactors {
   bool forbids = false;      // whether one is -inf
   bool mild = true;          // whether no factor is far below `rest`
   std::vector<E> panels[2];  // as kernels take them; [0]: messages forward, [1]: backward
-  // Beside the entries of the pattern by current label [0], by previous label [1].
+  // Beside the entries of the ngram by current label [0], by previous label [1].
   std::vector<E> factor[2], more[2];  // more: factor - rest
 
-  const PairPattern::Side& entries(size_t direction) const { return pairs->side(1 - direction); }
-  const PairPattern* pairs = nullptr;
+  const PairShape::Side& entries(size_t direction) const { return pairs->side(1 - direction); }
+  const PairShape* pairs = nullptr;
 };
 
 }  // namespace tagwright

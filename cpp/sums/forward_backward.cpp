@@ -187,13 +187,13 @@ void Sums::step(const Lattice& lattice, size_t t, std::vector<double>& out) cons
 
 Sums forward_backward(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
                       Arena& arena, size_t most) {
-  need(!lattice.edges.patterns(),
-       "these sums know no patterns of labels, but the edges have some; use shorter sentences, or a model of order 1");
-  return sums_without_patterns(lattice, factors, keep, also, arena, most);
+  need(!lattice.edges.ngrams(),
+       "these sums know no ngrams of labels, but the edges have some; use shorter sentences, or a model of order 1");
+  return sums_without_ngrams(lattice, factors, keep, also, arena, most);
 }
 
-Sums sums_without_patterns(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
-                           Arena& arena, size_t most) {
+Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
+                         Arena& arena, size_t most) {
   Scaled scaled(lattice, factors, arena);
   Sums sums = passes(lattice, scaled, keep, also, arena, most);
   if (sums.wide || (!scaled.trouble() && sums.log_z != kForbidden)) return sums;

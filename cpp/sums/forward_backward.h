@@ -36,14 +36,14 @@ struct Sums {
   void step(const Lattice& lattice, size_t t, std::vector<double>& out) const;
 };
 
-// Throws std::invalid_argument where the edges have patterns: sums/pattern_sums.h has those.
+// Throws std::invalid_argument where the edges have ngrams: sums/ngram_sums.h has those.
 // factors: of the lattice's edges; nullptr where there is one matrix per step. also: [t], labels that are kept whatever
 // the rule says, or nullptr. most: labels that the columns may keep together on the way forward.
 Sums forward_backward(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
                       Arena& arena, size_t most = SIZE_MAX);
-// The same, whatever patterns would add.
-Sums sums_without_patterns(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
-                           Arena& arena, size_t most = SIZE_MAX);
+// The same, whatever ngrams would add.
+Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
+                         Arena& arena, size_t most = SIZE_MAX);
 
 // Exact sums of up to kLanes sentences side by side: edges are read once for all of them, and everything is done on
 // whole cache lines. The edges are shared, without corrections, all finite and close.

@@ -3,7 +3,7 @@
 #include "base/need.h"
 #include "base/threads.h"
 #include "lattice/no_path.h"
-#include "sums/pattern_sums.h"
+#include "sums/ngram_sums.h"
 
 namespace tagwright {
 namespace {
@@ -14,10 +14,10 @@ namespace {
                                            "keep more, or use keep=None to see whether there is one");
 }
 
-void add_pattern_sums(const Lattice& lattice, const Keep& keep, Arena& arena, Marginals& out) {
+void add_ngram_sums(const Lattice& lattice, const Keep& keep, Arena& arena, Marginals& out) {
   const size_t L = lattice.L;
-  thread_local PatternSums sums;
-  sum_patterns(lattice, keep, nullptr, arena, sums);
+  thread_local NgramSums sums;
+  sum_ngrams(lattice, keep, nullptr, arena, sums);
   if (sums.log_z() == kForbidden) fail_without_path(lattice, keep);
   out.log_z = sums.log_z();
   out.entropy = entropy(sums);
@@ -44,8 +44,8 @@ Marginals marginals(const Lattice& lattice, const Keep& keep, bool with_edges, A
   out.nodes = Zeros(times(T, L));
   if (with_edges) out.edges.assign(times(T ? T - 1 : 0, times(L, L)), 0.0);
   if (T == 0) return out;
-  if (lattice.edges.patterns()) {
-    add_pattern_sums(lattice, keep, arena, out);
+  if (lattice.edges.ngrams()) {
+    add_ngram_sums(lattice, keep, arena, out);
     return out;
   }
   const Sums sums = forward_backward(lattice, lattice.edges.factors(), keep, nullptr, arena);

@@ -6,7 +6,7 @@
 
 #include "base/stop.h"
 #include "kernels/kernels.h"
-#include "sums/pattern_sums.h"
+#include "sums/ngram_sums.h"
 #include "sums/posterior.h"
 
 namespace tagwright {
@@ -80,7 +80,7 @@ std::vector<int32_t> samples(const Lattice& lattice, const Sums& sums, size_t n,
   return labels;
 }
 
-std::vector<int32_t> samples(const PatternSums& sums, size_t n, uint64_t seed) {
+std::vector<int32_t> samples(const NgramSums& sums, size_t n, uint64_t seed) {
   const size_t T = sums.T();
   std::vector<int32_t> labels(times(n, T));
   std::vector<size_t> state(n);  // [r]: of the column behind
@@ -107,7 +107,7 @@ std::vector<int32_t> samples(const PatternSums& sums, size_t n, uint64_t seed) {
   for (size_t t = T - 1; t-- > 0;) {
     std::unordered_map<size_t, Ways> into;  // [state of column t + 1 that was drawn]
     for (const size_t s : state) into[s];
-    sums.each_move(t + 1, true, [&](const PatternSums::Move& move) {
+    sums.for_each_move(t + 1, true, [&](const NgramSums::Move& move) {
       if (const auto found = into.find(move.to); found != into.end())
         add(found->second, move.p, move.from, move.probability);
     });

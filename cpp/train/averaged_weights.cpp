@@ -6,7 +6,7 @@
 
 namespace tagwright {
 
-Weights AveragedWeights::average(const Corpus& corpus, const Runs& runs, std::span<const uint16_t> parts) const {
+Weights AveragedWeights::average(const Corpus& corpus, const NgramIndex& runs, std::span<const uint16_t> parts) const {
   struct Held {
     WeightKeys<Owned> keys;
     std::vector<uint16_t> parts;
@@ -44,7 +44,7 @@ Weights AveragedWeights::average(const Corpus& corpus, const Runs& runs, std::sp
   return corpus.weights(keys.view(), std::move(values), held->parts, held);
 }
 
-State<Owned> AveragedWeights::state(const Runs& runs) const {
+State<Owned> AveragedWeights::state(const NgramIndex& runs) const {
   const auto entries = [](const auto& rows) {
     StateArrays<Owned> out;
     for (size_t r = 0; r < rows.rows(); ++r) {
@@ -58,14 +58,14 @@ State<Owned> AveragedWeights::state(const Runs& runs) const {
     }
     return out;
   };
-  StateArrays<Owned> patterns;
+  StateArrays<Owned> ngrams;
   for (size_t q = 0; q < runs.size(); ++q) {
-    patterns.row.push_back(0);
-    patterns.key.push_back(runs.packed(q));
+    ngrams.row.push_back(0);
+    ngrams.key.push_back(runs.packed(q));
   }
-  patterns.weight = run_weight;
-  patterns.sum = run_sum;
-  return {entries(nodes), entries(edges), entries(sets), std::move(patterns)};
+  ngrams.weight = run_weight;
+  ngrams.sum = run_sum;
+  return {entries(nodes), entries(edges), entries(sets), std::move(ngrams)};
 }
 
 }  // namespace tagwright

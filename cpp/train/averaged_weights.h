@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/sparse_rows.h"
-#include "train/runs.h"
+#include "train/ngram_index.h"
 
 namespace tagwright {
 
@@ -22,14 +22,14 @@ struct StateArrays {
   Array<float> weight;
   Array<double> sum;
 };
-// Of nodes, edges, sets and patterns; the last are not there where nobody asked for some.
+// Of nodes, edges, sets and ngrams; the last are not there where nobody asked for some.
 template <template <class> class Array>
 using State = std::array<StateArrays<Array>, 4>;
-inline constexpr std::array<const char*, 4> kStateKinds = {"nodes", "edges", "sets", "patterns"};
+inline constexpr std::array<const char*, 4> kStateKinds = {"nodes", "edges", "sets", "ngrams"};
 
 // Calls take(name, array) for the arrays of one kind.
 template <class Arrays, class Take>
-void each_state_array(Arrays& a, Take&& take) {
+void for_each_state_array(Arrays& a, Take&& take) {
   take("row", a.row);
   take("key", a.key);
   take("weight", a.weight);
@@ -71,8 +71,8 @@ struct AveragedWeights {
     rows.template at<1>(entry) = u;
   }
 
-  Weights average(const Corpus& corpus, const Runs& runs, std::span<const uint16_t> parts) const;
-  State<Owned> state(const Runs& runs) const;
+  Weights average(const Corpus& corpus, const NgramIndex& runs, std::span<const uint16_t> parts) const;
+  State<Owned> state(const NgramIndex& runs) const;
 };
 
 }  // namespace tagwright

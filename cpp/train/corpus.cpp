@@ -73,7 +73,7 @@ Weights Corpus::weights(const WeightKeys<Borrowed>& keys, std::vector<float> val
                                       names,
                                       edge_names,
                                       parts,
-                                      all.last(keys.patterns())};
+                                      all.last(keys.ngrams())};
   return {L, arrays, false, held};
 }
 
@@ -139,7 +139,7 @@ std::vector<uint64_t> Corpus::met_pairs() const {
 PairsMet Corpus::pairs_met() const {
   Distinct edges;
   std::vector<Distinct> of_sets(sets());
-  each_step([&](size_t token, int32_t i, int32_t j) {
+  for_each_step([&](size_t token, int32_t i, int32_t j) {
     const uint64_t pair = Corrections::pair(i, j);
     edges.add(pair);
     for (const int32_t set : sets_of(token)) of_sets[static_cast<size_t>(set)].add(pair);

@@ -33,7 +33,7 @@ struct CorpusArrays : EncodedArrays<Array> {
 };
 // Calls take(name, array) for all arrays, by the names they have in files.
 template <class Arrays, class Take>
-void each_corpus_array(Arrays& a, Take&& take) {
+void for_each_corpus_array(Arrays& a, Take&& take) {
   take("sentence_end", a.sentence_end);
   take("node.id", a.node.id);
   take("node.value", a.node.value);
@@ -102,25 +102,25 @@ struct Corpus : CorpusArrays<Borrowed> {
   LabelsMet met() const;
   // Calls take(feature, label) for the same, in order; for a corpus that has few of the features.
   template <class Take>
-  void each_met(Take&& take) const {
+  void for_each_met(Take&& take) const {
     for (const uint64_t pair : met_pairs()) take(static_cast<size_t>(pair >> 16), static_cast<uint16_t>(pair));
   }
   // The pairs of labels of all steps: all of a few that are allowed, none where any is.
   PairsMet pairs_met() const;
 
   std::span<const int32_t> features_of(size_t token) const { return ids_of(node, token); }
-  // The sets that are switched on at the step into a token.
+  // The sets that are active at the step into a token.
   std::span<const int32_t> sets_of(size_t token) const { return ids_of(edge, token); }
   // Calls take(feature, value) for the features of a token.
   template <class Take>
-  void each_feature(size_t token, Take&& take) const {
+  void for_each_feature(size_t token, Take&& take) const {
     for (size_t at = node.begin(token); at < node.end[token]; ++at)
       take(static_cast<size_t>(node.id[at]), node.value_of(at));
   }
   // Calls take(token, i, j) for every step into a token, from the label i of the token before to its own, j: for all
   // that are allowed, and for none where any is.
   template <class Take>
-  void each_step(Take&& take) const {
+  void for_each_step(Take&& take) const {
     for (size_t s = 0; s < sentences(); ++s) {
       visit();
       for (size_t token = first_token(s) + 1; token < sentence_end[s]; ++token) {
@@ -136,7 +136,7 @@ struct Corpus : CorpusArrays<Borrowed> {
   // The pairs of labels beside tokens that may have any label, each once. None where there are more than 256 labels:
   // all pairs of these are too many.
   std::vector<std::pair<int32_t, int32_t>> open_pairs() const;
-  // The sets switched on at each step of a sentence; `on` is filled.
+  // The sets active at each step of a sentence; `on` is filled.
   void sets_on(size_t sentence, std::vector<std::vector<int32_t>>& on) const;
 
   // Throws std::invalid_argument unless the arrays fit together: no look-up then leaves them.

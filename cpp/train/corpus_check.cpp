@@ -14,7 +14,7 @@ constexpr size_t kPiece = size_t{1} << 22;
 
 // Calls take(piece) for an array, piece by piece.
 template <class V, class Take>
-void each_piece(const Corpus& corpus, std::span<const V> array, Take&& take) {
+void for_each_piece(const Corpus& corpus, std::span<const V> array, Take&& take) {
   constexpr size_t kMost = kPiece / sizeof(V);
   for (size_t at = 0; at < array.size(); at += kMost) {
     check_stop();
@@ -27,7 +27,7 @@ void each_piece(const Corpus& corpus, std::span<const V> array, Take&& take) {
 void check_ends(const Corpus& corpus, Borrowed<uint64_t> ends, size_t last, const char* what) {
   uint64_t before = 0;
   bool rising = true;
-  each_piece(corpus, ends, [&](Borrowed<uint64_t> piece) {
+  for_each_piece(corpus, ends, [&](Borrowed<uint64_t> piece) {
     for (const uint64_t end : piece) {
       rising &= end >= before;
       before = end;
@@ -41,10 +41,10 @@ void check_ids(const Corpus& corpus, const IdArrays<Borrowed>& ids, size_t token
   check_ends(corpus, ids.end, ids.id.size(), "lists of features");
   need(ids.value.empty() || ids.value.size() == ids.id.size(), "corpus: there must be one value per feature");
   bool inside = true, finite = true;
-  each_piece(corpus, ids.id, [&](Borrowed<int32_t> piece) {
+  for_each_piece(corpus, ids.id, [&](Borrowed<int32_t> piece) {
     for (const int32_t id : piece) inside &= id >= 0 && static_cast<size_t>(id) < names;
   });
-  each_piece(corpus, ids.value, [&](Borrowed<float> piece) {
+  for_each_piece(corpus, ids.value, [&](Borrowed<float> piece) {
     for (const float value : piece) finite &= std::isfinite(value);
   });
   need(inside && finite, "corpus: a feature that is not there, or whose value is not finite");
@@ -53,7 +53,7 @@ void check_ids(const Corpus& corpus, const IdArrays<Borrowed>& ids, size_t token
 void check_labels(const Corpus& corpus) {
   const auto L = static_cast<int32_t>(corpus.L);
   bool known = true, inside = true, ordered = true, weighed = true;
-  each_piece(corpus, corpus.labels, [&](Borrowed<int32_t> piece) {
+  for_each_piece(corpus, corpus.labels, [&](Borrowed<int32_t> piece) {
     for (const int32_t y : piece) {
       inside &= y >= -1 && y < L;
       known &= y >= 0;
@@ -103,8 +103,9 @@ void Corpus::check() const {
 
 Digest Corpus::computed_digest() const {
   Digest digest{};
-  each_corpus_array(*this, [&](const char*, const auto& array) {
-    each_piece(*this, array, [&](const auto& piece) { digest = digest_of(piece.data(), piece.size_bytes(), digest); });
+  for_each_corpus_array(*this, [&](const char*, const auto& array) {
+    for_each_piece(*this, array,
+                   [&](const auto& piece) { digest = digest_of(piece.data(), piece.size_bytes(), digest); });
     const uint64_t size = array.size();
     digest = digest_of(&size, sizeof(size), digest);
   });

@@ -29,7 +29,7 @@ void add(const StateArrays<Borrowed>& a, double seen, Sums<Key>& sums, auto&& kn
 void Perceptron::mix(std::span<const std::pair<double, State<Borrowed>>> shards) {
   const size_t L = corpus_.L;
   need(!shards.empty(), "nothing to mix");
-  need(runs_.empty(), "weights of patterns are not mixed");
+  need(runs_.empty(), "weights of ngrams are not mixed");
   double after = weights_.seen;
   for (const auto& [seen, state] : shards) {
     need(std::isfinite(seen) && seen >= 0, "state: sentences seen must be a number");

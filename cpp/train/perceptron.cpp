@@ -4,9 +4,9 @@
 #include <bit>
 #include <cmath>
 
-#include "base/crew.h"
 #include "base/need.h"
 #include "base/stop.h"
+#include "base/thread_pool.h"
 
 namespace tagwright {
 namespace {
@@ -60,8 +60,8 @@ Perceptron::Perceptron(Corpus corpus, std::vector<uint16_t> parts, const Percept
   weights_.sets.reset(corpus_.sets());
   need(!options_.allowed.columns() || options_.allowed.columns() == corpus_.labels.size(),
        "allowed: one list per token");
-  current_ = std::make_unique<ChangingEdges>(corpus_.L, form_for(corpus_, options_.dense_edges), corpus_.sets(),
-                                             options_.rules);
+  current_ = std::make_unique<MutableEdges>(corpus_.L, form_for(corpus_, options_.dense_edges), corpus_.sets(),
+                                            options_.rules);
   hold_runs();
   if (!options_.all_pairs) observe();
   need(options_.batch >= 1, "batch must be at least 1");
@@ -86,7 +86,7 @@ void Perceptron::observe_node(size_t f, uint16_t y) {
 }
 
 void Perceptron::observe_steps() {
-  corpus_.each_step([&](size_t token, int32_t i, int32_t j) {
+  corpus_.for_each_step([&](size_t token, int32_t i, int32_t j) {
     if (options_.edges) weights_.edges.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(token))
       weights_.sets.find_or_add(static_cast<size_t>(set), Corrections::pair(i, j));
@@ -98,8 +98,8 @@ void Perceptron::observe_steps() {
 void Perceptron::hold_runs() {
   weights_.run_weight.assign(runs_.size(), 0.0F);
   weights_.run_sum.assign(runs_.size(), 0.0);
-  current_->hold_patterns(runs_.labels());
-  if (current_->patterns()) runs_.place(*current_->patterns());
+  current_->hold_ngrams(runs_.labels());
+  if (current_->ngrams()) runs_.place(*current_->ngrams());
 }
 
 void Perceptron::extend(Corpus corpus) {
@@ -109,7 +109,7 @@ void Perceptron::extend(Corpus corpus) {
   note_sizes();
   weights_.nodes.grow(corpus_.features());
   if (options_.all_pairs) return;
-  corpus_.each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
+  corpus_.for_each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
   observe_steps();
 }
 
@@ -173,12 +173,12 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
                                  size_t threads) {
   const ReadingFrom reading(corpus_, from);
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
-  plan.decoder->need_patterns(*current_);
+  plan.decoder->need_ngrams(*current_);
   Seen seen;
   const size_t batch = std::min(options_.batch, std::max<size_t>(1, sentences.size()));
-  if (strands_.size() < batch) strands_.resize(batch);
+  if (workspaces_.size() < batch) workspaces_.resize(batch);
   const Trimmed trimmed(thread_arena(), size_t{64} << 20);
-  Crew crew(std::clamp<size_t>(threads, 1, batch));
+  ThreadPool pool(std::clamp<size_t>(threads, 1, batch));
   for (size_t at = 0; at < sentences.size(); at += batch) {
     const std::span<const int32_t> own = sentences.subspan(at, std::min(batch, sentences.size() - at));
     check_stop();
@@ -186,54 +186,54 @@ Perceptron::Seen Perceptron::run(std::span<const int32_t> sentences, const Plan&
       corpus_.visit();
       if (own.size() > 1) make_whole_rows(static_cast<size_t>(s));
     }
-    crew.each(own.size(), [&](size_t n) { decode(static_cast<size_t>(own[n]), plan, strands_[n]); });
+    pool.each(own.size(), [&](size_t n) { decode(static_cast<size_t>(own[n]), plan, workspaces_[n]); });
     for (size_t n = 0; n < own.size(); ++n) {
       const size_t s = static_cast<size_t>(own[n]), first = corpus_.first_token(s), T = corpus_.length(s);
-      const Strand& strand = strands_[n];
+      const Workspace& workspace = workspaces_[n];
       seen.tokens += T;
-      seen.errors += strand.errors;
-      seen.wrong_sentences += strand.errors > 0;
-      seen.work += strand.work;
+      seen.errors += workspace.errors;
+      seen.wrong_sentences += workspace.errors > 0;
+      seen.work += workspace.work;
       const auto by = static_cast<float>(corpus_.weight_of(s) / static_cast<double>(options_.batch));
-      if (!strand.right.empty()) update(first, T, strand.right.data(), strand.predicted.data(), by);
+      if (!workspace.right.empty()) update(first, T, workspace.right.data(), workspace.predicted.data(), by);
     }
     weights_.seen += static_cast<double>(own.size());
   }
   return seen;
 }
 
-void Perceptron::decode(size_t s, const Plan& plan, Strand& strand) {
+void Perceptron::decode(size_t s, const Plan& plan, Workspace& workspace) {
   const size_t first = corpus_.first_token(s), T = corpus_.length(s);
-  strand.right.clear();
-  strand.errors = 0;
-  strand.work = {};
+  workspace.right.clear();
+  workspace.errors = 0;
+  workspace.work = {};
   if (T == 0) return;
   Arena& arena = thread_arena();
   arena.reset();
   double* nodes = arena.array<double>(times(T, corpus_.L));
   score(first, T, nodes, arena);
-  if (corpus_.sets()) corpus_.sets_on(s, strand.on);
+  if (corpus_.sets()) corpus_.sets_on(s, workspace.on);
   const Allowed allowed = options_.allowed.columns() ? options_.allowed.view(corpus_.place_of(s)) : Allowed{};
   const auto best = [&] {
-    const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &strand.on : nullptr, 0, allowed);
+    const Lattice lattice(*current_, T, {nullptr, nodes}, corpus_.sets() ? &workspace.on : nullptr, 0, allowed);
     return plan.decoder->lists ? plan.decoder->decode(lattice, plan.options, arena)
                                : unlisted(plan.decoder->decode, lattice, plan.options, arena);
   };
   Answer answer = best();
   need(!answer.paths.empty(),
        "sentence " + std::to_string(corpus_.number_of(s)) + ": the constraints leave no labelling");
-  strand.predicted = std::move(answer.paths[0].labels);
-  strand.work = answer.work;
-  for (size_t t = 0; t < T; ++t) strand.errors += !corpus_.may_have(first + t, strand.predicted[t]);
-  if (!strand.errors) return;
+  workspace.predicted = std::move(answer.paths[0].labels);
+  workspace.work = answer.work;
+  for (size_t t = 0; t < T; ++t) workspace.errors += !corpus_.may_have(first + t, workspace.predicted[t]);
+  if (!workspace.errors) return;
   if (!corpus_.is_partial(s)) {
-    strand.right.assign(corpus_.labels.data() + first, corpus_.labels.data() + first + T);
+    workspace.right.assign(corpus_.labels.data() + first, corpus_.labels.data() + first + T);
     return;
   }
   corpus_.forbid_others(s, nodes);
   Answer right = best();
   if (right.paths.empty()) throw std::invalid_argument(no_known_labelling(corpus_.number_of(s)));
-  strand.right = std::move(right.paths[0].labels);
+  workspace.right = std::move(right.paths[0].labels);
 }
 
 void Perceptron::update(size_t first, size_t T, const int32_t* labels, const int32_t* predicted, float by) {
@@ -249,18 +249,18 @@ void Perceptron::update(size_t first, size_t T, const int32_t* labels, const int
 }
 
 void Perceptron::change_runs(size_t T, const int32_t* labels, const int32_t* predicted, float by) {
-  const Patterns& patterns = *current_->patterns();
-  const auto change = [&](Patterns::Node at, Patterns::Node other, float own) {
-    runs_.each_ending(patterns, at, [&](size_t q) {
-      if (runs_.node(q) == other || runs_.node(q) == patterns.suffix(other)) return;  // ends both
+  const LabelNgrams& ngrams = *current_->ngrams();
+  const auto change = [&](LabelNgrams::Node at, LabelNgrams::Node other, float own) {
+    runs_.for_each_ending(ngrams, at, [&](size_t q) {
+      if (runs_.node(q) == other || runs_.node(q) == ngrams.suffix(other)) return;  // ends both
       weights_.change_run(q, own);
-      current_->change_pattern(runs_.node(q), static_cast<double>(weights_.run_weight[q]));
+      current_->change_ngram(runs_.node(q), static_cast<double>(weights_.run_weight[q]));
     });
   };
-  Patterns::Node right = labels[0], wrong = predicted[0];
+  LabelNgrams::Node right = labels[0], wrong = predicted[0];
   for (size_t t = 1; t < T; ++t) {
-    right = patterns.next(right, labels[t]);
-    wrong = patterns.next(wrong, predicted[t]);
+    right = ngrams.next(right, labels[t]);
+    wrong = ngrams.next(wrong, predicted[t]);
     if (right == wrong) continue;
     change(right, wrong, by);
     change(wrong, right, -by);
@@ -281,7 +281,7 @@ void Perceptron::change_nodes(size_t token, int32_t right, int32_t wrong, float 
 }
 
 void Perceptron::change_node(size_t token, size_t key, float by) {
-  corpus_.each_feature(token, [&](size_t f, float value) {
+  corpus_.for_each_feature(token, [&](size_t f, float value) {
     const double change = static_cast<double>(by) * value;
     const size_t entry = weights_.change(weights_.nodes, f, static_cast<uint16_t>(key), change, options_.all_pairs);
     if (entry == kNoPlace) return;
@@ -343,7 +343,7 @@ void Perceptron::set_pair(size_t set, size_t i, size_t j, float w, double u) {
 void Perceptron::set_run(size_t q, float w, double u) {
   weights_.run_weight[q] = w;
   weights_.run_sum[q] = u;
-  current_->change_pattern(runs_.node(q), static_cast<double>(w));
+  current_->change_ngram(runs_.node(q), static_cast<double>(w));
 }
 
 void Perceptron::start_from(const Weights& old, std::span<const int32_t> label) {
@@ -351,7 +351,7 @@ void Perceptron::start_from(const Weights& old, std::span<const int32_t> label) 
   const std::vector<uint16_t> renamed = old.renamed_keys(label, parts_);
   runs_.add(old, renamed);
   hold_runs();
-  old.each_pattern(renamed, [&](const auto& run, float w) { set_run(runs_.find(run), w, 0); });
+  old.for_each_ngram(renamed, [&](const auto& run, float w) { set_run(runs_.find(run), w, 0); });
   old.each(
       renamed, [&](size_t f, uint16_t key, float w) { set_node(f, key, w, 0); },
       [&](uint16_t i, uint16_t j, float w) { set_edge(i, j, w, 0); },
@@ -384,7 +384,7 @@ void Perceptron::restore(double seen, const State<Borrowed>& state) {
   });
   each(state[3], [&](size_t, uint64_t run, float w, double u) {
     const size_t q = runs_.find_packed(run);
-    need(q != kNoPlace, "state: a pattern that is not there");
+    need(q != kNoPlace, "state: a ngram that is not there");
     set_run(q, w, u);
   });
   weights_.seen = seen;

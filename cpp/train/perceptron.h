@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "decode/table.h"
-#include "lattice/changing_edges.h"
+#include "lattice/mutable_edges.h"
 #include "train/averaged_weights.h"
 
 namespace tagwright {
@@ -17,7 +17,7 @@ struct PerceptronOptions {
   bool edges = true;       // weights for pairs of labels
   bool all_pairs = false;  // an update may give weights to (feature, label) pairs that the corpus does not have
   double margin = 0;       // the right label of a token must win by this much: it is scored so much lower
-  RunOptions runs = {};    // weights for runs of labels
+  NgramOptions runs = {};  // weights for runs of labels
   std::optional<bool> dense_edges = {};              // by default chosen by how many pairs of labels the corpus has
   std::shared_ptr<const PairRules> rules = nullptr;  // which every labelling keeps to, the right ones too
   AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
@@ -61,13 +61,13 @@ class Perceptron {
   void observe_node(size_t feature, uint16_t label);
   void observe_steps();
   // What decoding a sentence finds.
-  struct Strand {
+  struct Workspace {
     std::vector<std::vector<int32_t>> on;   // sets of its edges
     std::vector<int32_t> predicted, right;  // [t]; right: none where they are the same
     size_t errors = 0;
     Work work;
   };
-  void decode(size_t s, const Plan& plan, Strand& strand);
+  void decode(size_t s, const Plan& plan, Workspace& workspace);
   void score(size_t first, size_t T, double* nodes, Arena& arena);
   bool is_whole(double weight) const;
   bool sums_fit_float() const;
@@ -97,11 +97,11 @@ class Perceptron {
   double largest_ = 0, most_added_ = 0;  // magnitude of a weight; weights that are added for a label
   // Large rows, held whole and kept up to date.
   std::unordered_map<size_t, std::vector<float>> whole_;  // [feature]: [key]
-  Runs runs_;
+  NgramIndex runs_;
   AveragedWeights weights_;
-  std::unique_ptr<ChangingEdges> current_;  // the scores of the weights' edges and sets
-  std::vector<double> ties_;                // [kTieRows][L]
-  std::vector<Strand> strands_;             // [sentence of a batch]
+  std::unique_ptr<MutableEdges> current_;  // the scores of the weights' edges and sets
+  std::vector<double> ties_;               // [kTieRows][L]
+  std::vector<Workspace> workspaces_;      // [sentence of a batch]
 };
 
 }  // namespace tagwright

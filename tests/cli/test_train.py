@@ -144,12 +144,12 @@ def test_quiet_says_nothing(files, tmp_path, learner):
 def test_orders(files, tmp_path, learner):
     corpus, _, _ = files
     model = tmp_path / "m"
-    more = [] if learner == "hmm" else ["--min-pattern", "2"]
+    more = [] if learner == "hmm" else ["--min-ngram-count", "2"]
     assert run("train", corpus, model, "-q", "--learner", learner, "--order", "2", *more).exit_code == 0
     made = tw.load(model)
     assert made.facts["options"]["order"] == 2
-    assert made.edges.patterns == len(made.arrays["patterns.score"]) > 0
-    assert f"patterns {made.edges.patterns}" in " ".join(printed("info", model).split())
+    assert made.edges.ngrams == len(made.arrays["ngrams.score"]) > 0
+    assert f"ngrams {made.edges.ngrams}" in " ".join(printed("info", model).split())
     assert "--order is not for --learner memm" in complaint("train", corpus, model, "--learner", "memm", "--order", "2")
 
 

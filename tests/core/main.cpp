@@ -1,4 +1,4 @@
-// Runs the cases whose name contains the first argument, or all. Exits with 1 if one fails or none is found.
+// NgramIndex the cases whose name contains the first argument, or all. Exits with 1 if one fails or none is found.
 #include <cstdio>
 #include <cstring>
 #include <exception>

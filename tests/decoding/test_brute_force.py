@@ -13,29 +13,29 @@ from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_shape
 
 import tagwright as tw
 
-# Lattices of each form, kind of score and pattern: 144 * 150 = 21,600. A sanitizer build asks for fewer.
+# Lattices of each form, kind of score and ngram: 144 * 150 = 21,600. A sanitizer build asks for fewer.
 EACH = int(os.environ.get("TAGWRIGHT_LATTICES", "150"))
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("form", FORMS)
-def test_the_truth_is_every_labelling_one_by_one(form, pattern):
-    rng = np.random.default_rng([8, FORMS.index(form), PATTERNS.index(pattern)])
+def test_the_truth_is_every_labelling_one_by_one(form, ngram):
+    rng = np.random.default_rng([8, FORMS.index(form), PATTERNS.index(ngram)])
     for kind in SCORES:
         T, L = draw_shape(rng)
-        case = draw_case(rng, form, kind, pattern, T, L)
+        case = draw_case(rng, form, kind, ngram, T, L)
         scored = ((score(case, labels), labels) for labels in itertools.product(range(L), repeat=T))
         assert all_paths(case) == sorted(((s, labels) for s, labels in scored if s > -np.inf), reverse=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
-def test_sweep(form, kind, pattern):
-    rng = np.random.default_rng([FORMS.index(form), SCORES.index(kind), PATTERNS.index(pattern)])
+def test_sweep(form, kind, ngram):
+    rng = np.random.default_rng([FORMS.index(form), SCORES.index(kind), PATTERNS.index(ngram)])
     for _ in range(EACH):
-        case = draw_case(rng, form, kind, pattern, *draw_shape(rng))
+        case = draw_case(rng, form, kind, ngram, *draw_shape(rng))
         truth = all_paths(case)
         k = int(rng.integers(1, 13))
         for decoder in DECODERS:

@@ -13,24 +13,24 @@ from support.sums import enumerated, exact, log_sum, shares
 import tagwright as tw
 from tagwright.schemes import SCHEMES
 
-# Lattices of each form and pattern: 36 * 40.
+# Lattices of each form and ngram: 36 * 40.
 EACH = max(1, int(os.environ.get("TAGWRIGHT_LATTICES", "150")) * 4 // 15)
 KINDS = ["ties", "real", "float32"]
 
 
 def cases(seed, most_labels=9):
     """Random lattices of every form, small enough to enumerate, with their paths and the probabilities of these."""
-    for form, pattern in itertools.product(FORMS, PATTERNS):
-        rng = np.random.default_rng([seed, FORMS.index(form), PATTERNS.index(pattern)])
+    for form, ngram in itertools.product(FORMS, PATTERNS):
+        rng = np.random.default_rng([seed, FORMS.index(form), PATTERNS.index(ngram)])
         for n in range(EACH):
-            case = draw_case(rng, form, KINDS[n % 3], pattern, *draw_shape(rng, most_labels))
+            case = draw_case(rng, form, KINDS[n % 3], ngram, *draw_shape(rng, most_labels))
             labels, scores = paths(case)
             yield case, labels, shares(scores, (0,)) if len(scores) else scores
 
 
 def refused(case, ask):
     with pytest.raises(ValueError, match="no path"):
-        ask(case.nodes, case.edges, switched_on=case.switched_on)
+        ask(case.nodes, case.edges, active=case.active)
 
 
 # Entropy
@@ -43,7 +43,7 @@ def test_entropy_is_that_of_all_paths():
             refused(case, tw.marginals)
             continue
         some = share[share > 0]
-        found = tw.marginals(case.nodes, case.edges, switched_on=case.switched_on)
+        found = tw.marginals(case.nodes, case.edges, active=case.active)
         assert found.entropy == pytest.approx(-(some * np.log(some)).sum(), abs=1e-9)
 
 
@@ -61,11 +61,11 @@ def chain_rule(truth):
 @pytest.mark.parametrize("L", [64, 65, 200])
 def test_entropy_with_more_labels(L, form):
     rng = np.random.default_rng([2, L, FORMS.index(form)])
-    for pattern in ("none", "bio"):
-        case = draw_case(rng, form, "real", pattern, 8, L)
+    for ngram in ("none", "bio"):
+        case = draw_case(rng, form, "real", ngram, 8, L)
         truth = exact(case)
         if truth is not None:
-            found = tw.marginals(case.nodes, case.edges, switched_on=case.switched_on)
+            found = tw.marginals(case.nodes, case.edges, active=case.active)
             assert found.entropy == pytest.approx(chain_rule(truth), rel=1e-9, abs=1e-9)
 
 
@@ -73,7 +73,7 @@ def test_entropy_of_sparse_sums_is_that_of_the_kept_labels():
     rng = np.random.default_rng(3)
     for form in FORMS:
         case = draw_case(rng, form, "real", "none", 6, 12)
-        found = tw.marginals(case.nodes, case.edges, tw.KeepSize(3), with_edges=True, switched_on=case.switched_on)
+        found = tw.marginals(case.nodes, case.edges, tw.KeepSize(3), with_edges=True, active=case.active)
         assert found.entropy == pytest.approx(chain_rule(found), rel=1e-9, abs=1e-9)
 
 
@@ -100,17 +100,17 @@ def chi_square(counts, expected):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("pattern", ["none", "scattered", "bio", "banded"])
-def test_samples_come_as_often_as_they_are_probable(form, pattern):
-    rng = np.random.default_rng([4, FORMS.index(form), PATTERNS.index(pattern)])
+@pytest.mark.parametrize("ngram", ["none", "scattered", "bio", "banded"])
+def test_samples_come_as_often_as_they_are_probable(form, ngram):
+    rng = np.random.default_rng([4, FORMS.index(form), PATTERNS.index(ngram)])
     n, statistic, degrees = 4000, 0.0, 0
     for _ in range(6):
-        case = draw_case(rng, form, "real", pattern, 4, 4)
+        case = draw_case(rng, form, "real", ngram, 4, 4)
         labels, scores = paths(case)
         if len(scores) < 2:
             continue
         number = {tuple(own): at for at, own in enumerate(labels.T.tolist())}
-        drawn = tw.sample(case.nodes, case.edges, n, int(rng.integers(1 << 40)), switched_on=case.switched_on)
+        drawn = tw.sample(case.nodes, case.edges, n, int(rng.integers(1 << 40)), active=case.active)
         assert drawn.dtype == np.int32
         assert drawn.shape == (n, 4)
         counts = np.bincount([number[tuple(own)] for own in drawn.tolist()], minlength=len(scores))
@@ -160,7 +160,7 @@ def test_posterior_finds_the_most_expected_right_tokens():
         if not len(share):
             refused(case, lambda *given, **more: tw.decode(*given, decoder="posterior", **more))
             continue
-        found = tw.decode(case.nodes, case.edges, decoder="posterior", switched_on=case.switched_on)
+        found = tw.decode(case.nodes, case.edges, decoder="posterior", active=case.active)
         assert found.exact
         assert found.gap == 0
         (path,) = found.paths
@@ -269,7 +269,7 @@ def test_probabilities_of_spans_are_sums_over_all_labellings(name, keeps_to_rule
         for own, p in zip(numbers.T.tolist(), shares(scores, (0,)).tolist(), strict=True):
             for span in read_spans([labels[y] for y in own]):
                 truth[span] = truth.get(span, 0.0) + p
-        given = {"switched_on": case.switched_on}
+        given = {"active": case.active}
         best = tw.decode(case.nodes, case.edges, **given).paths[0]
         found = tw.spans(case.nodes, case.edges, labels, **given)
         assert [own[:3] for own in found] == read_spans([labels[y] for y in best.labels])

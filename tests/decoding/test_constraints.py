@@ -47,10 +47,10 @@ def check(drawn, decoder, k, truth):
         assert abs(path.score - score) <= tolerance(right, labels)
 
 
-def sweep(form, kind, pattern, each):
-    rng = np.random.default_rng([5, FORMS.index(form), SCORES.index(kind), PATTERNS.index(pattern)])
+def sweep(form, kind, ngram, each):
+    rng = np.random.default_rng([5, FORMS.index(form), SCORES.index(kind), PATTERNS.index(ngram)])
     for _ in range(each):
-        drawn = draw(rng, form, kind, pattern)
+        drawn = draw(rng, form, kind, ngram)
         truth = all_paths(drawn.truth)
         k = int(rng.integers(1, 13))
         for decoder in DECODERS:
@@ -64,19 +64,19 @@ def test_every_decoder_finds_the_best_legal_paths(form, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
-def test_sweep(form, kind, pattern):
-    sweep(form, kind, pattern, EACH)
+def test_sweep(form, kind, ngram):
+    sweep(form, kind, ngram, EACH)
 
 
-@pytest.mark.parametrize("pattern", ["none", "scattered", "hard"])
+@pytest.mark.parametrize("ngram", ["none", "scattered", "hard"])
 @pytest.mark.parametrize("form", FORMS)
-def test_sums_are_over_legal_labellings(form, pattern):
-    rng = np.random.default_rng([6, FORMS.index(form), PATTERNS.index(pattern)])
+def test_sums_are_over_legal_labellings(form, ngram):
+    rng = np.random.default_rng([6, FORMS.index(form), PATTERNS.index(ngram)])
     for n in range(max(EACH // 3, 10)):
-        drawn = draw(rng, form, ("ties", "real", "float32")[n % 3], pattern)
+        drawn = draw(rng, form, ("ties", "real", "float32")[n % 3], ngram)
         nodes, edges = drawn.case.nodes, drawn.case.edges
         right = enumerated(drawn.truth)
         if right is None:

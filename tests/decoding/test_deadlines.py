@@ -35,7 +35,7 @@ def test_gaps_are_true_for_every_form():
         if len(truth := best_scores(case, 1)) == 0:
             continue
         for k, decoder in itertools.product([1, 4], DECODERS):
-            found = tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on, deadline=0.0)
+            found = tw.decode(case.nodes, case.edges, k, decoder, active=case.active, deadline=0.0)
             assert found.exact == (found.gap == 0)
             assert -1e-9 <= truth[0] - found.paths[0].score <= found.gap + 1e-9
             assert along(case, found.paths[0].labels).sum() == pytest.approx(found.paths[0].score, abs=1e-9)
@@ -78,12 +78,12 @@ def test_paths_are_the_best(form):
     for kind, decoder in [("peaked whole", "tree"), ("flat", "auto"), ("flat whole", "viterbi_astar")]:
         case = draw_case(rng, form, kind, 5, 70)
         truth = best_scores(case, 60)
-        found = list(itertools.islice(tw.paths(case.nodes, case.edges, decoder, switched_on=case.switched_on), 60))
+        found = list(itertools.islice(tw.paths(case.nodes, case.edges, decoder, active=case.active), 60))
         scores = [path.score for path in found]
         assert len({path.labels.tobytes() for path in found}) == len(truth)
         np.testing.assert_allclose(scores, truth, rtol=0, atol=0 if "whole" in kind else 1e-9)
         for k in (1, 8, 9, 33):
-            there = tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on).paths
+            there = tw.decode(case.nodes, case.edges, k, decoder, active=case.active).paths
             np.testing.assert_allclose(scores[:k], [path.score for path in there], rtol=1e-12, atol=1e-12)
 
 

@@ -189,11 +189,11 @@ def test_corrections_switched_on():
     edges = tw.Edges(EDGES, corrections=([0, 1, 1], [0, 0, 1], [2, 2, 0], [4.0, 1.0, -5.0]))
     assert "2 correction sets" in repr(edges)
     assert best(NODES, edges).score == 9.0
-    assert best(NODES, edges, switched_on=[[], []]).score == 9.0
+    assert best(NODES, edges, active=[[], []]).score == 9.0
     for decoder in DECODERS:
         # Set 0 makes 0 -> 2 worth 3, both sets 4; set 1 makes 1 -> 0 worth -3.
-        assert best(NODES, edges, decoder=decoder, switched_on=[[0, 1], []]).score == 3 + 4 + 1 + 1 + 2
-        assert best(NODES, edges, decoder=decoder, switched_on=[[], [1]]).score == 3 + 1 + 2 + 0 + 2
+        assert best(NODES, edges, decoder=decoder, active=[[0, 1], []]).score == 3 + 4 + 1 + 1 + 2
+        assert best(NODES, edges, decoder=decoder, active=[[], [1]]).score == 3 + 1 + 2 + 0 + 2
 
 
 def test_forms_of_edges():
@@ -261,11 +261,11 @@ def test_sentences_decoded_together_may_have_corrections(dtype):
     edges = tw.Edges(rng.normal(size=(L, L)).astype(dtype), sparse=False, corrections=(*table, values))
     nodes = [rng.normal(size=(T, L)).astype(dtype) for T in (3, 1, 7, 5, 2)]
     on = [[rng.permutation(sets)[: rng.integers(0, 4)].tolist() for _ in own[1:]] for own in nodes]
-    together = tw.decode_batch(nodes, edges, decoder="viterbi", switched_on=on)
-    for own, switched_on, found in zip(nodes, on, together, strict=True):
-        assert found.work == tw.decode(own, edges, decoder="viterbi", switched_on=switched_on).work
+    together = tw.decode_batch(nodes, edges, decoder="viterbi", active=on)
+    for own, active, found in zip(nodes, on, together, strict=True):
+        assert found.work == tw.decode(own, edges, decoder="viterbi", active=active).work
         for name in ("viterbi", "staggered", "viterbi_astar"):
-            assert best(own, edges, decoder=name, switched_on=switched_on).score == found.paths[0].score
+            assert best(own, edges, decoder=name, active=active).score == found.paths[0].score
 
 
 def test_more_sentences_than_are_decoded_together():
@@ -289,9 +289,9 @@ def test_one_edges_a_sentence():
         assert [p.score for p in found.paths] == [p.score for p in tw.decode(own, edges, 2).paths]
     edges = tw.Edges(rng.normal(size=(5, 5)), corrections=([0], [1], [1], [50.0]))
     on = [[], [[], [0]], None]
-    batch = tw.decode_batch(nodes, edges, switched_on=on)
-    for own, switched_on, found in zip(nodes, on, batch, strict=True):
-        assert found.paths[0].score == best(own, edges, switched_on=switched_on).score
+    batch = tw.decode_batch(nodes, edges, active=on)
+    for own, active, found in zip(nodes, on, batch, strict=True):
+        assert found.paths[0].score == best(own, edges, active=active).score
 
 
 def test_empty_batch():
@@ -324,8 +324,8 @@ def test_empty_batch():
         (NODES, EDGES, {"decoder": tw.Decoder()}, "must be a name or a decoder"),
         (NODES, EDGES, {"k": 2**70}, "below 2"),
         (np.ma.masked_less(NODES, 1), EDGES, {}, "masked"),
-        (NODES, EDGES, {"switched_on": [[0.5], []]}, "for each step"),
-        (NODES, EDGES, {"switched_on": [[2**40], []]}, "beyond"),
+        (NODES, EDGES, {"active": [[0.5], []]}, "for each step"),
+        (NODES, EDGES, {"active": [[2**40], []]}, "beyond"),
         (NODES, EDGES, {"k": np.array([1, 2])}, "k must be a whole number"),
         (NODES, EDGES, {"decoder": "staggered", "k": 2}, "these give k: auto, viterbi, beam"),
         (NODES, np.full((3, 3), -np.inf), {}, "no path: .* token 1 is the first"),
@@ -381,7 +381,7 @@ def test_bad_input(nodes, edges, options, message):
         (lambda: tw.decode_batch([NODES, NODES[:, :2]], EDGES), "nodes of sentence 1 are for 2 labels"),
         (lambda: tw.decode_batch([NODES, bad(NODES, (0, 1), np.nan)], EDGES), "sentence 1: .* token 0, label 1"),
         (lambda: tw.decode_batch([NODES], [EDGES, EDGES]), "1 sentences but 2 edges"),
-        (lambda: tw.decode_batch([NODES], EDGES, switched_on=[]), "switched_on for 0"),
+        (lambda: tw.decode_batch([NODES], EDGES, active=[]), "active for 0"),
     ],
 )
 def test_bad_preparation(make, message):

@@ -13,7 +13,7 @@ from support.sums import beam, bits, enumerated, exact, log_sum, sparse
 
 import tagwright as tw
 
-# Lattices of each form, kind of score and pattern: 144 * 15 = 2160.
+# Lattices of each form, kind of score and ngram: 144 * 15 = 2160.
 EACH = max(1, int(os.environ.get("TAGWRIGHT_LATTICES", "150")) // 10)
 
 RULES = [
@@ -35,7 +35,7 @@ def make(rule):
 
 
 def marginals(case, keep=None, with_edges=True):
-    return tw.marginals(case.nodes, case.edges, keep, with_edges=with_edges, switched_on=case.switched_on)
+    return tw.marginals(case.nodes, case.edges, keep, with_edges=with_edges, active=case.active)
 
 
 def plain(nodes, steps, edges=None, start=None, stop=None):
@@ -75,13 +75,13 @@ def check_sound(found, T, L):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
-def test_exact_sums_are_those_of_all_paths(form, kind, pattern):
-    rng = np.random.default_rng([1, FORMS.index(form), SCORES.index(kind), PATTERNS.index(pattern)])
+def test_exact_sums_are_those_of_all_paths(form, kind, ngram):
+    rng = np.random.default_rng([1, FORMS.index(form), SCORES.index(kind), PATTERNS.index(ngram)])
     for _ in range(EACH):
-        case = draw_case(rng, form, kind, pattern, *draw_shape(rng))
+        case = draw_case(rng, form, kind, ngram, *draw_shape(rng))
         truth = enumerated(case)
         if truth is None:
             with pytest.raises(ValueError, match="no path"):
@@ -115,8 +115,8 @@ def check_mixed(case, found, truth, labels, scores):
 @pytest.mark.parametrize("L", [10, 63, 64, 65, 300])
 def test_exact_sums_with_more_labels(L, form, kind):
     rng = np.random.default_rng([2, L, FORMS.index(form), SCORES.index(kind)])
-    for pattern in ["none"] if L == 300 else ["none", "scattered", "bio"]:
-        case = draw_case(rng, form, kind, pattern, int(rng.integers(2, 21)), L)
+    for ngram in ["none"] if L == 300 else ["none", "scattered", "bio"]:
+        case = draw_case(rng, form, kind, ngram, int(rng.integers(2, 21)), L)
         truth = exact(case)
         if truth is None:
             with pytest.raises(ValueError, match="no path"):
@@ -167,7 +167,7 @@ def test_exceptions_far_below_the_default(L, low, form):
                 edges = tw.Edges(np.stack([scores] * (len(own) - 1)))
             else:
                 edges = tw.Edges(scores, sparse=form == "sparse")
-            case = plain(own, scores, edges)._replace(switched_on=on)
+            case = plain(own, scores, edges)._replace(active=on)
             truth = exact(case)
             if truth is None:
                 with pytest.raises(ValueError, match="no path"):
@@ -186,7 +186,7 @@ def test_all_paths_together_are_one(seed):
         if not count:
             continue
         found = marginals(case)
-        best = tw.decode(case.nodes, case.edges, count + 3, "viterbi", switched_on=case.switched_on).paths
+        best = tw.decode(case.nodes, case.edges, count + 3, "viterbi", active=case.active).paths
         assert len(best) == count
         assert best[0].score <= found.log_z + 1e-9
         weights = [math.exp(path.score - found.log_z) for path in best]
@@ -427,14 +427,14 @@ def compare_rule(case, rule):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("kind", ["real", "float32"])
 @pytest.mark.parametrize("form", FORMS)
-def test_rules_keep_what_the_reference_keeps(form, kind, pattern):
-    rng = np.random.default_rng([9, FORMS.index(form), SCORES.index(kind), PATTERNS.index(pattern)])
+def test_rules_keep_what_the_reference_keeps(form, kind, ngram):
+    rng = np.random.default_rng([9, FORMS.index(form), SCORES.index(kind), PATTERNS.index(ngram)])
     left_out = total = 0
     for _ in range(max(1, EACH // 2)):
-        case = draw_case(rng, form, kind, pattern, *draw_shape(rng))
+        case = draw_case(rng, form, kind, ngram, *draw_shape(rng))
         for rule in RULES:
             left_out += compare_rule(case, rule)
             total += 1
@@ -442,13 +442,13 @@ def test_rules_keep_what_the_reference_keeps(form, kind, pattern):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("form", FORMS)
-def test_rules_keep_what_the_reference_keeps_of_more_labels(form, pattern):
-    rng = np.random.default_rng([10, FORMS.index(form), PATTERNS.index(pattern)])
+def test_rules_keep_what_the_reference_keeps_of_more_labels(form, ngram):
+    rng = np.random.default_rng([10, FORMS.index(form), PATTERNS.index(ngram)])
     left_out = total = 0
     for most in (20, 70, 100):
-        case = draw_case(rng, form, "real", pattern, int(rng.integers(1, 12)), int(rng.integers(10, most + 1)))
+        case = draw_case(rng, form, "real", ngram, int(rng.integers(1, 12)), int(rng.integers(10, most + 1)))
         for rule in [*RULES, ("KeepSize", 12), ("KeepDivergence", 0.05, 8)]:
             left_out += compare_rule(case, rule)
             total += 1
@@ -551,7 +551,7 @@ def test_rules_with_bad_options_are_refused(make_rule):
 def test_bad_input_is_refused(nodes, edges, options, message):
     with pytest.raises(ValueError, match=message):
         tw.marginals(nodes, edges, **options)
-    batch = {key: [own] if key == "switched_on" else own for key, own in options.items()}
+    batch = {key: [own] if key == "active" else own for key, own in options.items()}
     with pytest.raises(ValueError, match=message):
         tw.marginals_batch([nodes], edges, **batch)
 
@@ -563,8 +563,8 @@ def test_a_batch_names_the_sentence_in_trouble():
         tw.marginals_batch([NODES, np.full((2, 3), -np.inf), NODES, np.full((5, 3), -np.inf)], EDGES)
     with pytest.raises(ValueError, match="threads must be"):
         tw.marginals_batch([NODES], EDGES, threads=0)
-    with pytest.raises(ValueError, match="switched_on for 0"):
-        tw.marginals_batch([NODES], EDGES, switched_on=[])
+    with pytest.raises(ValueError, match="active for 0"):
+        tw.marginals_batch([NODES], EDGES, active=[])
 
 
 # The same answer everywhere
@@ -578,11 +578,9 @@ def test_batches_and_threads_change_no_bit(dtype, form, keep):
     keep = keep and make(keep)
     for L in (7, 130):
         nodes, edges, on = draw_many(rng, form, dtype, L)
-        alone = [
-            tw.marginals(own, edges, keep, switched_on=None if on is None else on[s]) for s, own in enumerate(nodes)
-        ]
+        alone = [tw.marginals(own, edges, keep, active=None if on is None else on[s]) for s, own in enumerate(nodes)]
         for threads in (1, 2, 5):
-            together = tw.marginals_batch(nodes, edges, keep, threads=threads, switched_on=on)
+            together = tw.marginals_batch(nodes, edges, keep, threads=threads, active=on)
             assert all(found.edges is None for found in together)
             assert [bits(found) for found in together] == [bits(found) for found in alone]
 
@@ -611,7 +609,7 @@ def test_the_same_call_gives_the_same_bits():
 
 
 def decode(case, k, decoder):
-    return tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
+    return tw.decode(case.nodes, case.edges, k, decoder, active=case.active)
 
 
 def check_beam(case, rule, k, close):
@@ -632,15 +630,15 @@ def check_beam(case, rule, k, close):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("kind", ["real", "ties"])
 @pytest.mark.parametrize("form", FORMS)
-def test_beams_find_what_the_reference_finds(form, kind, pattern):
-    rng = np.random.default_rng([17, FORMS.index(form), SCORES.index(kind), PATTERNS.index(pattern)])
+def test_beams_find_what_the_reference_finds(form, kind, ngram):
+    rng = np.random.default_rng([17, FORMS.index(form), SCORES.index(kind), PATTERNS.index(ngram)])
     left_out = total = 0
     for draw in range(max(1, EACH // 2)):
         shape = draw_shape(rng) if draw % 3 else (int(rng.integers(1, 9)), int(rng.integers(10, 60)))
-        case = draw_case(rng, form, kind, pattern, *shape)
+        case = draw_case(rng, form, kind, ngram, *shape)
         for rule in RULES:
             # Whole scores are summed without rounding: equal ones are equal, and the lower label goes first.
             left_out += check_beam(case, rule, int(rng.choice([1, 1, 2, 5])), 1e-9 if kind == "real" else 0.0)

@@ -29,13 +29,13 @@ def k_best(case: Case, k: int) -> list[tuple[float, tuple[int, ...]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("form", FORMS)
-def test_sweep(form, pattern):
-    rng = np.random.default_rng([3, FORMS.index(form), PATTERNS.index(pattern)])
+def test_sweep(form, ngram):
+    rng = np.random.default_rng([3, FORMS.index(form), PATTERNS.index(ngram)])
     for kind in SCORES * 6:
         T, L, k = int(rng.integers(1, 7)), int(rng.integers(10, 90)), int(rng.integers(1, 5))
-        case = draw_case(rng, form, kind, pattern, T, L)
+        case = draw_case(rng, form, kind, ngram, T, L)
         truth = k_best(case, k)
         for decoder in DECODERS:
             if decoder in SLOW and L > 50:
@@ -43,9 +43,9 @@ def test_sweep(form, pattern):
             own = k if gives_k(decoder) else 1
             if not truth:
                 with pytest.raises(ValueError, match="no path"):
-                    tw.decode(case.nodes, case.edges, own, decoder, switched_on=case.switched_on)
+                    tw.decode(case.nodes, case.edges, own, decoder, active=case.active)
                 continue
-            found = tw.decode(case.nodes, case.edges, own, decoder, switched_on=case.switched_on)
+            found = tw.decode(case.nodes, case.edges, own, decoder, active=case.active)
             check_paths(case, found, own)
             assert len(found.paths) == min(own, len(truth))
             for path, (best, labels) in zip(found.paths, truth, strict=False):
@@ -58,5 +58,5 @@ def test_one_large_lattice_of_each_form():
         case = draw_case(rng, form, "real", "bio", 4, 200)
         best, labels = k_best(case, 1)[0]
         for decoder in set(DECODERS) - SLOW:
-            found = tw.decode(case.nodes, case.edges, decoder=decoder, switched_on=case.switched_on)
+            found = tw.decode(case.nodes, case.edges, decoder=decoder, active=case.active)
             assert abs(found.paths[0].score - best) <= tolerance(case, labels), (form, decoder)

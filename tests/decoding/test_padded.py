@@ -11,14 +11,14 @@ from support.sums import enumerated
 import tagwright as tw
 
 FORMS = ["dense", "sparse", "exceptions"]
-# Batches of each form, kind of score and pattern.
+# Batches of each form, kind of score and ngram.
 EACH = max(1, int(os.environ.get("TAGWRIGHT_LATTICES", "150")) // 50)
 
 
-def draw_batch(rng, form, kind, pattern):
+def draw_batch(rng, form, kind, ngram):
     """Some sentences over the edges of one: cases, and the padded array. Padding is anything but scores."""
     T, L = draw_shape(rng)
-    first = draw_case(rng, form, kind, pattern, T, L)
+    first = draw_case(rng, form, kind, ngram, T, L)
     matrix = first.steps[0] if T > 1 else np.zeros((L, L))
     if T < 2:
         first = first._replace(edges=tw.Edges(matrix, start=first.start, stop=first.stop))
@@ -26,17 +26,17 @@ def draw_batch(rng, form, kind, pattern):
     nodes = draw_scores(rng, kind, (len(lengths), T, L)).astype(first.nodes.dtype)
     cases = []
     for own, length in zip(nodes, lengths, strict=True):
-        forbid(rng, pattern, np.zeros((L, L)), own)
+        forbid(rng, ngram, np.zeros((L, L)), own)
         steps = np.broadcast_to(matrix, (max(length - 1, 0), L, L))
         cases.append(Case(own[:length].copy(), first.edges, None, steps, first.start, first.stop))
         own[length:] = rng.choice([np.nan, np.inf, 7.0])
     return cases, nodes, lengths
 
 
-def batches(form, kind, pattern, seed=0):
-    rng = np.random.default_rng([seed, FORMS.index(form), SCORES.index(kind), PATTERNS.index(pattern)])
+def batches(form, kind, ngram, seed=0):
+    rng = np.random.default_rng([seed, FORMS.index(form), SCORES.index(kind), PATTERNS.index(ngram)])
     for _ in range(EACH):
-        yield rng, *draw_batch(rng, form, kind, pattern)
+        yield rng, *draw_batch(rng, form, kind, ngram)
 
 
 def with_path(cases):
@@ -45,11 +45,11 @@ def with_path(cases):
     return None if any(truth is None for truth in truths) else truths
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
-def test_sums_of_a_batch_are_those_of_its_sentences(form, kind, pattern):
-    for rng, cases, nodes, lengths in batches(form, kind, pattern):
+def test_sums_of_a_batch_are_those_of_its_sentences(form, kind, ngram):
+    for rng, cases, nodes, lengths in batches(form, kind, ngram):
         B, T, L = nodes.shape
         # Where some scores are very large, sums of others are rounded by as much as these digits.
         seen = [part[np.isfinite(part)] for case in cases for part in (case.nodes, case.steps)]
@@ -133,8 +133,8 @@ def test_strong_exceptions_lose_no_digits():
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("form", FORMS)
 def test_arrays_hold_the_paths_of_decode_batch(form, kind):
-    for pattern in PATTERNS:
-        for rng, cases, nodes, lengths in batches(form, kind, pattern, seed=2):
+    for ngram in PATTERNS:
+        for rng, cases, nodes, lengths in batches(form, kind, ngram, seed=2):
             T = nodes.shape[1]
             edges = cases[0].edges
             k, threads = int(rng.choice([1, 1, 2, 50])), int(rng.integers(1, 4))

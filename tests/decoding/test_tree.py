@@ -45,11 +45,11 @@ def test_like_models(sparse):
 # --- adversaries ---
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_forbidden(pattern):
-    rng = np.random.default_rng([8, PATTERNS.index(pattern)])
+@pytest.mark.parametrize("ngram", PATTERNS)
+def test_forbidden(ngram):
+    rng = np.random.default_rng([8, PATTERNS.index(ngram)])
     for form, L in itertools.product(FORMS, [65, 130]):
-        case = draw_case(rng, form, rng.choice(["peaked", "flat", "peaked whole"]), int(rng.integers(2, 7)), L, pattern)
+        case = draw_case(rng, form, rng.choice(["peaked", "flat", "peaked whole"]), int(rng.integers(2, 7)), L, ngram)
         for k in (1, 4):
             check(case, k)
             check(case, k, ["tree"], deadline=FOREVER)
@@ -364,5 +364,5 @@ def test_training(options):
         assert same_arrays(model.arrays, first.arrays), (decoder, dense)
     for words in X[:20]:
         nodes, edges, on = first.lattice(words)
-        tree, viterbi = (tw.decode(nodes, edges, decoder=name, switched_on=on).paths for name in ("tree", "viterbi"))
+        tree, viterbi = (tw.decode(nodes, edges, decoder=name, active=on).paths for name in ("tree", "viterbi"))
         assert tree[0].score == viterbi[0].score

@@ -12,20 +12,20 @@ from tagwright.decoding.decoders import _ViterbiInWindows
 SHARED = [form for form in FORMS if form != "steps"]
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("ngram", PATTERNS)
 @pytest.mark.parametrize("form", SHARED)
-def test_every_window_finds_the_best_path(form, pattern):
-    rng = np.random.default_rng([14, FORMS.index(form), PATTERNS.index(pattern)])
+def test_every_window_finds_the_best_path(form, ngram):
+    rng = np.random.default_rng([14, FORMS.index(form), PATTERNS.index(ngram)])
     for kind in SCORES * 6:
-        case = draw_case(rng, form, kind, pattern, *draw_shape(rng))
+        case = draw_case(rng, form, kind, ngram, *draw_shape(rng))
         truth = all_paths(case)
         for window in (1, 2, 3, 5, 9):
             decoder = _ViterbiInWindows(window=window)
             if not truth:
                 with pytest.raises(ValueError, match="no path"):
-                    tw.decode(case.nodes, case.edges, 1, decoder, switched_on=case.switched_on)
+                    tw.decode(case.nodes, case.edges, 1, decoder, active=case.active)
                 continue
-            path = tw.decode(case.nodes, case.edges, 1, decoder, switched_on=case.switched_on).paths[0]
+            path = tw.decode(case.nodes, case.edges, 1, decoder, active=case.active).paths[0]
             # Sums from left to right are compared, so rounding takes nothing away.
             assert path.score == truth[0][0]
             assert (path.score, tuple(path.labels.tolist())) in truth
@@ -36,9 +36,9 @@ def test_every_window_finds_the_best_path(form, pattern):
 def test_longer_sentences_have_the_same_labels(form, dtype):
     rng = np.random.default_rng(len(form))
     nodes, edges, on = draw_many(rng, form, dtype, 40)
-    whole = tw.decode_batch(nodes, edges, decoder="viterbi", switched_on=on)
+    whole = tw.decode_batch(nodes, edges, decoder="viterbi", active=on)
     for window in (1, 4, 7, 100):
-        found = tw.decode_batch(nodes, edges, decoder=_ViterbiInWindows(window=window), switched_on=on, threads=2)
+        found = tw.decode_batch(nodes, edges, decoder=_ViterbiInWindows(window=window), active=on, threads=2)
         for one, other in zip(whole, found, strict=True):
             assert one.paths[0].labels.tolist() == other.paths[0].labels.tolist()
             assert one.paths[0].score == other.paths[0].score

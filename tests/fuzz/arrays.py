@@ -44,23 +44,23 @@ def attempt(draw):
 
 
 def with_patterns(draw):
-    """Compare an answer for edges with patterns with every labelling; or ask for patterns that are none."""
+    """Compare an answer for edges with ngrams with every labelling; or ask for ngrams that are none."""
     rng = draw.numpy
     T, L = lattices.draw_shape(rng, 6)
     kinds = draw.choice(lattices.FORMS), draw.choice(lattices.SCORES), draw.choice(lattices.PATTERNS)
     case = lattices.draw_case(rng, *kinds, T, L, lattices.draw_patterns(rng, kinds[1], L))
     draw.note("case", (kinds, case))
     if draw.chance(0.2):
-        runs = np.array([[*run, -1][:4] for run in case.patterns], np.int32)
+        runs = np.array([[*run, -1][:4] for run in case.ngrams], np.int32)
         given = numbers(draw, runs.ravel(), L) if draw.chance(0.3) else poked(draw, runs)
         draw.note("runs", given)
-        tw.Edges(np.zeros((L, L)), patterns=(given, poked(draw, np.array(list(case.patterns.values())))))
+        tw.Edges(np.zeros((L, L)), ngrams=(given, poked(draw, np.array(list(case.ngrams.values())))))
         return False
-    nodes, on = draw.choice(FORMS)(case.nodes), case.switched_on
+    nodes, on = draw.choice(FORMS)(case.nodes), case.active
     truth = brute_force.all_paths(case)
     if draw.chance(0.3):
         try:
-            found = tw.marginals(nodes, case.edges, with_edges=draw.chance(0.5), switched_on=on)
+            found = tw.marginals(nodes, case.edges, with_edges=draw.chance(0.5), active=on)
         except ValueError as error:
             if truth and kinds[1] != "mixed":
                 raise AssertionError("there is a path") from error
@@ -72,12 +72,12 @@ def with_patterns(draw):
             assert abs(found.nodes - right.nodes).max(initial=0) <= 1e-6
             assert found.edges is None or abs(found.edges - right.edges).max(initial=0) <= 1e-6
         return True
-    row = draw.choice([row for row in tw.decoders() if row.patterns])
+    row = draw.choice([row for row in tw.decoders() if row.ngrams])
     k = draw.choice((1, 1, 2, 5, 30)) if row.kbest else 1
     deadline = draw.choice((0, 1e-6, 100)) if row.deadline and draw.chance(0.5) else None
     draw.note("asked", (row.name, k, deadline))
     try:
-        found = tw.decode(nodes, case.edges, k, row.name, switched_on=on, deadline=deadline)
+        found = tw.decode(nodes, case.edges, k, row.name, active=on, deadline=deadline)
     except ValueError as error:
         if truth and "lost" not in str(error):
             raise AssertionError("there is a path") from error
@@ -102,7 +102,7 @@ def poked_nodes(draw, case):
     if not plain(nodes, case.nodes.shape):
         return nodes, case._replace(steps=None)
     if bad(nodes):
-        with_bad(lambda: tw.decode(nodes, case.edges, switched_on=case.switched_on))
+        with_bad(lambda: tw.decode(nodes, case.edges, active=case.active))
     return nodes, case._replace(nodes=nodes.astype(float))
 
 
@@ -148,13 +148,13 @@ def poked_edges(draw, case):
 
 def ask(draw, case, nodes):
     """Ask for something with arguments of which some are odd."""
-    on, edges = case.switched_on, case.edges
+    on, edges = case.active, case.edges
     if draw.chance(0.2):
         on = draw.choice(SWITCHES)
     asked = {
         "k": draw.choice(COUNTS),
         "decoder": draw.choice((*DECODERS, "beam:0", "tree:", "", None, 7, "beam:9999999999", tw.Beam(2), tw.Tree)),
-        "switched_on": on,
+        "active": on,
     }
     if draw.chance(0.5):
         asked["deadline"] = draw.choice((0, 1e-9, 1.0, np.inf, -1, np.nan, "1", None, True, 10**400))
@@ -163,24 +163,24 @@ def ask(draw, case, nodes):
         case 0:
             tw.decode(nodes, edges, **asked)
         case 1:
-            asked["switched_on"] = draw.choice((None, [on] * 2, [on], on))
+            asked["active"] = draw.choice((None, [on] * 2, [on], on))
             several = draw.choice(([nodes] * 2, (nodes, nodes), iter([nodes, nodes]), np.zeros((2, 3, 4)), 5, []))
             many = draw.choice((edges, [edges] * 2, [edges], []))
             tw.decode_batch(several, many, threads=draw.choice(COUNTS), **asked)
         case 2:
             keep = draw.choice((None, tw.KeepSize(2), tw.KeepRatio(0.5), tw.KeepDivergence(0.1), "size:2", 3))
-            tw.marginals(nodes, edges, keep, with_edges=draw.chance(0.5), switched_on=on)
+            tw.marginals(nodes, edges, keep, with_edges=draw.chance(0.5), active=on)
         case 3:
-            tw.score(nodes, edges, numbers(draw, [0] * len(case.nodes), case.nodes.shape[1]), switched_on=on)
+            tw.score(nodes, edges, numbers(draw, [0] * len(case.nodes), case.nodes.shape[1]), active=on)
         case _:
-            tuple(itertools.islice(tw.paths(nodes, edges, asked["decoder"], switched_on=on), 30))
+            tuple(itertools.islice(tw.paths(nodes, edges, asked["decoder"], active=on), 30))
 
 
 def answer(draw, case, nodes):
     """Compare one of the answers with NumPy's."""
     if draw.chance(0.3):
         return compare_sums(draw, case, nodes)
-    edges, on, T = case.edges, case.switched_on, len(case.nodes)
+    edges, on, T = case.edges, case.active, len(case.nodes)
     name = draw.choice(DECODERS)
     row = next(row for row in tw.decoders() if row.name == name.partition(":")[0])
     k = draw.choice((1, 1, 2, 5, 30)) if row.kbest else 1
@@ -189,10 +189,10 @@ def answer(draw, case, nodes):
     truth = max_sums.best_scores(case, k) if T else np.zeros(1)
     try:
         if draw.chance(0.5):
-            found = tw.decode(nodes, edges, k, name, switched_on=on, deadline=deadline)
+            found = tw.decode(nodes, edges, k, name, active=on, deadline=deadline)
         else:
             own, sets = [edges] * 3 if draw.chance(0.3) else edges, None if on is None else [on] * 3
-            options = {"threads": draw.choice((1, 2, 3)), "switched_on": sets, "deadline": deadline}
+            options = {"threads": draw.choice((1, 2, 3)), "active": sets, "deadline": deadline}
             *_, found = tw.decode_batch([nodes] * 3, own, k, name, **options)
     except ValueError as error:
         if len(truth) and "lost" not in str(error):
@@ -225,7 +225,7 @@ def compare_sums(draw, case, nodes):
     right = sums.sparse(case, rule) if rule else sums.exact(case)
     keep = rule and getattr(tw, rule[0])(*rule[1:])
     try:
-        found = tw.marginals(nodes, case.edges, keep, with_edges=draw.chance(0.5), switched_on=case.switched_on)
+        found = tw.marginals(nodes, case.edges, keep, with_edges=draw.chance(0.5), active=case.active)
     except ValueError as error:
         if right is not None and not right.close:
             raise AssertionError("there is a path") from error

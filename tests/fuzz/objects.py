@@ -76,12 +76,12 @@ def scored(draw, world):
     k, on = draw.choice((1, 2, world.thing())), draw.choice((None, None, world.thing(), [world.thing()]))
     match draw.randrange(5):
         case 0:
-            tw.decode(nodes, edges, k, switched_on=on, deadline=draw.choice((None, world.thing())))
+            tw.decode(nodes, edges, k, active=on, deadline=draw.choice((None, world.thing())))
         case 1:
             several, decoder = draw.choice(([nodes], world.thing())), draw.choice(("auto", world.thing()))
-            tw.decode_batch(several, edges, k, decoder, switched_on=on)
+            tw.decode_batch(several, edges, k, decoder, active=on)
         case 2:
-            tw.marginals(nodes, edges, draw.choice((None, world.thing())), switched_on=on)
+            tw.marginals(nodes, edges, draw.choice((None, world.thing())), active=on)
         case 3:
             tw.Edges(edges, start=world.thing(), order=world.thing(), corrections=draw.choice((None, world.thing())))
         case _:

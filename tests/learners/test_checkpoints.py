@@ -59,7 +59,7 @@ def killed_on_the_way(path, learner, options):
     "options",
     [
         {},
-        {"order": 3, "min_pattern": 2},
+        {"order": 3, "min_ngram_count": 2},
         {"parts": "", "margin": 1},
         {"batch": 4, "threads": 2},
         {"parts": "L", "pairs": "observed", "min_weight": 0.5},
@@ -248,7 +248,7 @@ def test_ctrl_c_and_going_on(tmp_path, learner, monkeypatch):
         {"parts": "", "features": DEPENDENT},
         {"pairs": "observed", "batch": 3, "rate": 2.0},
         {"order": 2},
-        {"order": 3, "min_pattern": 2, "keep": "all", "features": DEPENDENT},
+        {"order": 3, "min_ngram_count": 2, "keep": "all", "features": DEPENDENT},
     ],
     ids=str,
 )

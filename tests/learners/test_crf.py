@@ -932,9 +932,9 @@ def test_the_model_scores_as_it_was_trained():
         model = tw.CRF(features=features, l2=0.1).fit(X10, Y10).model_
         for sentence in X10:
             case = case_of(sentence, features, model.labels, all_weights_of(model))
-            nodes, edges, switched_on = model.lattice(sentence)
+            nodes, edges, active = model.lattice(sentence)
             assert nodes == pytest.approx(case.nodes, rel=1e-5, abs=1e-5)
-            found = tw.marginals(nodes, edges, switched_on=switched_on, with_edges=True)
+            found = tw.marginals(nodes, edges, active=active, with_edges=True)
             true = exact(case)
             assert found.log_z == pytest.approx(true.log_z, rel=1e-5)
             assert found.nodes == pytest.approx(true.nodes, abs=1e-5)

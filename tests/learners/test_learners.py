@@ -45,7 +45,7 @@ LEARNERS = {
     "parts, observed pairs": tw.Perceptron(parts="N", pairs="observed", margin=0.5),
     "small weights left out": tw.Perceptron(min_weight=0.05),
     "order 2": tw.Perceptron(order=2),
-    "order 3": tw.Perceptron(order=3, min_pattern=2, margin=1),
+    "order 3": tw.Perceptron(order=3, min_ngram_count=2, margin=1),
     "hmm": tw.HMM(),
     "crf": tw.CRF(l2=0.01, max_iterations=30),
     "crf, sparse": tw.CRF(l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
@@ -62,7 +62,7 @@ LEARNERS = {
     "crf, order 2, l-bfgs": tw.CRF(order=2, l2=0.01, max_iterations=30),
     "crf, order 3, sparse": tw.CRF(order=3, l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
     "crf, order 3, adagrad": tw.CRF(DEPENDENT, order=3, l2=0.01, solver="adagrad", keep="all", epochs=20),
-    "crf, order 3, few labels": tw.CRF(order=3, min_pattern=2, solver="adagrad", keep=tw.KeepSize(3), l2=0.01),
+    "crf, order 3, few labels": tw.CRF(order=3, min_ngram_count=2, solver="adagrad", keep=tw.KeepSize(3), l2=0.01),
     "memm": tw.MEMM(history=1, l2=0.01, max_iterations=30),
     "memm, left": tw.MEMM(history=1, direction="left", dictionary=2, l2=0.01, max_iterations=30),
     "bidirectional": tw.Bidirectional(
@@ -147,15 +147,15 @@ def test_kbest(learner):
             learner.predict_kbest(X10, 5)
         learner.set_params(decoder="auto")
     for sentence, found, first in zip(X10, learner.predict_kbest(X10, 5), best, strict=True):
-        nodes, edges, switched_on = model.lattice(sentence)
+        nodes, edges, active = model.lattice(sentence)
         assert nodes.shape == (len(sentence), len(model.labels))
-        assert (switched_on is not None) == ("corrections.set" in model.arrays)
+        assert (active is not None) == ("corrections.set" in model.arrays)
         assert is_beam(learner) or found[0].labels == first
         assert len({tuple(tagging.labels) for tagging in found}) == len(found) >= 1
         scores = [tagging.score for tagging in found]
         assert scores == sorted(scores, reverse=True)
         for labels, score, *_ in found:
-            assert score == tw.score(nodes, edges, [number[label] for label in labels], switched_on=switched_on)
+            assert score == tw.score(nodes, edges, [number[label] for label in labels], active=active)
 
 
 def test_the_best_path_by_brute_force(learner):
@@ -366,7 +366,7 @@ def is_collins(learner, X, y, templates=("U", "B")):
     options = learner.get_params()
     weights, history = collins(
         X, y, learner.model_.labels, options["epochs"], options["seed"], options["pairs"] == "observed",
-        templates, options["margin"], options["parts"], options["batch"], options["order"], options["min_pattern"],
+        templates, options["margin"], options["parts"], options["batch"], options["order"], options["min_ngram_count"],
     )  # fmt: skip
     assert len(weights) > 10
     assert all_weights_of(learner.model_, options["parts"]) == pytest.approx(weights, abs=1e-5)
@@ -392,15 +392,15 @@ def test_perceptron_is_collins(seed, templates, pairs):
     is_collins(tw.Perceptron(epochs=4, seed=seed, pairs=pairs), X, y, templates)
 
 
-@pytest.mark.parametrize("min_pattern", [1, 2])
+@pytest.mark.parametrize("min_ngram_count", [1, 2])
 @pytest.mark.parametrize("order", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
-def test_orders(seed, order, min_pattern):
+def test_orders(seed, order, min_ngram_count):
     X, y = drawn(seed, sentences=8, labels=3, longest=6)
-    model = is_collins(tw.Perceptron(epochs=5, seed=seed, order=order, min_pattern=min_pattern), X, y)
+    model = is_collins(tw.Perceptron(epochs=5, seed=seed, order=order, min_ngram_count=min_ngram_count), X, y)
     found = runs_of(model)
-    assert set(found) <= runs_met(y, order, min_pattern)
-    assert found or min_pattern > 1
+    assert set(found) <= runs_met(y, order, min_ngram_count)
+    assert found or min_ngram_count > 1
 
 
 @pytest.mark.parametrize("options", [{}, {"pairs": "observed", "margin": 1}, {"parts": "L"}], ids=str)

@@ -235,8 +235,8 @@ def test_a_history_of_one_is_a_lattice(decoder, direction):
     for seed in range(4):
         model = at_random(seed, "ABCDE", templates=FIRST, direction=direction, beam=5)
         for words in (list("abcba"), list("cz"), ["a"], []):
-            nodes, edges, switched_on = model.lattice(words)
-            assert switched_on is None
+            nodes, edges, active = model.lattice(words)
+            assert active is None
             found = tw.decode(nodes, edges, decoder=decoder)
             assert found.exact
             (best,) = model.tag_kbest([words], 1)[0]

@@ -66,7 +66,7 @@ def test_log_z_lacks_no_more_than_was_promised(features, epsilon, limited):
             if limited:
                 own = limits.for_labels(model.labels)
                 under = {"constraints": own.without_words(), "allowed": own.allowed(X[s])}
-            exact = tw.marginals(scores.nodes, scores.edges, switched_on=scores.switched_on, **under).log_z
+            exact = tw.marginals(scores.nodes, scores.edges, active=scores.active, **under).log_z
             assert found <= exact + ROUNDING
             assert exact <= found + missing + ROUNDING
             assert missing <= epsilon * len(X[s])

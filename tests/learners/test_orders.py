@@ -50,14 +50,14 @@ def expected(model, words, runs):
     return log_z, counts
 
 
-@pytest.mark.parametrize("min_pattern", [1, 2])
+@pytest.mark.parametrize("min_ngram_count", [1, 2])
 @pytest.mark.parametrize("order", [2, 3])
-def test_crf_ends_where_the_gradient_is_0(order, min_pattern):
+def test_crf_ends_where_the_gradient_is_0(order, min_ngram_count):
     X, y = drawn(5, sentences=14, words=4, labels=3, longest=5)
     l2 = 0.3
-    learner = tw.CRF(WORD, l2=l2, tolerance=0, order=order, min_pattern=min_pattern).fit(X, y)
+    learner = tw.CRF(WORD, l2=l2, tolerance=0, order=order, min_ngram_count=min_ngram_count).fit(X, y)
     model = learner.model_
-    runs = runs_met(y, order, min_pattern)
+    runs = runs_met(y, order, min_ngram_count)
     nodes, edges, _ = weights_of(model)
     weights = nodes | edges | runs_of(model)
     assert runs
@@ -221,7 +221,7 @@ def test_from_order_1_to_order_2(learner):
     second = type(learner)(**options).fit(X, y).model_
     assert runs_of(second)
     assert second.labels == first.labels
-    with pytest.raises(ValueError, match="longer patterns than this order allows"):
+    with pytest.raises(ValueError, match="longer ngrams than this order allows"):
         type(learner)(**(learner.get_params() | {"warm_start": second})).fit(X, y)
     third = type(learner)(**(options | {"warm_start": second})).fit(X, y).model_
     assert set(runs_of(third)) <= runs_met(y, 2)
@@ -235,7 +235,7 @@ def test_from_order_1_to_order_2(learner):
         ({"order": 4}, "order must be 1, 2 or 3, not 4"),
         ({"order": 2.5}, "order must be 1, 2 or 3"),
         ({"order": "2"}, "order must be 1, 2 or 3"),
-        ({"order": 2, "min_pattern": 0}, "min_pattern must be a whole number of at least 1"),
+        ({"order": 2, "min_ngram_count": 0}, "min_ngram_count must be a whole number of at least 1"),
     ],
 )
 def test_bad_orders(learner, options, says):
@@ -245,17 +245,17 @@ def test_bad_orders(learner, options, says):
 
 @pytest.mark.parametrize("decoder", ["astar", "carpediem"])
 def test_decoders_that_know_no_patterns(decoder):
-    with pytest.raises(ValueError, match=f"'{decoder}' knows no patterns"):
+    with pytest.raises(ValueError, match=f"'{decoder}' knows no ngrams"):
         tw.Perceptron(order=2, decoder=decoder).fit(X10, Y10)
     model = tw.CRF(order=2).fit(X10, Y10).model_
-    with pytest.raises(ValueError, match=f"'{decoder}' knows no patterns"):
+    with pytest.raises(ValueError, match=f"'{decoder}' knows no ngrams"):
         model.tag_batch(X10, decoder)
 
 
 def test_spans_of_a_model_know_no_patterns():
     X, y = [["a", "b", "c"]] * 3, [["B-X", "I-X", "O"]] * 3
     model = tw.CRF(WORD, order=2, epochs=2).fit(X, y).model_
-    with pytest.raises(ValueError, match="probabilities of spans know no patterns"):
+    with pytest.raises(ValueError, match="probabilities of spans know no ngrams"):
         model.spans(X[0])
 
 

@@ -38,7 +38,7 @@ def test_spans_are_those_of_the_lattice(model):
         nodes, edges, on = model.lattice(sentence)
         for k in (None, 1, 4, 100):
             found = model.spans(sentence, k)
-            truth = tw.spans(nodes, edges, model.labels, k, switched_on=on)
+            truth = tw.spans(nodes, edges, model.labels, k, active=on)
             assert [own[:3] for own in found] == [own[:3] for own in truth]
             assert [own.probability for own in found] == pytest.approx([own.probability for own in truth], abs=1e-9)
         labels = model.tag(sentence)
@@ -67,7 +67,7 @@ def test_joint_labels_have_the_spans_of_their_part():
 def test_samples_are_those_of_the_lattice(model):
     for sentence in NEW:
         nodes, edges, on = model.lattice(sentence)
-        drawn = tw.sample(nodes, edges, 20, 7, switched_on=on)
+        drawn = tw.sample(nodes, edges, 20, 7, active=on)
         assert model.sample(sentence, 20, 7) == [[model.labels[y] for y in own] for own in drawn.tolist()]
 
 

@@ -127,7 +127,7 @@ def test_the_answer_is_the_best_of_those_allowed(model, unseen):
         for labels in itertools.product(range(len(model.labels)), repeat=len(sentence)):
             names = [model.labels[y] for y in labels]
             if legal(names) and all(own is None or name in own for own, name in zip(allowed, names, strict=True)):
-                scored[tuple(names)] = tw.score(nodes, edges, labels, switched_on=on)
+                scored[tuple(names)] = tw.score(nodes, edges, labels, active=on)
         best = sorted(scored.values(), reverse=True)[:3]
         if not best or best[-1] == -np.inf:
             continue
@@ -228,7 +228,7 @@ def test_log_z_and_gradient_of_a_constrained_crf():
                 for sentence, own in zip(sentences, lists or [None] * 3, strict=True):
                     nodes, edges, on = model.lattice(sentence)
                     scores = [
-                        tw.score(nodes, edges, path, switched_on=on)
+                        tw.score(nodes, edges, path, active=on)
                         for path in itertools.product(range(3), repeat=len(sentence))
                         if all(constraints.may_follow(labels[i], labels[j]) for i, j in itertools.pairwise(path))
                         and (constraints.start is None or constraints.start[path[0]])

@@ -50,8 +50,7 @@ def test_labellings_are_the_best_with_each_label(trained):
     sentence = X[7][:3]
     nodes, edges, on = model.lattice(sentence)
     scores = {
-        path: tw.score(nodes, edges, path, switched_on=on)
-        for path in itertools.product(range(len(model.labels)), repeat=3)
+        path: tw.score(nodes, edges, path, active=on) for path in itertools.product(range(len(model.labels)), repeat=3)
     }
     for t in range(3):
         for y, reason in enumerate(model.explain(sentence, t, model.labels).reasons):

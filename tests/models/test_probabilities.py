@@ -32,7 +32,7 @@ def test_probabilities_are_those_of_the_lattice(learner):
     model = learner.model_
     for sentence, table in zip(NEW, learner.predict_marginals(NEW), strict=True):
         nodes, edges, on = model.lattice(sentence)
-        truth = tw.marginals(nodes, edges, switched_on=on)
+        truth = tw.marginals(nodes, edges, active=on)
         np.testing.assert_allclose(table, truth.nodes, rtol=0, atol=1e-6)
         assert table.sum(axis=1) == pytest.approx(np.ones(len(sentence)), abs=1e-5)
         found = model.tag(sentence, proba=True)

@@ -126,12 +126,12 @@ def test_allowed_and_forbidden_labels(server):
     own = nodes.copy()
     own[1, [y for name, y in numbers.items() if name not in ("VB", "JJ")]] = -np.inf
     own[3, numbers["VB"]] = -np.inf
-    best = tw.decode(own, edges, decoder="viterbi", switched_on=on).paths[0]
+    best = tw.decode(own, edges, decoder="viterbi", active=on).paths[0]
     assert told["labels"] == [model.labels[y] for y in best.labels]
     assert told["score"] == best.score
     assert told["labels"][1] in ("VB", "JJ")
     assert told["labels"][3] != "VB"
-    sums = tw.marginals(own, edges, switched_on=on)
+    sums = tw.marginals(own, edges, active=on)
     assert told["probability"] == pytest.approx(np.exp(best.score - sums.log_z))
     assert told["marginals"] == pytest.approx(sums.nodes[np.arange(4), best.labels], rel=1e-4)
 

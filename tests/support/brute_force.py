@@ -10,23 +10,23 @@ import numpy as np
 class Case(NamedTuple):
     """A lattice with everything that can be part of one. steps: (T-1, L, L), whatever form `edges` has.
 
-    patterns: runs of labels and their scores.
+    ngrams: runs of labels and their scores.
     """
 
     nodes: np.ndarray
     edges: object  # what tagwright is given
-    switched_on: list[list[int]] | None
+    active: list[list[int]] | None
     steps: np.ndarray
     start: np.ndarray
     stop: np.ndarray
-    patterns: Mapping[tuple[int, ...], float] = MappingProxyType({})
+    ngrams: Mapping[tuple[int, ...], float] = MappingProxyType({})
 
 
 def score(case: Case, labels) -> float:
     total = 0.0
     for t, y in enumerate(labels):
         total += case.start[y] if t == 0 else case.steps[t - 1, labels[t - 1], y]
-        total += sum(more for run, more in case.patterns.items() if tuple(labels[: t + 1][-len(run) :]) == run)
+        total += sum(more for run, more in case.ngrams.items() if tuple(labels[: t + 1][-len(run) :]) == run)
         total += float(case.nodes[t, y])
     return total + case.stop[labels[-1]] if len(labels) else total
 
@@ -42,11 +42,11 @@ def scores(case: Case, labels: np.ndarray) -> np.ndarray:
 
 
 def ending(case: Case, labels: np.ndarray) -> np.ndarray | float:
-    """What patterns add that N labellings, (t, N), end with."""
-    if not case.patterns:
+    """What ngrams add that N labellings, (t, N), end with."""
+    if not case.ngrams:
         return 0.0
     total = np.zeros(labels.shape[1])
-    for run, more in case.patterns.items():
+    for run, more in case.ngrams.items():
         if len(run) <= len(labels):
             total[(labels[-len(run) :] == np.array(run)[:, None]).all(0)] += more
     return total
@@ -69,7 +69,7 @@ def all_paths(case: Case) -> list[tuple[float, tuple[int, ...]]]:
 
 def tolerances(case: Case, labels: np.ndarray) -> np.ndarray:
     """The promise for N paths, (T, N): 1e-6 of the sum of absolute scores along each."""
-    runs = {run: abs(more) for run, more in case.patterns.items()}
+    runs = {run: abs(more) for run, more in case.ngrams.items()}
     absolute = Case(abs(case.nodes), None, None, abs(case.steps), abs(case.start), abs(case.stop), runs)
     return 1e-6 * scores(absolute, labels)
 

@@ -26,7 +26,7 @@ DECODERS += ["astar:3", _StaggeredUnpruned()]
 
 
 def knows_patterns(decoder: str | tw.Decoder) -> bool:
-    return plan(decoder).row.patterns
+    return plan(decoder).row.ngrams
 
 
 def gives_k(decoder: str | tw.Decoder) -> bool:
@@ -35,7 +35,7 @@ def gives_k(decoder: str | tw.Decoder) -> bool:
 
 def is_whole(case: Case) -> bool:
     """Whether every sum is exact."""
-    parts = (case.nodes, case.steps, case.start, case.stop, np.array(list(case.patterns.values()), float))
+    parts = (case.nodes, case.steps, case.start, case.stop, np.array(list(case.ngrams.values()), float))
     return all((part[np.isfinite(part)] % 1 == 0).all() for part in parts)
 
 
@@ -44,9 +44,9 @@ def check_exact(case: Case, decoder: str | tw.Decoder, k: int, truth=None) -> No
     truth = all_paths(case) if truth is None else truth
     if not truth:
         with pytest.raises(ValueError, match="no path"):
-            tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
+            tw.decode(case.nodes, case.edges, k, decoder, active=case.active)
         return
-    found = tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on)
+    found = tw.decode(case.nodes, case.edges, k, decoder, active=case.active)
     assert found.exact == plan(decoder).row.exact
     check_paths(case, found, k)
     assert len(found.paths) == min(k, len(truth))

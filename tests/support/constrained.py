@@ -28,7 +28,7 @@ class Constrained(NamedTuple):
     truth: Case
 
     def arguments(self) -> dict:
-        return {"switched_on": self.case.switched_on, "constraints": self.constraints, "allowed": self.allowed}
+        return {"active": self.case.active, "constraints": self.constraints, "allowed": self.allowed}
 
 
 def follows(scheme: str, before: str | None, after: str | None) -> bool:
@@ -59,13 +59,13 @@ def draw_lists(rng, T: int, L: int) -> list[list[int] | None]:
     return [None if rng.random() < few else rng.permutation(L)[: rng.integers(1, L + 1)].tolist() for _ in range(T)]
 
 
-def draw(rng, form: str, kind: str, pattern: str, runs: bool = False) -> Constrained:
+def draw(rng, form: str, kind: str, ngram: str, runs: bool = False) -> Constrained:
     """Draw a lattice with rules for pairs, single pairs, first and last labels, and lists of allowed labels.
 
-    runs: with patterns of three and four labels.
+    runs: with ngrams of three and four labels.
     """
     T, L = draw_shape(rng)
-    case = draw_case(rng, form, kind, pattern, T, L, draw_patterns(rng, kind, L) if runs else None)
+    case = draw_case(rng, form, kind, ngram, T, L, draw_patterns(rng, kind, L) if runs else None)
     nodes, steps = case.nodes.astype(float), case.steps.copy()
     start, stop = case.start.copy(), case.stop.copy()
     made, labels = [], None
@@ -104,4 +104,4 @@ def draw(rng, form: str, kind: str, pattern: str, runs: bool = False) -> Constra
         given = case._replace(
             nodes=np.where(outside & (rng.random((T, L)) < 0.3), np.nan, case.nodes).astype(case.nodes.dtype)
         )
-    return Constrained(given, constraints, allowed, Case(nodes, None, None, steps, start, stop, case.patterns))
+    return Constrained(given, constraints, allowed, Case(nodes, None, None, steps, start, stop, case.ngrams))

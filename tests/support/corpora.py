@@ -105,20 +105,20 @@ def weights_of(model):
 
 def runs_of(model):
     """The weights of runs of three and four labels, by their names."""
-    if "patterns.score" not in model.arrays:
+    if "ngrams.score" not in model.arrays:
         return {}
-    runs = model.arrays["patterns.labels"].reshape(-1, 4).tolist()
+    runs = model.arrays["ngrams.labels"].reshape(-1, 4).tolist()
     names = [tuple(model.labels[y] for y in run if y < len(model.labels)) for run in runs]
-    return dict(zip(names, model.arrays["patterns.score"].tolist(), strict=True))
+    return dict(zip(names, model.arrays["ngrams.score"].tolist(), strict=True))
 
 
-def runs_met(y, order, min_pattern=1):
+def runs_met(y, order, min_ngram_count=1):
     """The runs of three up to order + 1 labels that a corpus has often enough."""
     met = Counter()
     for labels in y:
         for length in range(3, order + 2):
             met.update(tuple(labels[end - length : end]) for end in range(length, len(labels) + 1))
-    return {run for run, times in met.items() if times >= min_pattern}
+    return {run for run, times in met.items() if times >= min_ngram_count}
 
 
 def untimed(model):

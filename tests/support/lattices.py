@@ -20,21 +20,21 @@ def draw_scores(rng, kind, shape):
     return scores.astype("f4") if kind == "float32" else scores
 
 
-def forbid(rng, pattern, edges, nodes):
-    """Put -inf where a pattern wants it."""
+def forbid(rng, ngram, edges, nodes):
+    """Put -inf where a ngram wants it."""
     L = edges.shape[-1]
     i, j = np.indices((L, L))
-    if pattern == "scattered":
+    if ngram == "scattered":
         edges[rng.random(edges.shape) < 0.2] = -np.inf
         nodes[rng.random(nodes.shape) < 0.15] = -np.inf
-    elif pattern == "bio":  # 0: O, odd: B-x, even: I-x, which may only follow its own B-x or itself
+    elif ngram == "bio":  # 0: O, odd: B-x, even: I-x, which may only follow its own B-x or itself
         inside = (j > 0) & (j % 2 == 0)
         edges[..., inside & (i != j) & (i != j - 1)] = -np.inf
-    elif pattern == "banded":
+    elif ngram == "banded":
         edges[..., abs(i - j) > 1] = -np.inf
-    elif pattern == "diagonal":
+    elif ngram == "diagonal":
         edges[..., i != j] = -np.inf
-    elif pattern == "hard":
+    elif ngram == "hard":
         edges[rng.random(edges.shape) < 0.6] = -np.inf
         nodes[rng.random(nodes.shape) < 0.5] = -np.inf
 
@@ -62,31 +62,31 @@ def draw_patterns(rng, kind, L, lengths=(3, 4), most=30):
     return runs
 
 
-def draw_case(rng, form, kind, pattern, T, L, patterns=None):
+def draw_case(rng, form, kind, ngram, T, L, ngrams=None):
     nodes = draw_scores(rng, kind, (T, L))
     matrix = draw_scores(rng, kind, (L, L))
     steps = np.zeros((max(T - 1, 0), L, L))
-    start, stop, switched_on = np.zeros(L), np.zeros(L), None
-    options = {} if patterns is None else {"patterns": (list(patterns), list(patterns.values()))}
-    patterns = patterns or {}
+    start, stop, active = np.zeros(L), np.zeros(L), None
+    options = {} if ngrams is None else {"ngrams": (list(ngrams), list(ngrams.values()))}
+    ngrams = ngrams or {}
     if rng.random() < 0.4:
         options["start"] = start = draw_scores(rng, kind, L).astype(float)
         options["stop"] = stop = draw_scores(rng, kind, L).astype(float)
-        if pattern in ("bio", "hard"):
+        if ngram in ("bio", "hard"):
             start[2::2] = -np.inf
-        if pattern == "hard":
+        if ngram == "hard":
             stop[rng.random(L) < 0.3] = -np.inf
     if rng.random() < 0.5:
         options["order"] = rng.permutation(L)
     if form == "steps":
         given = draw_scores(rng, kind, steps.shape)
-        forbid(rng, pattern, given, nodes)
+        forbid(rng, ngram, given, nodes)
         steps[:] = given
-        return Case(nodes, tw.Edges(given, **options), None, steps, start, stop, patterns)
+        return Case(nodes, tw.Edges(given, **options), None, steps, start, stop, ngrams)
     if "sparse" in form or form == "exceptions":
         default = rng.choice([0.0, 1.0, -1.0, -np.inf])
         matrix[rng.random((L, L)) < rng.choice([0.5, 0.8, 1.0])] = default
-    forbid(rng, pattern, matrix, nodes)
+    forbid(rng, ngram, matrix, nodes)
     steps[:] = matrix
     if "corrections" in form:
         sets = int(rng.integers(0, 4))
@@ -96,8 +96,8 @@ def draw_case(rng, form, kind, pattern, T, L, patterns=None):
         deltas[rng.random(len(e)) < 0.1] = -np.inf
         options["corrections"] = (s, e // L, e % L, deltas)
         have = int(s.max(initial=-1)) + 1
-        switched_on = [[int(q) for q in rng.permutation(have)[: rng.integers(0, have + 1)]] for _ in steps]
-        for t, on in enumerate(switched_on):
+        active = [[int(q) for q in rng.permutation(have)[: rng.integers(0, have + 1)]] for _ in steps]
+        for t, on in enumerate(active):
             for q in on:
                 np.add.at(steps[t], (e[s == q] // L, e[s == q] % L), deltas[s == q])
     if form == "exceptions":
@@ -105,11 +105,11 @@ def draw_case(rng, form, kind, pattern, T, L, patterns=None):
         edges = tw.Edges.from_exceptions(L, default, i, j, matrix[i, j], **options)
     else:
         edges = tw.Edges(matrix, sparse=rng.choice([None, True]) if "sparse" in form else False, **options)
-    return Case(nodes, edges, switched_on, steps, start, stop, patterns)
+    return Case(nodes, edges, active, steps, start, stop, ngrams)
 
 
 def draw_many(rng, form, dtype, L):
-    """Sentences of several lengths that share their edges, and what is switched on in them."""
+    """Sentences of several lengths that share their edges, and what is active in them."""
     matrix = rng.normal(scale=2, size=(L, L)).astype(dtype)
     if form != "dense":
         matrix[rng.random((L, L)) < 0.9] = 0

@@ -67,7 +67,7 @@ def trees():
     for form, L in itertools.product(FORMS, [9, 65, 129, 300]):
         case = draw_case(rng, form, "peaked", 6, L)
         for k in (1, 5):
-            found = tw.decode(case.nodes, case.edges, k, "tree", switched_on=case.switched_on)
+            found = tw.decode(case.nodes, case.edges, k, "tree", active=case.active)
             yield path_bits(found) + repr(found.work).encode()
 
 
@@ -79,8 +79,8 @@ def marginals():
             nodes, edges, on = draw_many(rng, form, dtype, L)
             for s, rule in itertools.product((1, 4, 7), (None, *RULES)):
                 own_on = None if on is None else on[s]
-                yield bits(tw.marginals(nodes[s], edges, rule, with_edges=L < 70, switched_on=own_on))
+                yield bits(tw.marginals(nodes[s], edges, rule, with_edges=L < 70, active=own_on))
                 if rule:
-                    yield path_bits(tw.decode(nodes[s], edges, 3, tw.Beam(keep=rule), switched_on=own_on))
+                    yield path_bits(tw.decode(nodes[s], edges, 3, tw.Beam(keep=rule), active=own_on))
         nodes, steps = rng.normal(size=(4, L)).astype(dtype), 40 * rng.normal(size=(3, L, L)).astype(dtype)
         yield bits(tw.marginals(nodes, steps)) + bits(tw.marginals(nodes, steps, tw.KeepSize(3)))

@@ -65,9 +65,9 @@ def check(case, k, decoders=DECODERS, truth=None, exactly=False, **options):
     for decoder in decoders:
         if len(truth) == 0:
             with pytest.raises(ValueError, match="no path"):
-                tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on, **options)
+                tw.decode(case.nodes, case.edges, k, decoder, active=case.active, **options)
             continue
-        found = tw.decode(case.nodes, case.edges, k, decoder, switched_on=case.switched_on, **options)
+        found = tw.decode(case.nodes, case.edges, k, decoder, active=case.active, **options)
         assert found.exact
         assert found.gap == 0
         assert len(found.paths) == len(truth), decoder
@@ -104,7 +104,7 @@ def draw_nodes(rng, kind, T, L):
     return nodes - rng.choice([0, 20]).astype(nodes.dtype)  # below zero, as logarithms of probabilities are
 
 
-def draw_case(rng, form, kind, T, L, pattern="none"):
+def draw_case(rng, form, kind, T, L, ngram="none"):
     nodes = draw_nodes(rng, kind, T, L)
     matrix = rng.integers(-3, 4, (L, L)).astype("f8") if "whole" in kind else rng.normal(scale=2, size=(L, L))
     start, stop, options = np.zeros(L), np.zeros(L), {}
@@ -114,7 +114,7 @@ def draw_case(rng, form, kind, T, L, pattern="none"):
     if form == "steps":
         steps = np.stack([rng.permuted(matrix, axis=int(rng.integers(2))) for _ in range(T - 1)] or [matrix])[: T - 1]
         steps = steps.astype(rng.choice(["f4", "f8"]))
-        forbid(rng, pattern, steps, nodes)
+        forbid(rng, ngram, steps, nodes)
         return Case(nodes, tw.Edges(steps, **options), None, steps.astype(float), start, stop)
     if form not in ("dense", "dense f8", "corrections"):
         default = {"negative": -2.0, "forbidden": NEVER, "found": 1.0}.get(form, 0.0)
@@ -123,9 +123,9 @@ def draw_case(rng, form, kind, T, L, pattern="none"):
         matrix[rng.integers(0, L, 3)] = -4.0
     if form == "dense":
         matrix = matrix.astype("f4")
-    forbid(rng, pattern, matrix, nodes)
+    forbid(rng, ngram, matrix, nodes)
     steps = np.repeat(matrix[None].astype(float), T - 1, 0)
-    switched_on = None
+    active = None
     if "corrections" in form:
         sets, previous, current = rng.integers(0, 3, 6 * L), rng.integers(0, L, 6 * L), rng.integers(0, L, 6 * L)
         once = np.unique((sets * L + previous) * L + current, return_index=True)[1]
@@ -133,8 +133,8 @@ def draw_case(rng, form, kind, T, L, pattern="none"):
         deltas = rng.integers(-8, 9, len(once)).astype(float)
         deltas[rng.random(len(once)) < 0.1] = NEVER
         options["corrections"] = (sets, previous, current, deltas)
-        switched_on = [[int(s) for s in rng.permutation(sets.max() + 1)[: rng.integers(0, 3)]] for _ in steps]
-        for step, on in zip(steps, switched_on, strict=True):
+        active = [[int(s) for s in rng.permutation(sets.max() + 1)[: rng.integers(0, 3)]] for _ in steps]
+        for step, on in zip(steps, active, strict=True):
             for s in on:
                 np.add.at(step, (previous[sets == s], current[sets == s]), deltas[sets == s])
     if form in ("zero", "negative", "forbidden"):
@@ -142,4 +142,4 @@ def draw_case(rng, form, kind, T, L, pattern="none"):
         edges = tw.Edges.from_exceptions(L, default, i, j, matrix[i, j], **options)
     else:
         edges = tw.Edges(matrix, sparse="dense" not in form and form != "corrections", **options)
-    return Case(nodes, edges, switched_on, steps, start, stop)
+    return Case(nodes, edges, active, steps, start, stop)

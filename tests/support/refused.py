@@ -23,7 +23,7 @@ REFUSED = [
     (NODES[:, :2], EDGES, {}, "for 2 labels, but the edges are for 3"),
     (NODES, EDGES[:2], {}, r"shape \(L, L\) or \(T-1, L, L\), not \(2, 3\)"),
     (NODES, np.stack([EDGES]), {}, "hold 1 steps, but 3 tokens have 2"),
-    (NODES, EDGES, {"switched_on": [[0], []]}, "names set 0 at step 0, but the edges have 0"),
-    (NODES, EDGES, {"switched_on": [[]]}, "has 1 steps, but 3 tokens have 2"),
-    (NODES, EDGES, {"switched_on": [3, 4]}, "for each step"),
+    (NODES, EDGES, {"active": [[0], []]}, "names set 0 at step 0, but the edges have 0"),
+    (NODES, EDGES, {"active": [[]]}, "has 1 steps, but 3 tokens have 2"),
+    (NODES, EDGES, {"active": [3, 4]}, "for each step"),
 ]

@@ -4,13 +4,13 @@
 // iterative A* (Huang, section 4.2) and iterative Viterbi A* (Huang, Algorithm 4) are this one loop with three
 // searches. Nodes whose bound is below the floor, a score already reached, are dropped for good.
 //
-// The coarse lattice itself, and most of what differs from the papers, is in coarse_chain.h; where edges have patterns,
-// in decode/patterns/coarse_contexts.h. Here, where the best way back from an end node passes through a block, the
+// The coarse lattice itself, and most of what differs from the papers, is in coarse_chain.h; where edges have ngrams,
+// in decode/ngrams/coarse_contexts.h. Here, where the best way back from an end node passes through a block, the
 // floor is raised by going on through the best label instead.
 #include <algorithm>
 #include <type_traits>
 
-#include "decode/patterns/coarse_contexts.h"
+#include "decode/ngrams/coarse_contexts.h"
 #include "decode/refine/coarse_chain.h"
 
 namespace tagwright {
@@ -127,7 +127,7 @@ Answer refine(const Lattice& lattice, Coarse coarse, std::type_identity_t<Search
 Answer staggered(const Lattice& lattice, const Options& options, Arena& arena) {
   Work work;
   const double floor = options.prune ? first_floor(lattice, options, arena, work) : kForbidden;
-  if (lattice.edges.patterns())
+  if (lattice.edges.ngrams())
     return refine(lattice, CoarseContexts(lattice, arena), &search_viterbi, floor, options, work);
   return refine(lattice, CoarseChain(lattice, 0, arena), &search_viterbi, floor, options, work);
 }
@@ -139,7 +139,7 @@ Answer iterative_astar(const Lattice& lattice, const Options& options, Arena& ar
 Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
   Work work;
   const double floor = first_floor(lattice, options, arena, work);
-  if (lattice.edges.patterns())
+  if (lattice.edges.ngrams())
     return refine(lattice, CoarseContexts(lattice, arena), &search_viterbi_astar, floor, options, work);
   return refine(lattice, CoarseChain(lattice, 0, arena), &search_viterbi_astar, floor, options, work);
 }

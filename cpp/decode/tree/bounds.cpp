@@ -24,7 +24,7 @@ double scale_of(const Edges& edges) {
 }  // namespace
 
 bool TreeBounds::can(const Lattice& lattice) {
-  double magnitude = lattice.edge_magnitude() + lattice.pattern_magnitude();
+  double magnitude = lattice.edge_magnitude() + lattice.ngram_magnitude();
   for (size_t t = 0; t < lattice.T; ++t) magnitude = std::max(magnitude, lattice.node_magnitude(t));
   return magnitude <= kLargestMagnitude;
 }
@@ -41,7 +41,7 @@ TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
       arena_(arena),
       columns_(arena.array<TreeColumn>(lattice.T)) {
   std::fill(columns_, columns_ + T_, TreeColumn{});
-  if (edges_.patterns()) states_.emplace(lattice, arena);
+  if (edges_.ngrams()) states_.emplace(lattice, arena);
   before_ = floats(L_);
   found_ = arena.array<int32_t>(width_ + kTreeLanes);
   keys_ = arena.array<float>(width_ + kTreeLanes);

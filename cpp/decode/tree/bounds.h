@@ -17,7 +17,7 @@
 #include <optional>
 
 #include "base/arena.h"
-#include "decode/patterns/hot_states.h"
+#include "decode/ngrams/hot_states.h"
 #include "lattice/lattice.h"
 
 namespace tagwright {
@@ -35,7 +35,7 @@ struct TreeColumn {
   float* key = nullptr;        // [hot]: sum + out
   float* hot_sum = nullptr;    // [hot]: sum
   size_t hots = 0;
-  // --- with patterns ---
+  // --- with ngrams ---
   // The states of hot label q, the best first: states[state_begin[q]] .. states[state_begin[q + 1] - 1].
   HotState* states = nullptr;
   uint32_t* state_begin = nullptr;
@@ -57,7 +57,7 @@ class TreeBounds {
   // the best. False where no path reaches it.
   bool make(size_t t, size_t most, bool margin_only, Work& work);
   const TreeColumn& operator[](size_t t) const { return columns_[t]; }
-  // With patterns, for what leaks by so much (hot_states.h). Later columns are to be made again. Each returns whether
+  // With ngrams, for what leaks by so much (hot_states.h). Later columns are to be made again. Each returns whether
   // it helped. Makes labels of column t hot whose sum + out is so much below the rest; up to about `most` labels.
   bool heat(size_t t, float leak, size_t most, Work& work);
   // Keeps the states of column t apart that are so much worse.
@@ -72,7 +72,7 @@ class TreeBounds {
 
   // How much edges matter.
   double scale() const { return scale_; }
-  // Those of hot labels, where the edges have patterns.
+  // Those of hot labels, where the edges have ngrams.
   const HotStates& states() const { return *states_; }
 
   // Finds the labels of column t whose sum + out is at least this and not -inf; returns how many there are.

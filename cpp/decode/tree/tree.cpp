@@ -12,7 +12,7 @@
 #include "base/stages.h"
 #include "base/stop.h"
 #include "decode/graph.h"
-#include "decode/patterns/patterns.h"
+#include "decode/ngrams/ngrams.h"
 #include "decode/tree/bounds.h"
 #include "decode/tree/lists.h"
 #include "decode/tree/reached.h"
@@ -290,7 +290,7 @@ class Tree {
 
 // tree, but false where it is Viterbi's turn; the work is counted in any case.
 bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
-  if (lattice.edges.patterns()) return try_pattern_tree(lattice, options, arena, answer);
+  if (lattice.edges.ngrams()) return try_ngram_tree(lattice, options, arena, answer);
   if (std::optional<Answer> found = viterbi_over_lists(lattice, options, arena)) {
     answer = std::move(*found);
     return true;

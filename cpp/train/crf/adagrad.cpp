@@ -48,14 +48,14 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
   need(batch >= 1, "batch must be at least 1");
   for (const double sum : squares) need(sum >= 0 && std::isfinite(sum), "a sum of squares that is none");
   Ready ready;
-  Strand strand;
-  start(strand, ready);
+  Workspace workspace;
+  start(workspace, ready);
   Occurrences features(keys_.row_end.size()), sets(corpus_.sets());
   Seen seen;
   // g is taken from the counts, which are left at 0; share: of the penalty.
   const auto step = [&](size_t q, double share) {
-    const double g = strand.counts[q] + 2 * l2 * share * weights[q];
-    strand.counts[q] = 0;
+    const double g = workspace.counts[q] + 2 * l2 * share * weights[q];
+    workspace.counts[q] = 0;
     if (g == 0) return;
     squares[q] += g * g;
     weights[q] -= rate * g / std::sqrt(squares[q] + kLeast);
@@ -71,7 +71,7 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
     const auto sum_all = [&](const std::vector<std::vector<int32_t>>& all, const Keep& rule, bool together) {
       for (const std::vector<int32_t>& group : all) {
         double log_z[kLanes];
-        const size_t kept = sum(ready, rule, group, together, strand, log_z);
+        const size_t kept = sum(ready, rule, group, together, workspace, log_z);
         if (kept == kNoPlace) {
           wide.push_back(group[0]);
           continue;
@@ -82,10 +82,10 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
     };
     sum_all(work, keep, lanes);
     sum_all(groups(wide, kLanes), {}, true);
-    fold(strand);
+    fold(workspace);
     for (const int32_t s : some) {
-      each_observed(static_cast<size_t>(s), [&](size_t q, double times) {
-        strand.counts[q] -= times;
+      for_each_observed(static_cast<size_t>(s), [&](size_t q, double times) {
+        workspace.counts[q] -= times;
         seen.right += times * weights[q];
       });
       for (size_t token = corpus_.first_token(static_cast<size_t>(s));
@@ -102,7 +102,7 @@ Crf::Seen Crf::adagrad(std::span<double> weights, std::span<double> squares, con
     const double share = static_cast<double>(some.size()) / whole;
     const size_t edges = keys_.nodes(), behind = edges + keys_.edges();
     for (size_t q = edges; q < behind; ++q) step(q, share);
-    for (size_t q = keys_.size() - keys_.patterns(); q < keys_.size(); ++q) step(q, share);
+    for (size_t q = keys_.size() - keys_.ngrams(); q < keys_.size(); ++q) step(q, share);
     sets.each([&](size_t set, double times) {
       const double part = times / scale_.set_tokens[set];
       for (size_t q = set_begin(set); q < set_end_[set]; ++q) step(behind + q, part);

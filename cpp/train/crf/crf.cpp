@@ -154,7 +154,7 @@ void Crf::make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready
                     .corrections = {set_previous, set_current, {nullptr, edge + keys_.edges()}}};
   std::vector<int32_t> runs;
   for (const uint16_t label : keys_.runs) runs.push_back(label == kNoLabel ? -1 : label);
-  if (runs_) extras.patterns = {runs, ready.weights.last(keys_.patterns()), true};  // the nodes of runs_
+  if (runs_) extras.ngrams = {runs, ready.weights.last(keys_.ngrams()), true};  // the nodes of runs_
   // Sums read factors, not a matrix.
   EdgeScores made =
       EdgeScores::from_triples(corpus_.L, 0.0, {previous, current, {nullptr, edge}}, EdgeForm::kSparse, extras);
@@ -222,85 +222,85 @@ void Crf::score(const Ready& ready, size_t token, double* out) const {
   add_rows(ready.rows, ids, value, whole, L, out);
 }
 
-void Crf::sum_group(const Ready& ready, std::span<const int32_t> group, Strand& strand, double* log_z) const {
+void Crf::sum_group(const Ready& ready, std::span<const int32_t> group, Workspace& workspace, double* log_z) const {
   size_t lengths[kLanes];
   for (size_t lane = 0; lane < group.size(); ++lane) lengths[lane] = length(static_cast<size_t>(group[lane]));
   const auto token = [&](size_t lane, size_t t) { return corpus_.first_token(static_cast<size_t>(group[lane])) + t; };
   LaneSums sums;
   sums.lengths = {lengths, group.size()};
   sums.score = [&](size_t lane, size_t t, double* out) { score(ready, token(lane, t), out); };
-  sums.take = [&](size_t lane, size_t t, const double* p) { take(ready, token(lane, t), p, strand); };
+  sums.take = [&](size_t lane, size_t t, const double* p) { take(ready, token(lane, t), p, workspace); };
   sums.grain = scale_.grain;
   if (keys_.edges())
-    sums.edge_counts = options_.dense_edges ? strand.matrix.data() : strand.counts.data() + keys_.nodes();
-  strand.arena.reset();
-  forward_backward_lanes(ready.factors, sums, strand.arena, log_z);
+    sums.edge_counts = options_.dense_edges ? workspace.matrix.data() : workspace.counts.data() + keys_.nodes();
+  workspace.arena.reset();
+  forward_backward_lanes(ready.factors, sums, workspace.arena, log_z);
 }
 
-size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Strand& strand, double* log_z) const {
+size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Workspace& workspace, double* log_z) const {
   const size_t first = corpus_.first_token(s), T = length(s), L = corpus_.L;
-  strand.arena.reset();
-  double* nodes = strand.arena.array<double>(times(T, L));
+  workspace.arena.reset();
+  double* nodes = workspace.arena.array<double>(times(T, L));
   for (size_t t = 0; t < T; ++t) score(ready, first + t, nodes + t * L);
   const bool sets = corpus_.sets() > 0;
-  if (sets) corpus_.sets_on(s, strand.on);
-  const Lattice lattice(*ready.edges, T, {nullptr, nodes}, sets ? &strand.on : nullptr, 0, lists_of(s));
+  if (sets) corpus_.sets_on(s, workspace.on);
+  const Lattice lattice(*ready.edges, T, {nullptr, nodes}, sets ? &workspace.on : nullptr, 0, lists_of(s));
   const bool partial = corpus_.is_partial(s);
   // The right labels are always kept: what is learnt is to tell them from the others.
   const int32_t* right = corpus_.labels.empty() ? nullptr : corpus_.labels.data() + first;
   std::vector<int32_t> best;
   if (partial && !keep.all()) {
-    best = best_allowed(ready, s, nodes, strand);
+    best = best_allowed(ready, s, nodes, workspace);
     right = best.data();
   }
   const Sums sums =
-      label_sums(lattice, &ready.factors, keep, right, strand.arena, strand.patterns, most_kept(ready, keep, T));
+      label_sums(lattice, &ready.factors, keep, right, workspace.arena, workspace.ngrams, most_kept(ready, keep, T));
   if (sums.wide) return kNoPlace;
   const double weight = corpus_.weight_of(s);
   *log_z = weight * sums.log_z;
   if (sums.log_z == kForbidden)
     throw std::invalid_argument("sentence " + std::to_string(corpus_.number_of(s)) + " has no path");
-  count(ready, lattice, sums, first, weight, strand);
+  count(ready, lattice, sums, first, weight, workspace);
   size_t kept = 0;
   for (const Sums::Column& column : sums.columns) kept += column.labels.size();
   if (!partial) return kept;
   // What is allowed of what was kept takes the place of the right labels: its sums are taken away.
-  double* inside = strand.arena.array<double>(times(T, L));
+  double* inside = workspace.arena.array<double>(times(T, L));
   std::fill(inside, inside + T * L, kForbidden);
   for (size_t t = 0; t < T; ++t)
     for (const int32_t y : sums.columns[t].labels)
       inside[t * L + static_cast<size_t>(y)] = nodes[t * L + static_cast<size_t>(y)];
   corpus_.forbid_others(s, inside);
-  const Lattice allowed(*ready.edges, T, {nullptr, inside}, sets ? &strand.on : nullptr);
-  const Sums own = label_sums(allowed, &ready.factors, {}, nullptr, strand.arena, strand.patterns);
+  const Lattice allowed(*ready.edges, T, {nullptr, inside}, sets ? &workspace.on : nullptr);
+  const Sums own = label_sums(allowed, &ready.factors, {}, nullptr, workspace.arena, workspace.ngrams);
   if (own.log_z == kForbidden) throw std::invalid_argument(no_known_labelling(s));
   *log_z -= weight * own.log_z;
-  count(ready, allowed, own, first, -weight, strand);
+  count(ready, allowed, own, first, -weight, workspace);
   return kept;
 }
 
 // Adds to the counts what a sentence's sums say, so many times.
 void Crf::count(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t first, double times,
-                Strand& strand) const {
+                Workspace& workspace) const {
   const auto scaled = [&](const double* values, size_t n) -> const double* {
     if (times == 1) return values;
-    double* made = strand.arena.array<double>(n);
+    double* made = workspace.arena.array<double>(n);
     for (size_t q = 0; q < n; ++q) made[q] = times * values[q];
     return made;
   };
   Sums own = sums;
   for (size_t t = 0; t < lattice.T; ++t) {
     Sums::Column& column = own.columns[t];
-    take_kept(ready, first + t, column.labels, scaled(column.node, column.labels.size()), strand);
+    take_kept(ready, first + t, column.labels, scaled(column.node, column.labels.size()), workspace);
     if (t + 1 == lattice.T) break;
     if (sums.logs) {
-      runs_ ? step_runs(t + 1, times, strand) : sums.step(lattice, t, strand.step);
-      for (double& p : strand.step) p *= times;
+      runs_ ? step_runs(t + 1, times, workspace) : sums.step(lattice, t, workspace.step);
+      for (double& p : workspace.step) p *= times;
     } else {
       column.from = scaled(column.from, column.labels.size());
     }
-    if (keys_.edges()) take_edges(ready, lattice, own, t, strand);
-    if (corpus_.sets()) take_set_edges(lattice, own, t, strand);
+    if (keys_.edges()) take_edges(ready, lattice, own, t, workspace);
+    if (corpus_.sets()) take_set_edges(lattice, own, t, workspace);
   }
 }
 
@@ -310,29 +310,29 @@ Allowed Crf::lists_of(size_t s) const {
 }
 
 // The best labelling of those that are allowed, so that a rule keeps at least one.
-std::vector<int32_t> Crf::best_allowed(const Ready& ready, size_t s, const double* nodes, Strand& strand) const {
+std::vector<int32_t> Crf::best_allowed(const Ready& ready, size_t s, const double* nodes, Workspace& workspace) const {
   const size_t T = length(s), L = corpus_.L;
-  double* inside = strand.arena.array<double>(times(T, L));
+  double* inside = workspace.arena.array<double>(times(T, L));
   std::copy_n(nodes, T * L, inside);
   corpus_.forbid_others(s, inside);
-  const Lattice lattice(*ready.edges, T, {nullptr, inside}, corpus_.sets() ? &strand.on : nullptr, 0, lists_of(s));
-  const Answer answer = unlisted(viterbi, lattice, {}, strand.arena);
+  const Lattice lattice(*ready.edges, T, {nullptr, inside}, corpus_.sets() ? &workspace.on : nullptr, 0, lists_of(s));
+  const Answer answer = unlisted(viterbi, lattice, {}, workspace.arena);
   if (answer.paths.empty()) throw std::invalid_argument(no_known_labelling(s));
   return answer.paths[0].labels;
 }
 
-void Crf::start(Strand& strand, const Ready& ready) const {
-  strand.counts.assign(keys_.size(), 0.0);
-  strand.whole_counts.assign(ready.whole.size(), 0.0);
-  strand.left.assign(corpus_.L, 0.0);
-  strand.right.assign(corpus_.L, 0.0);
-  if (options_.dense_edges) strand.matrix.assign(shape_.side[0].matrix.size(), 0.0);
+void Crf::start(Workspace& workspace, const Ready& ready) const {
+  workspace.counts.assign(keys_.size(), 0.0);
+  workspace.whole_counts.assign(ready.whole.size(), 0.0);
+  workspace.left.assign(corpus_.L, 0.0);
+  workspace.right.assign(corpus_.L, 0.0);
+  if (options_.dense_edges) workspace.matrix.assign(shape_.side[0].matrix.size(), 0.0);
 }
 
-size_t Crf::sum(const Ready& ready, const Keep& keep, std::span<const int32_t> group, bool lanes, Strand& strand,
+size_t Crf::sum(const Ready& ready, const Keep& keep, std::span<const int32_t> group, bool lanes, Workspace& workspace,
                 double* log_z) const {
-  if (!lanes || group.size() == 1) return sum_one(ready, keep, static_cast<size_t>(group[0]), strand, log_z);
-  sum_group(ready, group, strand, log_z);
+  if (!lanes || group.size() == 1) return sum_one(ready, keep, static_cast<size_t>(group[0]), workspace, log_z);
+  sum_group(ready, group, workspace, log_z);
   size_t kept = 0;
   for (const int32_t s : group) kept += length(static_cast<size_t>(s)) * corpus_.L;
   return kept;
@@ -348,19 +348,19 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
   const bool lanes = together(ready, keep);
   const std::vector<std::vector<int32_t>> work = groups_by_block(sentences, lanes ? kLanes : 1);
   make_edges(work, ready);
-  std::vector<Strand> strands(std::max<size_t>(1, std::min(threads, work.size())));
+  std::vector<Workspace> workspaces(std::max<size_t>(1, std::min(threads, work.size())));
   std::vector<double> log_z(corpus_.sentences(), 0.0);
-  std::vector<size_t> kept(strands.size(), 0);
+  std::vector<size_t> kept(workspaces.size(), 0);
   std::vector<char> wide(corpus_.sentences(), false);
-  for (Strand& strand : strands) start(strand, ready);
+  for (Workspace& workspace : workspaces) start(workspace, ready);
   const auto sum_all = [&](const std::vector<std::vector<int32_t>>& all, const Keep& rule, bool together) {
     std::atomic<size_t> next{0};
-    in_parallel(strands.size(), strands.size(), [&](size_t n) {
+    in_parallel(workspaces.size(), workspaces.size(), [&](size_t n) {
       for (size_t g = next++; g < all.size(); g = next++) {
         check_stop();
         for (size_t lane = 0; lane < all[g].size(); ++lane) corpus_.visit();
         double own[kLanes];
-        const size_t many = sum(ready, rule, all[g], together, strands[n], own);
+        const size_t many = sum(ready, rule, all[g], together, workspaces[n], own);
         kept[n] += many == kNoPlace ? 0 : many;
         wide[static_cast<size_t>(all[g][0])] = many == kNoPlace;
         for (size_t lane = 0; lane < all[g].size() && many != kNoPlace; ++lane)
@@ -373,9 +373,10 @@ Crf::Seen Crf::expect(std::span<const double> weights, const Keep& keep, std::sp
   for (const int32_t s : sentences)
     if (wide[static_cast<size_t>(s)]) again.push_back(s);
   sum_all(groups_by_block(again, kLanes), {}, true);
-  for (Strand& strand : strands) fold(strand);
+  for (Workspace& workspace : workspaces) fold(workspace);
   std::fill(counts.begin(), counts.end(), 0.0);
-  for (const Strand& strand : strands) kernels().add_scaled_dd(strand.counts.data(), 1, keys_.size(), counts.data());
+  for (const Workspace& workspace : workspaces)
+    kernels().add_scaled_dd(workspace.counts.data(), 1, keys_.size(), counts.data());
   Seen seen;
   for (const int32_t s : sentences) {
     seen.log_z += log_z[static_cast<size_t>(s)];

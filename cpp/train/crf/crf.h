@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "sums/forward_backward.h"
-#include "sums/pattern_sums.h"
+#include "sums/ngram_sums.h"
 #include "train/corpus.h"
 #include "train/crf/scale.h"
-#include "train/runs.h"
+#include "train/ngram_index.h"
 
 namespace tagwright {
 
@@ -27,7 +27,7 @@ namespace tagwright {
 // that these forbid one by one have weights too, which stay 0.
 // runs: which runs of labels have weights, too.
 WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules = nullptr,
-                          const RunOptions& runs = {});
+                          const NgramOptions& runs = {});
 
 // Throws std::invalid_argument unless keys fit together and to a corpus: no look-up then leaves them.
 void check_keys(const WeightKeys<Owned>& keys, const Corpus& corpus);
@@ -85,7 +85,7 @@ class Crf {
 
  private:
   // What one thread works with.
-  struct Strand {
+  struct Workspace {
     std::vector<double> counts;        // [weight]
     std::vector<double> whole_counts;  // as whole_ is
     std::vector<double> matrix;        // of edge counts
@@ -93,7 +93,7 @@ class Crf {
     std::vector<double> step;          // edge probabilities, where they are computed from logarithms
     std::vector<std::pair<double*, double>> patched;
     std::vector<std::vector<int32_t>> on;
-    PatternSums patterns;
+    NgramSums ngrams;
     Arena arena;
   };
   // The weights in the forms that sums need.
@@ -105,7 +105,7 @@ class Crf {
     std::unique_ptr<Edges> edges;  // made where single sentences are summed
   };
 
-  void start(Strand& strand, const Ready& ready) const;
+  void start(Workspace& workspace, const Ready& ready) const;
   void prepare(std::span<const double> weights, bool whole, Ready& ready) const;
   void make_edges(const std::vector<std::vector<int32_t>>& work, Ready& ready) const;
   bool together(const Ready& ready, const Keep& keep) const;
@@ -113,37 +113,39 @@ class Crf {
   std::vector<std::vector<int32_t>> groups_by_block(std::span<const int32_t> sentences, size_t lanes) const;
   // Sums a group of sentences. Returns how many labels were kept, or kNoPlace where it is one that is better summed
   // exactly. log_z: [sentence of the group], filled.
-  size_t sum(const Ready& ready, const Keep& keep, std::span<const int32_t> group, bool lanes, Strand& strand,
+  size_t sum(const Ready& ready, const Keep& keep, std::span<const int32_t> group, bool lanes, Workspace& workspace,
              double* log_z) const;
   size_t most_kept(const Ready& ready, const Keep& keep, size_t T) const;
-  void sum_group(const Ready& ready, std::span<const int32_t> group, Strand& strand, double* log_z) const;
+  void sum_group(const Ready& ready, std::span<const int32_t> group, Workspace& workspace, double* log_z) const;
   // Of a sentence whose labels are partly known, log_z is log Z less that of what is allowed, and so are the counts.
-  size_t sum_one(const Ready& ready, const Keep& keep, size_t sentence, Strand& strand, double* log_z) const;
+  size_t sum_one(const Ready& ready, const Keep& keep, size_t sentence, Workspace& workspace, double* log_z) const;
   void count(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t first, double times,
-             Strand& strand) const;
+             Workspace& workspace) const;
   void hold_runs();
-  void step_runs(size_t t, double times, Strand& strand) const;
+  void step_runs(size_t t, double times, Workspace& workspace) const;
   // Calls take(which run) for those that end where a labelling comes to this node.
   template <class Take>
-  void each_run(Patterns::Node at, Take&& take) const {
+  void for_each_run(LabelNgrams::Node at, Take&& take) const {
     // A run is at least three labels long, so that of two nodes both are runs only where they differ.
-    for (const Patterns::Node node : {at, runs_->suffix(at)})
+    for (const LabelNgrams::Node node : {at, runs_->suffix(at)})
       if (const int32_t q = run_of_node_[static_cast<size_t>(node)]; q >= 0) take(static_cast<size_t>(q));
   }
   Allowed lists_of(size_t sentence) const;
-  std::vector<int32_t> best_allowed(const Ready& ready, size_t sentence, const double* nodes, Strand& strand) const;
+  std::vector<int32_t> best_allowed(const Ready& ready, size_t sentence, const double* nodes,
+                                    Workspace& workspace) const;
   // Whether a sentence is summed by itself: its labels are partly known, or it counts more or less than others.
   bool alone(size_t s) const { return corpus_.is_partial(s) || corpus_.weight_of(s) != 1; }
   void score(const Ready& ready, size_t token, double* out) const;
-  void take(const Ready& ready, size_t token, const double* p, Strand& strand) const;
+  void take(const Ready& ready, size_t token, const double* p, Workspace& workspace) const;
   void take_kept(const Ready& ready, size_t token, std::span<const int32_t> labels, const double* p,
-                 Strand& strand) const;
-  void take_edges(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const;
-  void count_shared(const Ready& ready, const Sums::Column& left, const Sums::Column& right, Strand& strand) const;
-  void take_set_edges(const Lattice& lattice, const Sums& sums, size_t t, Strand& strand) const;
-  void fold(Strand& strand) const;
+                 Workspace& workspace) const;
+  void take_edges(const Ready& ready, const Lattice& lattice, const Sums& sums, size_t t, Workspace& workspace) const;
+  void count_shared(const Ready& ready, const Sums::Column& left, const Sums::Column& right,
+                    Workspace& workspace) const;
+  void take_set_edges(const Lattice& lattice, const Sums& sums, size_t t, Workspace& workspace) const;
+  void fold(Workspace& workspace) const;
   // Calls take(weight, times) for all that the right labels of a sentence count.
-  void each_observed(size_t sentence, const std::function<void(size_t, double)>& take) const;
+  void for_each_observed(size_t sentence, const std::function<void(size_t, double)>& take) const;
   size_t length(size_t s) const { return corpus_.length(s); }
   size_t node_begin(size_t f) const { return f ? keys_.row_end[f - 1] : 0; }
   size_t set_begin(size_t set) const { return set ? set_end_[set - 1] : 0; }
@@ -165,10 +167,10 @@ class Crf {
   std::vector<int32_t> whole_;   // [feature]: which of the rows held whole, or -1
   size_t whole_rows_ = 0;
   CrfScale scale_;
-  Factors shape_;                           // of the edges: begin and index
-  std::vector<size_t> column_order_;        // [entry by column]: which entry by row
-  std::unique_ptr<ChangingPatterns> runs_;  // those that have weights, all of score 0; or none
-  std::vector<int32_t> run_of_node_;        // [node of these], -1 where it is no run
+  Factors shape_;                        // of the edges: begin and index
+  std::vector<size_t> column_order_;     // [entry by column]: which entry by row
+  std::unique_ptr<MutableNgrams> runs_;  // those that have weights, all of score 0; or none
+  std::vector<int32_t> run_of_node_;     // [node of these], -1 where it is no run
 };
 
 }  // namespace tagwright

@@ -17,7 +17,8 @@ void add_pairs(const std::vector<uint64_t>& pairs, std::vector<uint16_t>& previo
 
 }  // namespace
 
-WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules, const RunOptions& runs) {
+WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const PairRules* rules,
+                          const NgramOptions& runs) {
   const size_t L = corpus.L;
   WeightKeys<Owned> made;
   if (all) {
@@ -46,7 +47,7 @@ WeightKeys<Owned> keys_of(const Corpus& corpus, bool edges, bool all, const Pair
     made.set.insert(made.set.end(), pairs.sets[set].size(), static_cast<int32_t>(set));
     add_pairs(pairs.sets[set], made.set_previous, made.set_current);
   }
-  made.runs = Runs(corpus, runs).keys();
+  made.runs = NgramIndex(corpus, runs).keys();
   return made;
 }
 
@@ -117,12 +118,12 @@ void Crf::start_from(const Weights& old, std::span<const int32_t> label, std::sp
     if (place != kNoPlace) weights[shift + place] = w;
   };
   const std::vector<uint16_t> renamed = old.renamed_keys(label, Parts::of_array({}, corpus_.L));
-  old.each_pattern(renamed, [&](const auto& run, float w) {
-    const size_t length = run.back() < 0 ? PatternRuns::kShortest : PatternRuns::kLongest;
-    need(runs_ && length <= runs_->order() + 1, "the model has longer patterns than this order allows");
-    const Patterns::Node node = runs_->find(std::span(run).first(length));
-    const int32_t q = node == Patterns::kNoNode ? -1 : run_of_node_[static_cast<size_t>(node)];
-    if (q >= 0) put(keys_.size() - keys_.patterns(), static_cast<size_t>(q), w);
+  old.for_each_ngram(renamed, [&](const auto& run, float w) {
+    const size_t length = run.back() < 0 ? NgramList::kShortest : NgramList::kLongest;
+    need(runs_ && length <= runs_->order() + 1, "the model has longer ngrams than this order allows");
+    const LabelNgrams::Node node = runs_->find(std::span(run).first(length));
+    const int32_t q = node == LabelNgrams::kNoNode ? -1 : run_of_node_[static_cast<size_t>(node)];
+    if (q >= 0) put(keys_.size() - keys_.ngrams(), static_cast<size_t>(q), w);
   });
   old.each(
       renamed, [&](size_t f, int32_t y, float w) { put(0, node_of(f, y), w); },

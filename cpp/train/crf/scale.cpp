@@ -14,7 +14,7 @@ CrfScale scale_of(const Corpus& corpus, size_t features) {
   for (size_t s = 0; s < corpus.sentences(); ++s) {
     corpus.visit();
     for (size_t token = corpus.first_token(s); token < corpus.sentence_end[s]; ++token) {
-      corpus.each_feature(token, [&](size_t f, double value) {
+      corpus.for_each_feature(token, [&](size_t f, double value) {
         ++made.feature_tokens[f];
         mass[f] += std::fabs(value);
         valued[f] = valued[f] || value != 1;

@@ -1,32 +1,32 @@
 // An online CRF in several places: each sums some sentences of a batch, and all take the same steps in the same order.
 #include <algorithm>
 
-#include "base/crew.h"
 #include "base/need.h"
 #include "base/stop.h"
+#include "base/thread_pool.h"
 #include "train/online/online_crf.h"
 #include "train/online/steps.h"
 
 namespace tagwright {
 
 std::vector<uint8_t> OnlineCrf::ask(std::span<const int32_t> sentences, size_t threads) {
-  need(runs_.empty(), "steps of patterns are taken in one place");
+  need(runs_.empty(), "steps of ngrams are taken in one place");
   for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
-  std::vector<Asked> asked(sentences.size());
-  std::vector<Strand> strands(sentences.size());
-  Crew crew(std::max<size_t>(1, std::min(threads, sentences.size())));
-  crew.each(sentences.size(), [&](size_t n) {
+  std::vector<SparseGradient> asked(sentences.size());
+  std::vector<Workspace> workspaces(sentences.size());
+  ThreadPool pool(std::max<size_t>(1, std::min(threads, sentences.size())));
+  pool.each(sentences.size(), [&](size_t n) {
     check_stop();
-    sum(static_cast<size_t>(sentences[n]), strands[n], asked[n]);
+    sum(static_cast<size_t>(sentences[n]), workspaces[n], asked[n]);
   });
   exact_.forget();
   Steps steps;
   std::vector<char> pairs;  // [t]: whether a pair of labels is stepped into token t
   for (size_t n = 0; n < sentences.size(); ++n) {
-    const Asked& own = asked[n];
+    const SparseGradient& own = asked[n];
     const size_t first = corpus_.first_token(static_cast<size_t>(sentences[n]));
     pairs.assign(own.end.size(), false);
-    for (const Asked::Edge& e : own.edges) {
+    for (const SparseGradient::Edge& e : own.edges) {
       pairs[e.t] = true;
       steps.edge_token.push_back(e.t);
       steps.edge_previous.push_back(e.i);
@@ -36,7 +36,7 @@ std::vector<uint8_t> OnlineCrf::ask(std::span<const int32_t> sentences, size_t t
     steps.edge_end.push_back(steps.edge_token.size());
     for (size_t t = 0, begin = 0; t < own.end.size(); begin = own.end[t++]) {
       if (begin < own.end[t]) {
-        corpus_.each_feature(first + t, [&](size_t f, float value) {
+        corpus_.for_each_feature(first + t, [&](size_t f, float value) {
           steps.feature.push_back(static_cast<int32_t>(f));
           if (!corpus_.node.value.empty()) steps.value.push_back(value);
         });
@@ -62,7 +62,7 @@ std::vector<uint8_t> OnlineCrf::ask(std::span<const int32_t> sentences, size_t t
 
 OnlineCrf::Seen OnlineCrf::apply(const std::vector<std::span<const uint8_t>>& given, std::span<const int32_t> which,
                                  std::span<const int32_t> number, size_t threads) {
-  need(runs_.empty(), "steps of patterns are taken in one place");
+  need(runs_.empty(), "steps of ngrams are taken in one place");
   std::vector<Steps> from;
   for (const std::span<const uint8_t> bytes : given) from.push_back(unpacked(bytes, corpus_, parts_.keys()));
   need(which.size() == number.size(), "there must be one number per sentence");
@@ -79,7 +79,7 @@ OnlineCrf::Seen OnlineCrf::apply(const std::vector<std::span<const uint8_t>>& gi
                    id.begin() + static_cast<ptrdiff_t>(ends[token]));
       to.end.push_back(to.id.size());
     };
-    Asked& asked = asked_[n];
+    SparseGradient& asked = asked_[n];
     asked.end.clear();
     asked.nodes.clear();
     asked.edges.clear();
@@ -106,9 +106,9 @@ OnlineCrf::Seen OnlineCrf::apply(const std::vector<std::span<const uint8_t>>& gi
   Corpus whole = corpus_;
   static_cast<EncodedArrays<Borrowed>&>(whole) = here;
   const ReadingFrom reading(corpus_, &whole);
-  Crew crew(std::max<size_t>(1, threads));
+  ThreadPool pool(std::max<size_t>(1, threads));
   Seen seen;
-  take_steps(everyone, crew, seen);
+  take_steps(everyone, pool, seen);
   return seen;
 }
 

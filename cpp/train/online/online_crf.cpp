@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/crew.h"
 #include "base/need.h"
 #include "base/stop.h"
+#include "base/thread_pool.h"
 #include "kernels/kernels.h"
 #include "sums/forward_backward.h"
 
@@ -62,7 +62,7 @@ void OnlineCrf::extend(Corpus corpus) {
        "a corpus with other labels, or fewer features");
   corpus_ = std::move(corpus);
   nodes_.grow(corpus_.features());
-  corpus_.each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
+  corpus_.for_each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
   observe_steps();
 }
 
@@ -73,7 +73,7 @@ void OnlineCrf::observe_node(size_t f, uint16_t y) {
 }
 
 void OnlineCrf::observe_steps() {
-  corpus_.each_step([&](size_t token, int32_t i, int32_t j) {
+  corpus_.for_each_step([&](size_t token, int32_t i, int32_t j) {
     if (options_.edges) edges_.find_or_add(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(token))
       sets_.find_or_add(static_cast<size_t>(set), Corrections::pair(i, j));
@@ -86,23 +86,23 @@ OnlineCrf::Seen OnlineCrf::run(std::span<const int32_t> sentences, size_t thread
   need(threads >= 1, "threads must be at least 1");
   Seen seen;
   asked_.resize(options_.batch);
-  Crew crew(std::min(threads, options_.batch));
-  std::vector<Strand> strands(options_.batch);
+  ThreadPool pool(std::min(threads, options_.batch));
+  std::vector<Workspace> workspaces(options_.batch);
   for (size_t begin = 0; begin < sentences.size(); begin += options_.batch) {
     const auto some = sentences.subspan(begin, std::min(options_.batch, sentences.size() - begin));
-    crew.each(some.size(), [&](size_t n) {
+    pool.each(some.size(), [&](size_t n) {
       check_stop();
       corpus_.visit();
-      sum(static_cast<size_t>(some[n]), strands[n], asked_[n]);
+      sum(static_cast<size_t>(some[n]), workspaces[n], asked_[n]);
     });
-    take_steps(some, crew, seen);
+    take_steps(some, pool, seen);
   }
   return seen;
 }
 
 // Takes the steps that the sentences of a batch have asked for.
-void OnlineCrf::take_steps(std::span<const int32_t> batch, Crew& crew, Seen& seen) {
-  crew.each(Rows::kShards + 1, [&](size_t n) { n ? step_nodes(batch, n - 1) : step_edges(batch); });
+void OnlineCrf::take_steps(std::span<const int32_t> batch, ThreadPool& pool, Seen& seen) {
+  pool.each(Rows::kShards + 1, [&](size_t n) { n ? step_nodes(batch, n - 1) : step_edges(batch); });
   exact_.forget();
   seen_ += static_cast<double>(batch.size());
   // By batches, so that sums are the same wherever a batch is.
@@ -111,7 +111,7 @@ void OnlineCrf::take_steps(std::span<const int32_t> batch, Crew& crew, Seen& see
   seen += all;
 }
 
-void OnlineCrf::sum(size_t s, Strand& strand, Asked& asked) const {
+void OnlineCrf::sum(size_t s, Workspace& workspace, SparseGradient& asked) const {
   asked.end.clear();
   asked.nodes.clear();
   asked.edges.clear();
@@ -119,40 +119,40 @@ void OnlineCrf::sum(size_t s, Strand& strand, Asked& asked) const {
   asked.seen = {};
   asked.seen.tokens = corpus_.length(s);
   if (corpus_.length(s) == 0) return;
-  score(s, strand);
-  const bool few = !options_.keep.all() && choose_few(s, strand);
-  if (patterns_) {
-    sum_runs(s, few, strand, asked);
-  } else if (few && strand.sums.backward()) {
-    ask(s, strand, asked);
+  score(s, workspace);
+  const bool few = !options_.keep.all() && choose_few(s, workspace);
+  if (ngrams_) {
+    sum_runs(s, few, workspace, asked);
+  } else if (few && workspace.sums.backward()) {
+    ask(s, workspace, asked);
   } else {
-    sum_exactly(s, strand, asked);
+    sum_exactly(s, workspace, asked);
   }
-  asked.seen.loss -= right_score(s, strand);
+  asked.seen.loss -= right_score(s, workspace);
 }
 
-double OnlineCrf::right_score(size_t s, const Strand& strand) const {
+double OnlineCrf::right_score(size_t s, const Workspace& workspace) const {
   const size_t first = corpus_.first_token(s), T = corpus_.length(s);
   double sum = 0;
   for (size_t t = 0; t < T; ++t) {
     const int32_t j = corpus_.labels[first + t];
-    sum += strand.scores[t * padded_ + static_cast<size_t>(j)];
+    sum += workspace.scores[t * padded_ + static_cast<size_t>(j)];
     if (t == 0) continue;
     const int32_t i = corpus_.labels[first + t - 1];
     sum += edges_.at(static_cast<size_t>(i), static_cast<uint16_t>(j));
     for (const int32_t set : corpus_.sets_of(first + t))
       sum += sets_.at(static_cast<size_t>(set), Corrections::pair(i, j));
   }
-  if (patterns_) {
-    Patterns::Node at = corpus_.labels[first];
-    for (size_t t = 1; t < T; ++t) sum += patterns_->more(at = patterns_->next(at, corpus_.labels[first + t]));
+  if (ngrams_) {
+    LabelNgrams::Node at = corpus_.labels[first];
+    for (size_t t = 1; t < T; ++t) sum += ngrams_->more(at = ngrams_->next(at, corpus_.labels[first + t]));
   }
   return sum;
 }
 
-void OnlineCrf::ask(size_t s, const Strand& strand, Asked& asked) const {
+void OnlineCrf::ask(size_t s, const Workspace& workspace, SparseGradient& asked) const {
   const size_t first = corpus_.first_token(s);
-  const FewSums& sums = strand.sums;
+  const PrunedSums& sums = workspace.sums;
   const bool pairs = options_.edges || corpus_.sets() > 0;
   asked.seen.loss = sums.log_z();
   asked.seen.kept = sums.kept();
@@ -182,7 +182,7 @@ void OnlineCrf::ask(size_t s, const Strand& strand, Asked& asked) const {
 }
 
 // What the labels of a token ask for is asked for of their parts, too.
-void OnlineCrf::end_token(Asked& asked) const {
+void OnlineCrf::end_token(SparseGradient& asked) const {
   const size_t begin = asked.end.empty() ? 0 : asked.end.back(), labels = asked.nodes.size(), L = corpus_.L;
   for (size_t q = begin; q < labels; ++q) {
     const auto [label, gradient] = asked.nodes[q];
@@ -232,16 +232,16 @@ const Edges& OnlineCrf::exact_edges() const {
   });
 }
 
-void OnlineCrf::sum_exactly(size_t s, Strand& strand, Asked& asked) const {
+void OnlineCrf::sum_exactly(size_t s, Workspace& workspace, SparseGradient& asked) const {
   const size_t first = corpus_.first_token(s), T = corpus_.length(s), L = corpus_.L;
-  strand.arena.reset();
-  double* const nodes = strand.arena.array<double>(times(T, L));
-  for (size_t t = 0; t < T; ++t) std::copy_n(strand.scores.data() + t * padded_, L, nodes + t * L);
+  workspace.arena.reset();
+  double* const nodes = workspace.arena.array<double>(times(T, L));
+  for (size_t t = 0; t < T; ++t) std::copy_n(workspace.scores.data() + t * padded_, L, nodes + t * L);
   const bool sets = corpus_.sets() > 0;
-  if (sets) corpus_.sets_on(s, strand.on);
+  if (sets) corpus_.sets_on(s, workspace.on);
   const Edges& edges = exact_edges();
-  const Lattice lattice(edges, T, {nullptr, nodes}, sets ? &strand.on : nullptr);
-  const Sums sums = forward_backward(lattice, edges.factors(), {}, nullptr, strand.arena);
+  const Lattice lattice(edges, T, {nullptr, nodes}, sets ? &workspace.on : nullptr);
+  const Sums sums = forward_backward(lattice, edges.factors(), {}, nullptr, workspace.arena);
   need(sums.log_z != kForbidden, "a sentence has no path");
   asked.seen.loss = sums.log_z;
   asked.seen.kept = T * L;
@@ -259,13 +259,13 @@ void OnlineCrf::sum_exactly(size_t s, Strand& strand, Asked& asked) const {
     const Sums::Column& before = sums.columns[t - 1];
     const int32_t previous = corpus_.labels[first + t - 1];
     const auto likely = [](const Sums::Column& c, int32_t y) { return c.node[y] >= kStepFrom; };
-    if (sums.logs) sums.step(lattice, t - 1, strand.step);
+    if (sums.logs) sums.step(lattice, t - 1, workspace.step);
     for (int32_t i = 0; i < static_cast<int32_t>(L); ++i) {
       if (!likely(before, i) && i != previous) continue;
       for (int32_t j = 0; j < static_cast<int32_t>(L); ++j) {
         if (!likely(column, j) && j != right) continue;
         const size_t p = static_cast<size_t>(i), q = static_cast<size_t>(j);
-        const double edge = sums.logs ? strand.step[p * L + q] : sums.edge(lattice, t - 1, p, q);
+        const double edge = sums.logs ? workspace.step[p * L + q] : sums.edge(lattice, t - 1, p, q);
         const double g = edge - (i == previous && j == right);
         if (std::fabs(g) < kStepFrom) continue;
         asked.edges.push_back(
@@ -278,11 +278,11 @@ void OnlineCrf::sum_exactly(size_t s, Strand& strand, Asked& asked) const {
 void OnlineCrf::step_nodes(std::span<const int32_t> sentences, size_t shard) {
   const Stepper stepper{options_.rate, seen_};
   for (size_t n = 0; n < sentences.size(); ++n) {
-    const Asked& asked = asked_[n];
+    const SparseGradient& asked = asked_[n];
     const size_t first = corpus_.first_token(static_cast<size_t>(sentences[n]));
     for (size_t t = 0, begin = 0; t < asked.end.size(); begin = asked.end[t++]) {
       if (begin == asked.end[t]) continue;
-      corpus_.each_feature(first + t, [&](size_t f, float value) {
+      corpus_.for_each_feature(first + t, [&](size_t f, float value) {
         if (Rows::shard_of(f) != shard) return;
         for (size_t q = begin; q < asked.end[t]; ++q)
           step_node(stepper, f, asked.nodes[q].first, static_cast<double>(asked.nodes[q].second) * value);
@@ -323,7 +323,7 @@ void OnlineCrf::step_edges(std::span<const int32_t> sentences) {
   };
   for (size_t n = 0; n < sentences.size(); ++n) {
     const size_t first = corpus_.first_token(static_cast<size_t>(sentences[n]));
-    for (const Asked::Edge& e : asked_[n].edges) {
+    for (const SparseGradient::Edge& e : asked_[n].edges) {
       if (options_.edges) step(edges_, e.i, e.j, e.gradient, [&](float weight) { set_factor(e.i, e.j, weight); });
       for (const int32_t set : corpus_.sets_of(first + e.t)) {
         float& best = set_best_[static_cast<size_t>(set)];
@@ -332,7 +332,7 @@ void OnlineCrf::step_edges(std::span<const int32_t> sentences) {
       }
     }
   }
-  if (patterns_) step_runs(stepper, sentences.size());
+  if (ngrams_) step_runs(stepper, sentences.size());
 }
 
 void OnlineCrf::set_factor(size_t i, size_t j, float weight) {
@@ -352,15 +352,18 @@ void OnlineCrf::find_bounds() {
   std::fill(into_.begin(), into_.end(), 0.0F);
   std::fill(out_.begin(), out_.end(), 0.0F);
   std::fill(set_best_.begin(), set_best_.end(), 0.0F);
-  edges_.each([&](size_t i, uint16_t j, float weight, Past&) { set_factor(i, j, weight); });
-  sets_.each([&](size_t set, uint64_t, float weight, Past&) { set_best_[set] = std::max(set_best_[set], weight); });
+  edges_.each([&](size_t i, uint16_t j, float weight, OptimizerState&) { set_factor(i, j, weight); });
+  sets_.each(
+      [&](size_t set, uint64_t, float weight, OptimizerState&) { set_best_[set] = std::max(set_best_[set], weight); });
 }
 
 void OnlineCrf::end_epoch() {
   const Stepper stepper{options_.rate, seen_};
-  const auto shrink = [&](size_t, auto, float& weight, Past& past) { stepper.shrink(options_.l2, weight, past); };
+  const auto shrink = [&](size_t, auto, float& weight, OptimizerState& past) {
+    stepper.shrink(options_.l2, weight, past);
+  };
   if (options_.l2 > 0) {
-    nodes_.each([&](size_t f, uint16_t label, float& weight, Past& past) {
+    nodes_.each([&](size_t f, uint16_t label, float& weight, OptimizerState& past) {
       stepper.shrink(options_.l2, weight, past);
       note_node(f, label, weight);
     });
@@ -376,12 +379,12 @@ void OnlineCrf::end_epoch() {
 
 std::vector<std::pair<double, double>> OnlineCrf::log_z(std::span<const int32_t> sentences) const {
   std::vector<std::pair<double, double>> found;
-  Strand strand;
+  Workspace workspace;
   for (const int32_t s : sentences) {
     need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "no such sentence");
-    Asked asked;
-    sum(static_cast<size_t>(s), strand, asked);
-    found.emplace_back(asked.seen.loss + right_score(static_cast<size_t>(s), strand), asked.seen.missing);
+    SparseGradient asked;
+    sum(static_cast<size_t>(s), workspace, asked);
+    found.emplace_back(asked.seen.loss + right_score(static_cast<size_t>(s), workspace), asked.seen.missing);
   }
   return found;
 }

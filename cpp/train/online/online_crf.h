@@ -1,6 +1,6 @@
 // CRFs trained by steps that cost what they touch.
 //
-// Sentences are summed in batches, over few labels per column (sums/few_sums.h). Each then asks for steps: of the
+// Sentences are summed in batches, over few labels per column (sums/pruned_sums.h). Each then asks for steps: of the
 // weights of labels and pairs of labels whose expected and observed counts differ by enough. They get weights where
 // they have none yet, so that a CRF has weights for what it took for likely and was wrong, as a perceptron has for what
 // its updates touch. Weights and edge factors are changed in place.
@@ -17,16 +17,16 @@
 #include <vector>
 
 #include "base/arena.h"
-#include "base/crew.h"
 #include "base/lazy.h"
+#include "base/thread_pool.h"
 #include "lattice/allowed.h"
 #include "lattice/edges.h"
-#include "sums/few_sums.h"
 #include "sums/keep.h"
-#include "sums/pattern_sums.h"
+#include "sums/ngram_sums.h"
+#include "sums/pruned_sums.h"
 #include "train/corpus.h"
+#include "train/ngram_index.h"
 #include "train/online/stepped_weights.h"
-#include "train/runs.h"
 
 namespace tagwright {
 
@@ -45,7 +45,7 @@ struct OnlineOptions {
   std::shared_ptr<const PairRules> rules = {};  // which the right labels keep to
   AllowedLists allowed = {};  // one list per token of the corpus that has its right label; or no column at all
   // Weights for runs of labels. Which labels of a column matter is then told by the weights of labels and pairs alone.
-  RunOptions runs = {};
+  NgramOptions runs = {};
 };
 
 // The entries of one kind of weights as a checkpoint holds them.
@@ -57,14 +57,14 @@ struct SteppedArrays {
 };
 // Calls take(name, array) for the arrays of one kind.
 template <template <class> class Array, class Take>
-void each_state_array(SteppedArrays<Array>& a, Take&& take) {
+void for_each_state_array(SteppedArrays<Array>& a, Take&& take) {
   take("row", a.row);
   take("key", a.key);
   take("weight", a.weight);
   take("squares", a.squares);
   take("late", a.late);
 }
-// Of nodes, edges, sets and patterns.
+// Of nodes, edges, sets and ngrams.
 template <template <class> class Array>
 using SteppedState = std::array<SteppedArrays<Array>, 4>;
 
@@ -123,25 +123,25 @@ class OnlineCrf {
  private:
   using Rows = SteppedRows<uint16_t>;
   // What one thread works with.
-  struct Strand {
+  struct Workspace {
     std::vector<float> scores;                     // [t * padded_ + y]: of the nodes
     std::vector<float> sum, blocks, keys, bounds;  // [y], of a column
     std::vector<int32_t> opened;
     std::vector<double> messages, beliefs, node;  // beside opened
     std::vector<double> order;
     std::vector<float> by_key;  // [key]: scores of labels and parts, of a token
-    FewSums sums;
+    PrunedSums sums;
     Arena arena;
     std::vector<std::vector<int32_t>> on;
     std::vector<double> step;
-    PatternSums patterns;
+    NgramSums ngrams;
     std::vector<std::span<const int32_t>> labels;  // [t]
     std::vector<int32_t> sorted;
     std::vector<double> runs;   // [run], 0 between uses
     std::vector<uint32_t> met;  // runs that are not 0
   };
   // The steps that a sentence asks for.
-  struct Asked {
+  struct SparseGradient {
     struct Edge {
       uint32_t t;
       uint16_t i, j;
@@ -161,28 +161,28 @@ class OnlineCrf {
   void observe();
   void observe_node(size_t feature, uint16_t label);
   void observe_steps();
-  void score(size_t sentence, Strand& strand) const;
-  void forbid(size_t sentence, Strand& strand) const;
+  void score(size_t sentence, Workspace& workspace) const;
+  void forbid(size_t sentence, Workspace& workspace) const;
   // Sums forward over few labels. Returns whether it was enough.
-  bool choose_few(size_t sentence, Strand& strand) const;
+  bool choose_few(size_t sentence, Workspace& workspace) const;
   // Returns whether there is something to go on with: labels are not too many, and a path is left.
-  bool forward(size_t sentence, const Width& width, Strand& strand) const;
-  size_t open_column(const float* scores, double width, Strand& strand, float& top, double& unopened) const;
-  size_t best_opened(size_t n, size_t wanted, double& unopened, float top, Strand& strand) const;
-  size_t keep_best(size_t n, double width, double& lost, Strand& strand) const;
+  bool forward(size_t sentence, const Width& width, Workspace& workspace) const;
+  size_t open_column(const float* scores, double width, Workspace& workspace, float& top, double& unopened) const;
+  size_t best_opened(size_t n, size_t wanted, double& unopened, float top, Workspace& workspace) const;
+  size_t keep_best(size_t n, double width, double& lost, Workspace& workspace) const;
   void fill_factors(size_t token, std::span<const int32_t> from, std::span<const int32_t> to, double* out) const;
   double set_bound(size_t token) const;
-  void ask(size_t sentence, const Strand& strand, Asked& asked) const;
-  void end_token(Asked& asked) const;
-  void sum_exactly(size_t sentence, Strand& strand, Asked& asked) const;
+  void ask(size_t sentence, const Workspace& workspace, SparseGradient& asked) const;
+  void end_token(SparseGradient& asked) const;
+  void sum_exactly(size_t sentence, Workspace& workspace, SparseGradient& asked) const;
   // Sums over runs of labels: of few, or all.
-  void sum_runs(size_t sentence, bool few, Strand& strand, Asked& asked) const;
-  void ask_runs(size_t sentence, size_t t, Strand& strand, Asked& asked) const;
-  double right_score(size_t sentence, const Strand& strand) const;
-  void sum(size_t sentence, Strand& strand, Asked& asked) const;
+  void sum_runs(size_t sentence, bool few, Workspace& workspace, SparseGradient& asked) const;
+  void ask_runs(size_t sentence, size_t t, Workspace& workspace, SparseGradient& asked) const;
+  double right_score(size_t sentence, const Workspace& workspace) const;
+  void sum(size_t sentence, Workspace& workspace, SparseGradient& asked) const;
   const Edges& exact_edges() const;
 
-  void take_steps(std::span<const int32_t> batch, Crew& crew, Seen& seen);
+  void take_steps(std::span<const int32_t> batch, ThreadPool& pool, Seen& seen);
   void step_nodes(std::span<const int32_t> sentences, size_t shard);
   void step_edges(std::span<const int32_t> sentences);
   void step_runs(const Stepper& stepper, size_t sentences);
@@ -201,18 +201,18 @@ class OnlineCrf {
   size_t padded_;               // L, up to a whole group of the kernels
   Rows nodes_, edges_;          // [feature]: label; [previous]: current
   SteppedRows<uint64_t> sets_;  // [set]: pair of labels
-  Runs runs_;
+  NgramIndex runs_;
   std::vector<float> run_weight_;  // [run]
-  std::vector<Past> run_past_;
-  std::unique_ptr<ChangingPatterns> patterns_;  // the scores of the runs, where there are some
+  std::vector<OptimizerState> run_past_;
+  std::unique_ptr<MutableNgrams> ngrams_;  // the scores of the runs, where there are some
   // Large rows, held whole and kept up to date; by shards.
   std::array<std::unordered_map<size_t, std::vector<float>>, Rows::kShards> whole_;
-  std::vector<float> factor_;      // [i * L + j]: exp of the edge's weight; empty where there are too many labels
-  std::vector<float> into_, out_;  // [y], padded: the best edge into and out of a label, at least 0
-  std::vector<float> set_best_;    // [set]: the best correction, at least 0
-  Lazy<Edges> exact_;              // of this batch
-  double seen_ = 0;                // sentences
-  std::vector<Asked> asked_;       // [sentence of the batch]
+  std::vector<float> factor_;          // [i * L + j]: exp of the edge's weight; empty where there are too many labels
+  std::vector<float> into_, out_;      // [y], padded: the best edge into and out of a label, at least 0
+  std::vector<float> set_best_;        // [set]: the best correction, at least 0
+  Lazy<Edges> exact_;                  // of this batch
+  double seen_ = 0;                    // sentences
+  std::vector<SparseGradient> asked_;  // [sentence of the batch]
 };
 
 }  // namespace tagwright

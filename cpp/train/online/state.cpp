@@ -16,7 +16,7 @@ SteppedArrays<Owned> arrays_of(const Rows& rows) {
     out.row.insert(out.row.end(), keys.size(), static_cast<uint32_t>(r));
     out.key.insert(out.key.end(), keys.begin(), keys.end());
     out.weight.insert(out.weight.end(), weights.begin(), weights.end());
-    for (const Past& past : rows.pasts(r)) {
+    for (const OptimizerState& past : rows.pasts(r)) {
       out.squares.push_back(past.squares);
       out.late.push_back(past.late);
     }
@@ -74,7 +74,7 @@ void OnlineCrf::start_from(const Weights& old, std::span<const int32_t> label) {
   const std::vector<uint16_t> renamed = old.renamed_keys(label, parts_);
   runs_.add(old, renamed);
   hold_runs();
-  old.each_pattern(renamed, [&](const auto& run, float w) { set_run(runs_.find(run), w); });
+  old.for_each_ngram(renamed, [&](const auto& run, float w) { set_run(runs_.find(run), w); });
   old.each(
       renamed,
       [&](size_t f, uint16_t y, float w) {
@@ -126,7 +126,7 @@ void OnlineCrf::restore(double seen, const SteppedState<Borrowed>& state) {
   check(state[3]);
   for (size_t at = 0; at < state[3].key.size(); ++at) {
     const size_t q = runs_.find_packed(state[3].key[at]);
-    need(q != kNoPlace, "state: a pattern that is not there");
+    need(q != kNoPlace, "state: a ngram that is not there");
     set_run(q, state[3].weight[at]);
     run_past_[q] = {state[3].squares[at], state[3].late[at]};
   }

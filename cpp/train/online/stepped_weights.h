@@ -20,7 +20,7 @@
 namespace tagwright {
 
 // What a weight remembers.
-struct Past {
+struct OptimizerState {
   float squares = 0;  // of its gradients, summed
   float late = 0;     // its changes times the sentences seen before them, summed
 };
@@ -57,7 +57,7 @@ class SteppedRows {
   size_t find(size_t r, Key key) const { return shard(r).find(r / kShards, key); }
   size_t find_or_add(size_t r, Key key) { return shard(r).find_or_add(r / kShards, key); }
   float& weight(size_t r, size_t entry) { return shard(r).template at<0>(entry); }
-  Past& past(size_t r, size_t entry) { return shard(r).template at<1>(entry); }
+  OptimizerState& past(size_t r, size_t entry) { return shard(r).template at<1>(entry); }
   // The weight, 0 where there is none.
   float at(size_t r, Key key) const {
     const size_t entry = find(r, key);
@@ -73,7 +73,7 @@ class SteppedRows {
   }
 
  private:
-  using Shard = SparseRows<Key, float, Past>;
+  using Shard = SparseRows<Key, float, OptimizerState>;
   const Shard& shard(size_t r) const { return shards_[r % kShards]; }
   Shard& shard(size_t r) { return shards_[r % kShards]; }
   std::array<Shard, kShards> shards_;
@@ -85,19 +85,19 @@ struct Stepper {
   double rate;
   double seen;  // sentences
 
-  void step(double gradient, float& weight, Past& past) const {
+  void step(double gradient, float& weight, OptimizerState& past) const {
     past.squares += static_cast<float>(gradient * gradient);
     change(static_cast<float>(-rate * gradient / std::sqrt(1.0 + past.squares)), weight, past);
   }
   // What a squared penalty asks for: the least of penalty * w^2 and of the way from where the weight is, measured by
   // the length of its steps.
-  void shrink(double penalty, float& weight, Past& past) const {
+  void shrink(double penalty, float& weight, OptimizerState& past) const {
     const double by = 1 + 2 * penalty * rate / std::sqrt(1.0 + past.squares);
     change(static_cast<float>(weight / by) - weight, weight, past);
   }
 
  private:
-  void change(float by, float& weight, Past& past) const {
+  void change(float by, float& weight, OptimizerState& past) const {
     weight += by;
     past.late += static_cast<float>(seen) * by;
   }

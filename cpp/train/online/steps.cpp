@@ -28,14 +28,14 @@ void check_finite(const std::vector<V>& values) {
 
 std::vector<uint8_t> packed(const Steps& steps) {
   size_t size = 0;
-  each_step_array(steps, [&](const auto& array) { size += sizeof(uint64_t) + array.size() * sizeof(array[0]); });
+  for_each_step_array(steps, [&](const auto& array) { size += sizeof(uint64_t) + array.size() * sizeof(array[0]); });
   std::vector<uint8_t> bytes(size);
   uint8_t* to = bytes.data();
   const auto put = [&](const void* from, size_t n) {
     if (n) std::memcpy(to, from, n);
     to += n;
   };
-  each_step_array(steps, [&](const auto& array) {
+  for_each_step_array(steps, [&](const auto& array) {
     const uint64_t count = array.size();
     put(&count, sizeof(count));
     put(array.data(), count * sizeof(array[0]));
@@ -50,7 +50,7 @@ Steps unpacked(std::span<const uint8_t> bytes, const Corpus& corpus, size_t keys
     if (n) std::memcpy(to, bytes.data(), n);
     bytes = bytes.subspan(n);
   };
-  each_step_array(steps, [&](auto& array) {
+  for_each_step_array(steps, [&](auto& array) {
     uint64_t size = 0;
     take(&size, sizeof(size));
     need(size <= bytes.size() / sizeof(array[0]), "steps: cut short");

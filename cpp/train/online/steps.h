@@ -30,7 +30,7 @@ struct StepArrays {
   Array<uint64_t> kept, exact;
 };
 template <class Arrays, class Take>
-void each_step_array(Arrays& a, Take&& take) {
+void for_each_step_array(Arrays& a, Take&& take) {
   take(a.sentence_end);
   take(a.feature_end);
   take(a.feature);

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tagwright.cli.talk import log
+from tagwright.cli.logging import log
 from tagwright.data.inputs import Input, inputs_of
 from tagwright.learners.streams import Files
 

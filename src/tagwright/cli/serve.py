@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from tagwright.cli.logging import said
 from tagwright.cli.options import COUNT, threads_option
-from tagwright.cli.talk import said
 
 __all__ = ["serve"]
 

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from tagwright.cli.corpora import fit, read_corpora
 from tagwright.cli.learners import make_learner
+from tagwright.cli.logging import said
 from tagwright.cli.options import (
     COUNT,
     FILE,
@@ -26,8 +27,7 @@ from tagwright.cli.options import (
     threads_option,
     tokenize_option,
 )
-from tagwright.cli.talk import said
-from tagwright.cli.trained import summary
+from tagwright.cli.training_summary import summary
 from tagwright.data.output import check_target, is_standard_output
 from tagwright.data.rescue import rescued
 from tagwright.decoding.keep import parse_keep
@@ -173,7 +173,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     default=1,
     help="2: scores for runs of three labels, 3: four.",
 )
-@perceptron_option("--min-pattern", also="crf", type=COUNT, default=1, help="Leave out rarer runs of labels.")
+@perceptron_option("--min-ngram-count", also="crf", type=COUNT, default=1, help="Leave out rarer runs of labels.")
 @perceptron_option("--batch", also="crf", type=COUNT, show_default="1; crf: 8", help="Sentences per change of weights.")
 @perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(

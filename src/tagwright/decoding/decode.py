@@ -81,7 +81,7 @@ def decode(
     k: int = 1,
     decoder: str | Decoder = "auto",
     *,
-    switched_on: SwitchedOn | None = None,
+    active: SwitchedOn | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
     deadline: float | None = None,
@@ -93,7 +93,7 @@ def decode(
         edges: an `Edges`, or edge scores (L, L) or (T-1, L, L).
         k: how many paths.
         decoder: a name of `decoders()` or a decoder with options, such as ``tw.Beam(width=16)``.
-        switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+        active: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
         constraints: rules that every path must keep to. A tag dictionary needs words: give
             ``allowed=constraints.allowed(words)``.
         allowed: for each token the numbers of the labels it may have, or None where it may have all; or an array of
@@ -112,7 +112,7 @@ def decode(
         [([0, 0], 1.0), ([0, 1], 0.5)]
 
     """
-    return _decode(one_lattice(nodes, edges, switched_on, constraints, allowed), k, decoder, 1, deadline)[0]
+    return _decode(one_lattice(nodes, edges, active, constraints, allowed), k, decoder, 1, deadline)[0]
 
 
 def decode_batch(
@@ -122,7 +122,7 @@ def decode_batch(
     decoder: str | Decoder = "auto",
     *,
     threads: int = 1,
-    switched_on: Sequence[SwitchedOn | None] | None = None,
+    active: Sequence[SwitchedOn | None] | None = None,
     constraints: Constraints | None = None,
     allowed: Sequence[AllowedLabels | None] | None = None,
     deadline: float | None = None,
@@ -134,10 +134,10 @@ def decode_batch(
     `nodes` is a list of one array (T, L) per sentence, or one padded array (B, T, L). Of the latter, `lengths` (B,)
     says how many tokens each sentence has, or a boolean `mask` (B, T), which is true for tokens and false for the
     padding behind them; with neither, every sentence has T tokens. `decode_arrays` returns arrays for such a batch.
-    `edges` is one for all, or a list of one per sentence; `switched_on` and `allowed` are lists of one per sentence.
+    `edges` is one for all, or a list of one per sentence; `active` and `allowed` are lists of one per sentence.
     The answers do not depend on `threads`. A `deadline` is for each sentence on its own.
     """
-    given = many_lattices(nodes, edges, switched_on, constraints, allowed, lengths, mask)
+    given = many_lattices(nodes, edges, active, constraints, allowed, lengths, mask)
     return _decode(given, k, decoder, threads, deadline)
 
 
@@ -146,7 +146,7 @@ def paths(
     edges: object,
     decoder: str | Decoder = "auto",
     *,
-    switched_on: SwitchedOn | None = None,
+    active: SwitchedOn | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> Iterator[Path]:
@@ -167,9 +167,7 @@ def paths(
     seen: set[bytes] = set()
     k = _FIRST_PATHS
     while True:
-        found = decode(
-            nodes, prepared, k, decoder, switched_on=switched_on, constraints=constraints, allowed=allowed
-        ).paths
+        found = decode(nodes, prepared, k, decoder, active=active, constraints=constraints, allowed=allowed).paths
         for path in found:
             # Of paths with equal scores another round may find others first.
             if (key := path.labels.tobytes()) not in seen:
@@ -180,7 +178,7 @@ def paths(
         k *= 4
 
 
-def score(nodes: object, edges: object, labels: object, *, switched_on: SwitchedOn | None = None) -> float:
+def score(nodes: object, edges: object, labels: object, *, active: SwitchedOn | None = None) -> float:
     """Return the score of one path, as `Path.score` has it."""
     prepared = _edges(edges)
     scores = _nodes(nodes, prepared.L, "nodes")
@@ -189,7 +187,7 @@ def score(nodes: object, edges: object, labels: object, *, switched_on: Switched
         raise ValueError(f"labels must name one label per token: {len(scores)} tokens, {len(path)} labels")
     if len(path) and not (path.min() >= 0 and path.max() < prepared.L):
         raise ValueError(f"labels go from 0 to {prepared.L - 1}")
-    return _core.score(scores, prepared._core, _switches(switched_on), path)
+    return _core.score(scores, prepared._core, _switches(active), path)
 
 
 def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadline: float | None) -> list[Decoding]:
@@ -239,20 +237,20 @@ class Lattices(NamedTuple):
     nodes: list[FloatArray]
     edges: list[_core.Edges]
     """One for all, or one per sentence."""
-    switched_on: list[list[list[int]] | None] | None
+    active: list[list[list[int]] | None] | None
     allowed: _core.AllowedLists | None
 
 
 def one_lattice(
     nodes: object,
     edges: object,
-    switched_on: SwitchedOn | None,
+    active: SwitchedOn | None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> Lattices:
     """Return the lattice of one sentence as the core takes it."""
     own = _edges(edges)
-    on = None if switched_on is None else [_switches(switched_on)]
+    on = None if active is None else [_switches(active)]
     arrays = [_nodes(nodes, own.L, "nodes")]
     lists = read_allowed(None if allowed is None else [allowed], [len(arrays[0])], [own.L])
     return Lattices(arrays, [under(own, constraints, lists)], on, lists)
@@ -271,7 +269,7 @@ def edges_of_all(edges: object, sentences: int) -> list[Edges]:
 def many_lattices(
     given: object,
     edges: object,
-    switched_on: Sequence[SwitchedOn | None] | None,
+    active: Sequence[SwitchedOn | None] | None,
     constraints: Constraints | None = None,
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,
@@ -283,14 +281,14 @@ def many_lattices(
     else:
         nodes = padded(given, lengths, mask).sentences()
     prepared = edges_of_all(edges, len(nodes))
-    if switched_on is not None and len(switched_on) != len(nodes):
-        raise ValueError(f"{len(nodes)} sentences but switched_on for {len(switched_on)}")
+    if active is not None and len(active) != len(nodes):
+        raise ValueError(f"{len(nodes)} sentences but active for {len(active)}")
     sizes = [own.L for own in prepared]
     arrays = [
         own if _is_ready(own, L) else _nodes(own, L, f"nodes of sentence {s}")
         for s, (own, L) in enumerate(zip(nodes, sizes * len(nodes) if len(sizes) == 1 else sizes, strict=True))
     ]
-    on = None if switched_on is None else [_switches(own) for own in switched_on]
+    on = None if active is None else [_switches(own) for own in active]
     lists = read_allowed(allowed, [len(array) for array in arrays], sizes)
     return Lattices(arrays, [under(own, constraints, lists) for own in prepared], on, lists)
 
@@ -308,16 +306,16 @@ def under(edges: Edges, constraints: Constraints | None, allowed: _core.AllowedL
     return edges.constrained(constraints)
 
 
-def _switches(switched_on: SwitchedOn | None) -> list[list[int]] | None:
-    if switched_on is None:
+def _switches(active: SwitchedOn | None) -> list[list[int]] | None:
+    if active is None:
         return None
     try:
-        steps = [[operator.index(s) for s in step] for step in switched_on]
+        steps = [[operator.index(s) for s in step] for step in active]
     except TypeError:
-        raise ValueError("switched_on must hold, for each step, the numbers of the sets switched on") from None
+        raise ValueError("active must hold, for each step, the numbers of the sets active") from None
     for t, step in enumerate(steps):
         if any(abs(s) >= 2**31 for s in step):
-            raise ValueError(f"switched_on names a set beyond 2**31 at step {t}")
+            raise ValueError(f"active names a set beyond 2**31 at step {t}")
     return steps
 
 

@@ -56,8 +56,8 @@ class DecoderRow(NamedTuple):
     """Whether it can stop at a deadline."""
     maximises: str
     """What the best path has most of, as far as this decoder goes: "score", or "expected right tokens"."""
-    patterns: bool
-    """Whether it decodes edges with patterns of three and four labels."""
+    ngrams: bool
+    """Whether it decodes edges with ngrams of three and four labels."""
     options: tuple[DecoderOption, ...]
 
 
@@ -180,7 +180,7 @@ class _StaggeredUnpruned(Decoder, name="staggered"):
 
 
 class _ViterbiPairs(Decoder, name="viterbi"):
-    """Viterbi over all pairs of labels, however few patterns of three there are: for comparisons in benchmarks."""
+    """Viterbi over all pairs of labels, however few ngrams of three there are: for comparisons in benchmarks."""
 
     pairs: bool = True
 

@@ -31,7 +31,7 @@ Sides: TypeAlias = tuple[
     tuple[int, _Ints, _Ints, _Ints, _Reals] | None,
     tuple[_Ints, _Reals] | None,
 ]
-Patterns: TypeAlias = tuple[object, object]
+Ngrams: TypeAlias = tuple[object, object]
 """Runs of labels and their scores."""
 
 
@@ -46,8 +46,8 @@ class Edges:
         order: labels, most frequent first, for the decoders that refine; by default 0, 1, 2, ...
         sparse: whether to keep ``default + exceptions`` beside the matrix. None: where 70 % of it is one value.
         corrections: sparse changes in sets, as four arrays (set, previous, current, score). Each adds its score to
-            its edge at the steps where its set is switched on: ``decode(..., switched_on=[[0, 3], [], [3]])``.
-        patterns: runs of three or four labels, and one score per run, which is added wherever the run occurs. Runs are
+            its edge at the steps where its set is active: ``decode(..., active=[[0, 3], [], [3]])``.
+        ngrams: runs of three or four labels, and one score per run, which is added wherever the run occurs. Runs are
             an array (N, 3) or (N, 4), with -1 behind a run of three, or a list of runs.
 
     Example:
@@ -67,11 +67,11 @@ class Edges:
         *,
         sparse: bool | None = None,
         corrections: tuple[object, object, object, object] | None = None,
-        patterns: Patterns | None = None,
+        ngrams: Ngrams | None = None,
     ) -> None:
         """Check, copy where need be, and look for a default."""
         matrix = _matrix(scores)
-        sides = sides_of(start, stop, order, corrections, patterns)
+        sides = sides_of(start, stop, order, corrections, ngrams)
         if matrix.ndim == 2:
             self._core = _core.Edges.from_matrix(matrix, None if sparse is None else bool(sparse), sides)
             return
@@ -93,7 +93,7 @@ class Edges:
         order: object = None,
         *,
         corrections: tuple[object, object, object, object] | None = None,
-        patterns: Patterns | None = None,
+        ngrams: Ngrams | None = None,
     ) -> Edges:
         """Edges that are `default` but for the given (previous, current, score) triples; never holds L*L numbers."""
         checks.at_least_one("L", L)
@@ -102,7 +102,7 @@ class Edges:
             lengths = f"{len(previous)}, {len(current)} and {len(values)}"
             raise ValueError(f"previous, current and scores must be of one length, not {lengths}")
         checks.real("default", default)
-        sides = sides_of(start, stop, order, corrections, patterns)
+        sides = sides_of(start, stop, order, corrections, ngrams)
         return cls._of(_core.Edges.from_triples(int(L), float(default), previous, current, values, False, sides))
 
     @classmethod
@@ -132,9 +132,9 @@ class Edges:
         return self._core.exceptions
 
     @property
-    def patterns(self) -> int:
+    def ngrams(self) -> int:
         """How many runs of labels have a score other than 0."""
-        return self._core.patterns
+        return self._core.ngrams
 
     def constrained(self, constraints: Constraints) -> _core.Edges:
         """Return the same under constraints, made once for each of them; matrices per step may change: made anew."""
@@ -168,7 +168,7 @@ class Edges:
         else:
             form = "dense"
         sets = f", {core.correction_sets} correction sets" if core.correction_sets else ""
-        runs = f", {core.patterns} patterns" if core.patterns else ""
+        runs = f", {core.ngrams} ngrams" if core.ngrams else ""
         return f"Edges(L={core.L}, {form}{sets}{runs})"
 
 
@@ -177,13 +177,13 @@ def sides_of(
     stop: object,
     order: object,
     corrections: Sequence[object] | None,
-    patterns: Sequence[object] | None = None,
+    ngrams: Sequence[object] | None = None,
 ) -> Sides:
     """Read what stands beside the scores; None for what is not given."""
     ends = [None if given is None else reals(what, given) for what, given in (("start", start), ("stop", stop))]
     ranks = None if order is None else ints("order", order)
     sets = None if corrections is None else _corrections(corrections)
-    return ends[0], ends[1], ranks, sets, None if patterns is None else _patterns(patterns)
+    return ends[0], ends[1], ranks, sets, None if ngrams is None else _ngrams(ngrams)
 
 
 def _corrections(given: Sequence[object]) -> tuple[int, _Ints, _Ints, _Ints, _Reals]:
@@ -201,32 +201,32 @@ def _corrections(given: Sequence[object]) -> tuple[int, _Ints, _Ints, _Ints, _Re
     return highest + 1, sets, previous, current, values
 
 
-def _patterns(given: Sequence[object]) -> tuple[_Ints, _Reals]:
-    """Read patterns: runs of labels as an array (N, 4), with -1 behind those of three, and their scores."""
+def _ngrams(given: Sequence[object]) -> tuple[_Ints, _Reals]:
+    """Read ngrams: runs of labels as an array (N, 4), with -1 behind those of three, and their scores."""
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ValueError("patterns must be two things: runs of three or four labels, and one score per run")
-    runs, values = _runs(given[0]), reals("patterns[1]", given[1])
+        raise ValueError("ngrams must be two things: runs of three or four labels, and one score per run")
+    runs, values = _runs(given[0]), reals("ngrams[1]", given[1])
     if len(runs) != len(values):
-        raise ValueError(f"patterns has {len(runs)} runs, but {len(values)} scores")
+        raise ValueError(f"ngrams has {len(runs)} runs, but {len(values)} scores")
     return runs, values
 
 
 def _runs(given: object) -> _Ints:
     if not isinstance(given, list | tuple):
-        no_mask("patterns[0]", given)
-        return _labels_of(array_of("patterns[0]", given))
+        no_mask("ngrams[0]", given)
+        return _labels_of(array_of("ngrams[0]", given))
     rows = list(given)
     try:
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     except TypeError:
-        raise ValueError("patterns[0] must hold runs of labels, such as [[0, 1, 2], [3, 1, 0, 2]]") from None
+        raise ValueError("ngrams[0] must hold runs of labels, such as [[0, 1, 2], [3, 1, 0, 2]]") from None
     runs = np.full((len(rows), 4), -1, np.int32)
     if wrong := np.flatnonzero((lengths != 3) & (lengths != 4)).tolist():
-        raise ValueError(f"pattern {wrong[0]} has {lengths[wrong[0]]} labels; patterns are runs of three or four")
+        raise ValueError(f"ngram {wrong[0]} has {lengths[wrong[0]]} labels; ngrams are runs of three or four")
     for length in (3, 4):
         which = np.flatnonzero(lengths == length)
         if len(which):
-            read = _labels_of(array_of("patterns[0]", [rows[q] for q in which.tolist()]))
+            read = _labels_of(array_of("ngrams[0]", [rows[q] for q in which.tolist()]))
             runs[which, :length] = read[:, :length]
     return runs
 
@@ -236,9 +236,9 @@ def _labels_of(array: npt.NDArray[Any]) -> _Ints:
         return np.zeros((0, 4), np.int32)
     if array.ndim != 2 or array.shape[1] not in (3, 4) or array.dtype.kind not in "iu":
         found = f"{array.dtype} of shape {array.shape}"
-        raise ValueError(f"patterns[0] must be whole numbers of shape (N, 3) or (N, 4), not {found}")
+        raise ValueError(f"ngrams[0] must be whole numbers of shape (N, 3) or (N, 4), not {found}")
     if array.min() < -(2**31) or array.max() >= 2**31:
-        raise ValueError("patterns[0] holds numbers beyond 2**31")
+        raise ValueError("ngrams[0] holds numbers beyond 2**31")
     runs = np.full((len(array), 4), -1, np.int32)
     runs[:, : array.shape[1]] = array
     return runs

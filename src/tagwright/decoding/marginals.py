@@ -53,7 +53,7 @@ def marginals(
     keep: Keep | None = None,
     *,
     with_edges: bool = False,
-    switched_on: SwitchedOn | None = None,
+    active: SwitchedOn | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> Marginals:
@@ -67,7 +67,7 @@ def marginals(
             beta, and the sums are the exact ones over the sequences of labels that were kept in the end. The latter
             differs from the paper, which takes its sums while the kept labels still change.
         with_edges: whether `edges` of the answer is filled: T * L * L numbers.
-        switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+        active: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
         constraints: rules, as for `decode`: the sums are over the paths that keep to them.
         allowed: for each token the labels it may have, as for `decode`.
 
@@ -81,7 +81,7 @@ def marginals(
         ([[0.684, 0.316], [0.483, 0.517]], 1.854)
 
     """
-    return _marginals(one_lattice(nodes, edges, switched_on, constraints, allowed), keep, with_edges, 1)[0]
+    return _marginals(one_lattice(nodes, edges, active, constraints, allowed), keep, with_edges, 1)[0]
 
 
 @overload
@@ -91,7 +91,7 @@ def marginals_batch(
     keep: Keep | None = None,
     *,
     threads: int = 1,
-    switched_on: Sequence[SwitchedOn | None] | None = None,
+    active: Sequence[SwitchedOn | None] | None = None,
     constraints: Constraints | None = None,
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,
@@ -121,7 +121,7 @@ def marginals_batch(
     keep: Keep | None = None,
     *,
     threads: int = 1,
-    switched_on: Sequence[SwitchedOn | None] | None = None,
+    active: Sequence[SwitchedOn | None] | None = None,
     constraints: Constraints | None = None,
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,
@@ -137,7 +137,7 @@ def marginals_batch(
         edges: an `Edges` or edge scores (L, L); without `edge_counts`, also a list of one per sentence.
         keep: as for `marginals`.
         threads: how many threads share the sentences. The answers do not depend on it.
-        switched_on: a list of one per sentence, as for `marginals`.
+        active: a list of one per sentence, as for `marginals`.
         constraints: rules that every path must keep to.
         allowed: a list of one per sentence, as for `marginals`.
         lengths: (B,), how many tokens each sentence of a padded array has; by default all have T.
@@ -161,10 +161,10 @@ def marginals_batch(
     if edge_counts is None:
         if labels is not None or out is not None:
             raise ValueError("labels and out need edge_counts='sum' or the pairs that are to be counted")
-        given_all = many_lattices(nodes, edges, switched_on, constraints, allowed, lengths, mask)
+        given_all = many_lattices(nodes, edges, active, constraints, allowed, lengths, mask)
         return _marginals(given_all, keep, False, threads)
-    if switched_on is not None or allowed is not None:
-        raise ValueError("edge_counts cannot be taken with switched_on or allowed; sum Marginals.edges instead")
+    if active is not None or allowed is not None:
+        raise ValueError("edge_counts cannot be taken with active or allowed; sum Marginals.edges instead")
     checks.at_least_one("threads", threads)
     given = padded(nodes, lengths, mask)
     B, T, L = given.nodes.shape

@@ -19,7 +19,7 @@ def sample(
     n: int = 1,
     seed: int = 0,
     *,
-    switched_on: SwitchedOn | None = None,
+    active: SwitchedOn | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> npt.NDArray[np.int32]:
@@ -34,7 +34,7 @@ def sample(
         edges: an `Edges`, or edge scores (L, L) or (T-1, L, L).
         n: how many labellings.
         seed: a whole number; another one gives other labellings.
-        switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+        active: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
         constraints: rules, as for `decode`: labellings that do not keep to them have probability 0.
         allowed: for each token the labels it may have, as for `decode`.
 
@@ -53,7 +53,7 @@ def sample(
     """
     checks.at_least_one("n", n)
     checks.seed(seed)
-    given = one_lattice(nodes, edges, switched_on, constraints, allowed)
+    given = one_lattice(nodes, edges, active, constraints, allowed)
     if n * given.nodes[0].shape[0] >= 2**40:
         raise ValueError(f"n is {n:,}: so many labellings of {len(given.nodes[0]):,} tokens are beyond any memory")
     state = np.random.SeedSequence(seed).generate_state(1, np.uint64)

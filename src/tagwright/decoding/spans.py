@@ -43,7 +43,7 @@ def spans(
     k: int | None = None,
     decoder: str | Decoder = "auto",
     *,
-    switched_on: SwitchedOn | None = None,
+    active: SwitchedOn | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> list[Span]:
@@ -59,7 +59,7 @@ def spans(
             after the last "|" or after the first ":" may be of that form.
         k: how many spans, the most probable first; None: those of the best path, from left to right.
         decoder: finds the best path.
-        switched_on: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
+        active: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
         constraints: rules, as for `decode`: labellings that do not keep to them have probability 0.
         allowed: for each token the labels it may have, as for `decode`.
 
@@ -75,12 +75,12 @@ def spans(
 
     """
     reader = SpanReader(labels)
-    given = one_lattice(nodes, edges, switched_on, constraints, allowed)
+    given = one_lattice(nodes, edges, active, constraints, allowed)
     if given.nodes[0].shape[1] != len(labels):
         raise ValueError(f"{len(labels)} label names, but the scores are of {given.nodes[0].shape[1]} labels")
     best = np.zeros(0, np.int32)
     if k is None:
-        found = decode(nodes, edges, 1, decoder, switched_on=switched_on, constraints=constraints, allowed=allowed)
+        found = decode(nodes, edges, 1, decoder, active=active, constraints=constraints, allowed=allowed)
         best = found.paths[0].labels
     return reader.named(_core.spans(*given, reader.core, best, reader.count(k)))
 

@@ -13,7 +13,7 @@ from tagwright.decoding.decoders import Decoder, plan
 from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
 from tagwright.learners.crf_training import CrfTraining
-from tagwright.learners.elsewhere import check_cluster, running
+from tagwright.learners.distributed import check_cluster, running
 from tagwright.learners.examples import Examples
 from tagwright.learners.incremental import GrowingExamples, IncrementalLearner
 from tagwright.learners.learner import Labels, Sentences, check
@@ -80,9 +80,9 @@ class CRF(IncrementalLearner):
         all_pairs: whether every label has a weight for every feature, and every pair of labels one. By default only
             those that the corpus has.
         min_count: features on fewer tokens than this are left out.
-        order: how many labels before one its score depends on: 2 adds weights for runs of three labels (patterns), 3
+        order: how many labels before one its score depends on: 2 adds weights for runs of three labels (ngrams), 3
             also for runs of four. Rules for what to keep then choose labels by the weights of labels and pairs alone.
-        min_pattern: runs that the corpus has less often than this have no weight.
+        min_ngram_count: runs that the corpus has less often than this have no weight.
         seed: of the sample for `start_on` and keep="auto", and of the order of sentences for AdaGrad.
         decoder: finds the best labelling afterwards.
         constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
@@ -125,7 +125,7 @@ class CRF(IncrementalLearner):
     all_pairs: bool = False
     min_count: int = 1
     order: int = 1
-    min_pattern: int = 1
+    min_ngram_count: int = 1
     seed: int = 0
     decoder: str | Decoder = "auto"
     constraints: Constraints | str | int | list[Any] | None = None

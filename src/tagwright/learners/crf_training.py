@@ -104,7 +104,7 @@ class CrfTraining(Training):
             dense_edges=self.learner._dense_edges,
             lanes=self.learner._lanes,
             order=self.options.order,
-            min_pattern=self.options.min_pattern,
+            min_ngram_count=self.options.min_ngram_count,
             **self.limits(),
         )
 

@@ -63,7 +63,7 @@ class HMM(Learner):
         column: where in a token's row the word is.
         order: 1 for bigrams of labels, 2 for trigrams: p(k | i, j) = l1 * c(k) / n + l2 * c(j, k) / c(j) +
             l3 * c(i, j, k) / c(i, j), the three shares by deleted interpolation. The first two labels and the end of a
-            sentence go by bigrams. Trigrams that were met are patterns of the model; scores then lack a constant for
+            sentence go by bigrams. Trigrams that were met are ngrams of the model; scores then lack a constant for
             each token from the third on, too.
         constraints: what labellings keep to when tagging, as for `CRF`; what is counted must keep to them.
         decoder: finds the best labelling.
@@ -213,7 +213,7 @@ class HMM(Learner):
             raise ValueError(f"the model is no HMM (learner: {learner!r})")
         if fact_in(old.facts, object, "backoff") is None:
             raise ValueError("the model was made by an older tagwright, which did not note b; fit it again")
-        if "patterns.score" in old.arrays:
+        if "ngrams.score" in old.arrays:
             raise ValueError("the model is of order 2, which fit_unlabelled cannot go on from; fit it with order=1")
         if not _can_go_on(old):
             raise ValueError("the model's facts are not those of an HMM; get or train it again")

@@ -141,7 +141,7 @@ class _Expected:
         for t, own in enumerate(allowed):
             among = slice(None) if own is None else own
             nodes[t, among] = given[t, among]
-        sums = marginals(nodes, edges, with_edges=True, switched_on=on)
+        sums = marginals(nodes, edges, with_edges=True, active=on)
         share, L = weight * sums.nodes, self.L
         for word, row in zip(words, share, strict=True):
             self.words[word] += row

@@ -66,7 +66,7 @@ class Trigrams:
         return self.shares[0] / (self.shares[0] + self.shares[1])
 
     def arrays(self, transitions: Transitions) -> Arrays:
-        """Return them as patterns of a model: what they add to the scores of edges and labels, of share `of_single`."""
+        """Return them as ngrams of a model: what they add to the scores of edges and labels, of share `of_single`."""
         border = len(transitions.backoff)
         bigram = dict(
             zip(
@@ -78,4 +78,4 @@ class Trigrams:
         score = np.log1p(self.shares[2] * self.probability / ((1 - self.shares[2]) * likely))
         labels = np.full((len(self.run), 4), _NO_LABEL, np.uint16)
         labels[:, :3] = self.run
-        return {"patterns.labels": labels.reshape(-1), "patterns.score": score.astype(np.float32)}
+        return {"ngrams.labels": labels.reshape(-1), "ngrams.score": score.astype(np.float32)}

@@ -70,7 +70,7 @@ class OnlineTraining(Training):
             "keep": keep_arguments(_AUTO if auto else self.learner.keep),
             "at_most": _AUTO_MOST if auto else 0,
             "order": options.order,
-            "min_pattern": options.min_pattern,
+            "min_ngram_count": options.min_ngram_count,
         }
 
     def run(self) -> None:

@@ -26,7 +26,7 @@ def plain_options(options: Any) -> dict[str, Any]:
     """Return options by name; a training of the first order says nothing of higher ones."""
     values = asdict(options)
     if values.get("order") == 1:
-        del values["order"], values["min_pattern"]
+        del values["order"], values["min_ngram_count"]
     return values
 
 
@@ -44,7 +44,7 @@ class PerceptronOptions(_Options):
     patience: int | None
     batch: int = 1
     order: int = 1
-    min_pattern: int = 1
+    min_ngram_count: int = 1
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class CrfOptions(_Options):
     all_pairs: bool = False
     seed: int = 0
     order: int = 1
-    min_pattern: int = 1
+    min_ngram_count: int = 1
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class OnlineOptions(_Options):
     margin: float = 0.0
     solver: str = "adagrad"
     order: int = 1
-    min_pattern: int = 1
+    min_ngram_count: int = 1
 
 
 @dataclass(frozen=True)

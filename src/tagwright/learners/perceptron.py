@@ -16,7 +16,7 @@ from tagwright import _core, checks
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.features.templates import Features
-from tagwright.learners.elsewhere import check_cluster, running
+from tagwright.learners.distributed import check_cluster, running
 from tagwright.learners.examples import Examples
 from tagwright.learners.incremental import GrowingExamples, IncrementalLearner
 from tagwright.learners.interrupts import stops
@@ -58,9 +58,9 @@ class Perceptron(IncrementalLearner):
         batch: how many sentences are decoded with the same weights, in threads, before they change them by the mean of
             what each would (Zhao and Huang 2013). 1 is Collins' perceptron; larger ones need more epochs. Powers of two
             keep training independent of the decoder.
-        order: how many labels before one its score depends on: 2 adds weights for runs of three labels (patterns), 3
+        order: how many labels before one its score depends on: 2 adds weights for runs of three labels (ngrams), 3
             also for runs of four.
-        min_pattern: runs that the corpus has less often than this have no weight.
+        min_ngram_count: runs that the corpus has less often than this have no weight.
         constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
             "BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number n, for a tag dictionary of the words met at
             least n times; or a list of these. The model keeps them.
@@ -95,7 +95,7 @@ class Perceptron(IncrementalLearner):
     min_weight: float = 0
     batch: int = 1
     order: int = 1
-    min_pattern: int = 1
+    min_ngram_count: int = 1
     constraints: Constraints | str | int | list[Any] | None = None
     lists: Mapping[str, object] | None = None
     patience: int | None = None
@@ -210,7 +210,7 @@ class _Run(Training):
             "margin": self.options.margin,
             "batch": self.options.batch,
             "order": self.options.order,
-            "min_pattern": self.options.min_pattern,
+            "min_ngram_count": self.options.min_ngram_count,
             "dense_edges": self.learner._dense_edges,
         }
 

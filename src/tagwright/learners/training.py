@@ -287,7 +287,7 @@ def check_order(learner: Any) -> None:
         raise ValueError(f"order must be 1, 2 or 3, not {checks.shown(learner.order)}")
     if learner.order > 1 and learner.cluster is not None:
         raise ValueError("order=2 and 3 are trained on one machine; leave cluster out, or use order=1")
-    checks.at_least_one("min_pattern", learner.min_pattern)
+    checks.at_least_one("min_ngram_count", learner.min_ngram_count)
 
 
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:
@@ -313,7 +313,7 @@ def _all_of(cut: _core.Corpus) -> tuple[Numbers, _core.Corpus, int]:
 
 
 def _weights_digest(model: Model) -> str:
-    names = ("rows.weight", "edges.score", "corrections.score", "patterns.score")
+    names = ("rows.weight", "edges.score", "corrections.score", "ngrams.score")
     return _core.digest([model.arrays[name] for name in names if name in model.arrays])
 
 

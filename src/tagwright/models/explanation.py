@@ -207,7 +207,7 @@ def _path(lattice: Lattice, t: int, forbidden: npt.NDArray[Any] | int | None) ->
     if not np.isfinite(nodes[t]).any():
         return [], -np.inf
     try:
-        best = decode(nodes, lattice.edges, switched_on=lattice.switched_on).paths[0]
+        best = decode(nodes, lattice.edges, active=lattice.active).paths[0]
     except ValueError:  # no path at all, though the token could have a label
         return [], -np.inf
     return best.labels.tolist(), best.score
@@ -227,7 +227,7 @@ def _step(model: Model, lattice: Lattice, path: list[int], t: int) -> Step:
     arrays = model.arrays
     score = _weight(arrays, "edges", slice(None), i, j)
     features = []
-    for number in lattice.switched_on[t] if lattice.switched_on else []:
+    for number in lattice.active[t] if lattice.active else []:
         begin, end = _range(arrays["corrections.set"], number)
         if added := _weight(arrays, "corrections", slice(begin, end), i, j):
             ends, text = arrays["edge_names.ends"], arrays["edge_names.bytes"]

@@ -65,12 +65,12 @@ class LinearModel(Model):
         corrections = None
         if "corrections.set" in arrays:
             corrections = [arrays[f"corrections.{part}"] for part in ("set", "previous", "current", "score")]
-        patterns = None
-        if "patterns.score" in arrays:
-            runs = arrays["patterns.labels"].reshape(-1, 4).astype(np.int32)
+        ngrams = None
+        if "ngrams.score" in arrays:
+            runs = arrays["ngrams.labels"].reshape(-1, 4).astype(np.int32)
             runs[runs == _NO_LABEL] = -1
-            patterns = runs, arrays["patterns.score"]
-        sides = sides_of(arrays.get("start"), arrays.get("stop"), None, corrections, patterns)
+            ngrams = runs, arrays["ngrams.score"]
+        sides = sides_of(arrays.get("start"), arrays.get("stop"), None, corrections, ngrams)
         previous, current = (arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
         scores = arrays["edges.score"]
         return Edges._of(_core.Edges.from_triples(len(self.labels), 0.0, previous, current, scores, True, sides))
@@ -162,7 +162,7 @@ class LinearModel(Model):
         limits = self._limiter.of([sentence], constraints, None if allowed is None else [allowed])
         nodes, _, on = self.lattice(sentence)
         lists = None if limits.lists is None else limit_tokens(limits.lists[0], self.labels)
-        drawn = sample(nodes, self.edges, n, seed, switched_on=on, constraints=limits.pairs, allowed=lists)
+        drawn = sample(nodes, self.edges, n, seed, active=on, constraints=limits.pairs, allowed=lists)
         return [[self.labels[y] for y in own] for own in drawn.tolist()]
 
     def marginals(

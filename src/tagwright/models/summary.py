@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 __all__ = ["array_sizes", "size_text", "summary", "tagging_table"]
 
-_SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score", "patterns": "patterns.score"}
-"""What is counted, and in which array; patterns only where there are some."""
+_SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score", "ngrams": "ngrams.score"}
+"""What is counted, and in which array; ngrams only where there are some."""
 
 
 def array_sizes(model: Model) -> dict[str, int]:
-    """Return the numbers of features, weights, edges and patterns; of a bidirectional model, those of both sides."""
+    """Return the numbers of features, weights, edges and ngrams; of a bidirectional model, those of both sides."""
     sizes = {
         name: sum(len(held) for key, held in model.arrays.items() if key in (array, f"left.{array}", f"right.{array}"))
         for name, array in _SIZES.items()
     }
-    return {name: size for name, size in sizes.items() if size or name != "patterns"}
+    return {name: size for name, size in sizes.items() if size or name != "ngrams"}
 
 
 def size_text(size: int) -> str:

@@ -35,12 +35,12 @@ class Tagging(NamedTuple):
 class Lattice(NamedTuple):
     """A sentence's scores, to be decoded by any means, as in ``tw.decode(lattice.nodes, lattice.edges, k=5)``.
 
-    A model with token-dependent edges needs ``switched_on=lattice.switched_on`` there too.
+    A model with token-dependent edges needs ``active=lattice.active`` there too.
     """
 
     nodes: npt.NDArray[np.floating[Any]]
     """(T, L); label y is ``model.labels[y]``."""
     edges: Edges
     """The model's edges, shared by all sentences; for a MEMM those of the sentence."""
-    switched_on: list[list[int]] | None
+    active: list[list[int]] | None
     """For each step the correction sets that count there; None for a model without token-dependent edges."""

@@ -22,8 +22,8 @@ from tagwright.models.facts import fact_in, tokenizer_in
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Lattice, Model, Tagging
 from tagwright.schemes import PREFIXES, find_spans, scheme_of, span_parts
-from tagwright.serve.asked import Asked, Labels
 from tagwright.serve.errors import Problem
+from tagwright.serve.request import Labels, Request
 from tagwright.serve.store import Served, Store
 
 __all__ = [
@@ -72,7 +72,7 @@ class blamed:  # noqa: N801 - reads as a verb: with blamed("text"): ...
             raise Problem(422, str(error)[:500], self.where, "see GET /v1/models for what the model reads") from None
 
 
-def tokenized(asked: Asked, model: Model) -> None:
+def tokenized(asked: Request, model: Model) -> None:
     """Split the text of a request, if it has one, as the model was trained."""
     if asked.text is None:
         return
@@ -89,14 +89,14 @@ def tokenized(asked: Asked, model: Model) -> None:
         at += len(line) + 1
 
 
-def tagged(asked: Asked, served: Served, model: Model, found: Sequence[Sequence[Tagging]]) -> dict[str, Any]:
+def tagged(asked: Request, served: Served, model: Model, found: Sequence[Sequence[Tagging]]) -> dict[str, Any]:
     """Return the answer to a request whose sentences were tagged by an exact decoder, or a beam."""
     exact = plan(asked.decoder).row.exact if isinstance(model, LinearModel) else None
     facts = {"exact": exact, "gap": 0.0 if exact else None}
     return _answer(asked, served, model, [(taggings, facts) for taggings in found])
 
 
-def searched(asked: Asked, served: Served, model: Model) -> dict[str, Any]:
+def searched(asked: Request, served: Served, model: Model) -> dict[str, Any]:
     """Return the answer to a request with a deadline, rules for labels, or the question how much work it is."""
     made = []
     if asked.proba:
@@ -105,7 +105,7 @@ def searched(asked: Asked, served: Served, model: Model) -> dict[str, Any]:
     for s in range(len(asked.sentences)):
         lattice = lattice_of(asked, served, model, s)
         with blamed(f"sentences[{s}]"):
-            found = decode(*lattice[:2], asked.k, asked.decoder, switched_on=lattice[2], deadline=asked.deadline)
+            found = decode(*lattice[:2], asked.k, asked.decoder, active=lattice[2], deadline=asked.deadline)
             taggings = _taggings(model, lattice, found, asked.proba)
         facts: dict[str, Any] = {"exact": found.exact, "gap": finite(found.gap)}
         if asked.work:
@@ -117,7 +117,7 @@ def searched(asked: Asked, served: Served, model: Model) -> dict[str, Any]:
     return _answer(asked, served, model, made)
 
 
-def lattice_of(asked: Asked, served: Served, model: Model, s: int) -> Lattice:
+def lattice_of(asked: Request, served: Served, model: Model, s: int) -> Lattice:
     """Return the scores of a sentence, -inf for what is not allowed."""
     sentence = asked.sentences[s]
     if len(sentence) * len(model.labels) > _MOST_SCORES:
@@ -160,11 +160,11 @@ def restricted(lattice: Lattice, served: Served, rules: Sequence[tuple[str, Labe
             nodes[t, ~chosen if name == "allowed" else chosen] = -np.inf
             if not np.isfinite(nodes[t]).any():
                 raise Problem(422, f"no label is left for token {t}", f"{name}[{t}]", "allow another, or forbid fewer")
-    return Lattice(nodes, lattice.edges, lattice.switched_on)
+    return Lattice(nodes, lattice.edges, lattice.active)
 
 
 def _taggings(model: Model, lattice: Lattice, found: Decoding, proba: bool) -> list[Tagging]:
-    sums = marginals(lattice.nodes, lattice.edges, switched_on=lattice.switched_on) if proba else None
+    sums = marginals(lattice.nodes, lattice.edges, active=lattice.active) if proba else None
     made = []
     for path in found.paths:
         own = path.labels.tolist()
@@ -178,7 +178,7 @@ def _taggings(model: Model, lattice: Lattice, found: Decoding, proba: bool) -> l
 
 
 def _answer(
-    asked: Asked, served: Served, model: Model, found: Sequence[tuple[Sequence[Tagging], dict[str, Any]]]
+    asked: Request, served: Served, model: Model, found: Sequence[tuple[Sequence[Tagging], dict[str, Any]]]
 ) -> dict[str, Any]:
     sentences = []
     for s, (taggings, facts) in enumerate(found):
@@ -201,7 +201,7 @@ def _spans(model: Model, lattice: Lattice | None, tagging: Tagging) -> list[dict
     if read is None:
         raise Problem(422, "the model's labels are not those of spans, such as B-NP", "spans", "leave spans out")
     if lattice is not None:
-        return [span._asdict() for span in spans(*lattice[:2], model.labels, switched_on=lattice.switched_on)]
+        return [span._asdict() for span in spans(*lattice[:2], model.labels, active=lattice.active)]
     part = dict(zip(model.labels, read[1], strict=True))
     parts = [*(part[label] for label in tagging.labels), ("O", "")]
     numbers = {name: n for n, name in enumerate(dict.fromkeys(name for _, name in parts))}
@@ -211,7 +211,7 @@ def _spans(model: Model, lattice: Lattice | None, tagging: Tagging) -> list[dict
     return [{"label": parts[end][1], "start": int(first[end]), "end": end + 1} for end in ends]
 
 
-def chosen(asked: Asked) -> None:
+def chosen(asked: Request) -> None:
     """Leave the one sentence of a request that it is about."""
     if asked.sentence >= len(asked.sentences):
         what = f"there is no sentence {asked.sentence}: there are {len(asked.sentences)}"
@@ -221,7 +221,7 @@ def chosen(asked: Asked) -> None:
         asked.offsets = [asked.offsets[asked.sentence]]
 
 
-def explained(asked: Asked, served: Served, model: Model) -> dict[str, Any]:
+def explained(asked: Request, served: Served, model: Model) -> dict[str, Any]:
     """Return why a token of a sentence has its label."""
     chosen(asked)
     sentence = asked.sentences[0]

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 from tagwright.models.model import Model
 from tagwright.serve import answers
-from tagwright.serve.asked import Asked, asked_of, check_size, check_text, json_of
 from tagwright.serve.batching import Batcher
 from tagwright.serve.errors import Problem
 from tagwright.serve.metrics import PATHS, Metrics
 from tagwright.serve.openapi import described
+from tagwright.serve.request import Request, asked_of, check_size, check_text, json_of
 from tagwright.serve.settings import Settings
 from tagwright.serve.store import Store
 from tagwright.serve.stream import streamed
@@ -94,7 +94,7 @@ class Service:
 
     # What the paths answer
 
-    async def tag(self, asked: Asked) -> bytes:
+    async def tag(self, asked: Request) -> bytes:
         """Return labellings."""
         served, model = self.store.find(asked.model)
         await self._tokenized(asked, model)
@@ -105,7 +105,7 @@ class Service:
             found = await self.batcher.tag(model, asked)
         return answers.dumped(answers.tagged(asked, served, model, found))
 
-    async def _tokenized(self, asked: Asked, model: Model) -> None:
+    async def _tokenized(self, asked: Request, model: Model) -> None:
         """Split the text of a request, and see that it has not too many tokens."""
         check_text(asked, self.settings)
         if asked.text is not None and len(asked.text) > _LONG_TEXT:
@@ -114,15 +114,15 @@ class Service:
             answers.tokenized(asked, model)
         check_size(asked, self.settings)
 
-    async def explain(self, asked: Asked) -> bytes:
+    async def explain(self, asked: Request) -> bytes:
         """Return why a token has its label."""
         return await self._about_one(answers.explained, asked)
 
-    async def lattice(self, asked: Asked) -> bytes:
+    async def lattice(self, asked: Request) -> bytes:
         """Return what the page draws."""
         return await self._about_one(viewed, asked)
 
-    async def _about_one(self, work: Callable[..., dict[str, Any]], asked: Asked) -> bytes:
+    async def _about_one(self, work: Callable[..., dict[str, Any]], asked: Request) -> bytes:
         served, model = self.store.find(asked.model)
         await self._tokenized(asked, model)
         self.metrics.batch(1, asked.tokens)
@@ -136,7 +136,7 @@ class _Answer:
     long.
     """
 
-    def __init__(self, service: Service, path: str, work: Callable[[Asked], Awaitable[bytes]]) -> None:
+    def __init__(self, service: Service, path: str, work: Callable[[Request], Awaitable[bytes]]) -> None:
         self.service, self.path, self.work = service, path, work
         self.limit = service.settings.body
 
@@ -202,7 +202,7 @@ class _GoneError(Exception):
     """The client has closed the connection."""
 
 
-def _read(body: bytes, settings: Settings) -> Asked:
+def _read(body: bytes, settings: Settings) -> Request:
     return asked_of(json_of(body), settings)
 
 

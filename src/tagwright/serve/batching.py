@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from tagwright.models.model import Model, Tagging
-from tagwright.serve.asked import Asked
 from tagwright.serve.errors import Problem
 from tagwright.serve.metrics import Metrics
+from tagwright.serve.request import Request
 from tagwright.serve.settings import Settings
 
 __all__ = ["Batcher"]
@@ -26,7 +26,7 @@ _LARGE = 2000  # tokens; larger requests do not keep small ones waiting
 
 
 class _Job(NamedTuple):
-    asked: Asked
+    asked: Request
     tokens: int
     future: asyncio.Future[Found]
     began: float
@@ -35,7 +35,7 @@ class _Job(NamedTuple):
 class _Group:
     """Jobs that can be one call: of the same model, with the same options."""
 
-    def __init__(self, model: Model, asked: Asked) -> None:
+    def __init__(self, model: Model, asked: Request) -> None:
         self.model, self.asked = model, asked
         self.jobs: deque[_Job] = deque()
 
@@ -59,7 +59,7 @@ class Batcher:
         self.lane = ThreadPoolExecutor(1, "tagwright-batch")
         self.others = ThreadPoolExecutor(max(2, settings.threads), "tagwright-long")
 
-    async def tag(self, model: Model, asked: Asked) -> Found:
+    async def tag(self, model: Model, asked: Request) -> Found:
         """Return the k best labellings of each sentence of a request."""
         tokens = asked.tokens
         if tokens > _LARGE:
@@ -83,7 +83,7 @@ class Batcher:
     def _is_quick(self, key: tuple[Any, ...], tokens: int) -> bool:
         return self.rates.get(key, 1.0) * (tokens + 1) < _AT_ONCE
 
-    def _at_once(self, key: tuple[Any, ...], model: Model, asked: Asked, tokens: int) -> Found:
+    def _at_once(self, key: tuple[Any, ...], model: Model, asked: Request, tokens: int) -> Found:
         """Return the answer to a request that has no company."""
         self.metrics.batch(1, tokens)
         began = time.perf_counter()
@@ -200,5 +200,5 @@ class Batcher:
         self.rates[key] = min(seconds / (tokens + 1), 1.1 * self.rates.get(key, 1.0))
 
 
-def _tagged(model: Model, X: list[list[Any]], asked: Asked, threads: int) -> Found:
+def _tagged(model: Model, X: list[list[Any]], asked: Request, threads: int) -> Found:
     return model.tag_kbest(X, asked.k, asked.decoder, threads, asked.proba)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from tagwright.serve.answers import dumped
-from tagwright.serve.asked import asked_of, json_of
 from tagwright.serve.errors import Problem
+from tagwright.serve.request import asked_of, json_of
 
 if TYPE_CHECKING:
     from tagwright.serve.app import Service

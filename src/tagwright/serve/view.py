@@ -15,8 +15,8 @@ from tagwright.decoding.marginals import Marginals, marginals
 from tagwright.models.as_json import finite, share
 from tagwright.models.model import Lattice, Model
 from tagwright.serve.answers import blamed, chosen, lattice_of
-from tagwright.serve.asked import Asked
 from tagwright.serve.errors import Problem
+from tagwright.serve.request import Request
 from tagwright.serve.store import Served
 
 __all__ = ["viewed"]
@@ -40,7 +40,7 @@ class _Small(NamedTuple):
     """[t][i, j] from the i-th node of column t to the j-th of the next."""
 
 
-def viewed(asked: Asked, served: Served, model: Model) -> dict[str, Any]:
+def viewed(asked: Request, served: Served, model: Model) -> dict[str, Any]:
     """Return a sentence's labellings and lattice."""
     count = len(asked.sentences)
     chosen(asked)
@@ -49,12 +49,12 @@ def viewed(asked: Asked, served: Served, model: Model) -> dict[str, Any]:
         raise Problem(422, "the sentence is empty", "sentences[0]", "send at least one token")
     with blamed("sentences[0]"):
         began = time.perf_counter()
-        found = decode(*lattice[:2], asked.k, asked.decoder, switched_on=lattice.switched_on, deadline=asked.deadline)
+        found = decode(*lattice[:2], asked.k, asked.decoder, active=lattice.active, deadline=asked.deadline)
         seconds = time.perf_counter() - began
         most = max(asked.k, _LEFT)
         wide = found
         if len(found.paths) < most and not (asked.decoder == "auto" and len(found.paths) < asked.k):
-            wide = decode(*lattice[:2], most, switched_on=lattice.switched_on)
+            wide = decode(*lattice[:2], most, active=lattice.active)
         sums = _sums(lattice, len(model.labels)) if model.probabilistic else None
     small = _small(lattice, wide, sums, asked.nodes, found)
     told: dict[str, Any] = {
@@ -77,7 +77,7 @@ def viewed(asked: Asked, served: Served, model: Model) -> dict[str, Any]:
 
 def _sums(lattice: Lattice, L: int) -> Marginals:
     keep = KeepRatio(1e-6) if L >= _MANY else None
-    return marginals(lattice.nodes, lattice.edges, keep, switched_on=lattice.switched_on)
+    return marginals(lattice.nodes, lattice.edges, keep, active=lattice.active)
 
 
 def _path(model: Model, labels: list[int], score: float, sums: Marginals | None) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _small(lattice: Lattice, wide: Decoding, sums: Marginals | None, most: int, 
     triples = [(t, i, j) for t in range(T - 1) for i in labels[t] for j in labels[t + 1]]
     places = np.array(triples, np.int32).reshape(-1, 3)
     scores = _core.edge_scores(
-        lattice.nodes, lattice.edges._core, lattice.switched_on, *(np.ascontiguousarray(places[:, c]) for c in range(3))
+        lattice.nodes, lattice.edges._core, lattice.active, *(np.ascontiguousarray(places[:, c]) for c in range(3))
     )
     edges, at = [], 0
     for t in range(T - 1):

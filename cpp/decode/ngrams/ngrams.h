@@ -1,0 +1,18 @@
+// Decoders of lattices whose edges have ngrams. Each is reached through the decoder of the table that it belongs to.
+#pragma once
+
+#include "decode/table.h"
+
+namespace tagwright {
+
+// Viterbi over contexts, or for one path and few labels over all pairs of labels, whichever is faster; k best by
+// Viterbi A* over contexts.
+Decode ngram_viterbi;
+
+// As many partial paths per column as a beam's options say.
+Decode ngram_beam;
+
+// tree over ngrams, but false where it is Viterbi's turn; the work is counted in any case.
+bool try_ngram_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer);
+
+}  // namespace tagwright

@@ -1,0 +1,251 @@
+"""What a request asks for, read from JSON that anyone may have written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tagwright.data.tokens import TOKENIZERS, Span
+from tagwright.decoding.decoders import plan
+from tagwright.serve.errors import Problem
+from tagwright.serve.settings import Settings
+
+__all__ = ["Request", "asked_of", "check_size", "check_text", "json_of"]
+
+Labels: TypeAlias = dict[int, list[str]]
+"""Names of labels by token."""
+
+_KEYS = {
+    "text", "sentences", "model", "k", "proba", "spans", "decoder", "tokenize", "deadline_ms", "allowed", "forbidden",
+    "constraints", "work", "sentence", "token", "labels", "nodes",
+}  # fmt: skip
+_FLAGS = {"proba", "spans", "work"}
+_TEXTS = {"model", "decoder", "tokenize", "text"}
+_COUNTS = {"k": (1, 0), "nodes": (1, 50), "sentence": (0, 0), "token": (0, 0)}
+_LIMITS = {"k": "k", "sentence": "tokens", "token": "tokens"}
+"""The settings that limit a number, where nothing else does."""
+_PLAIN = {"text", "sentences", "model", "k", "proba"}
+_CONSTRAINTS = ("scheme", "part", "sep", "forbid", "start", "stop", "words", "unknown")
+
+
+@dataclass
+class Request:
+    """A request that is in order, whatever the model may say of it."""
+
+    text: str | None = None
+    sentences: list[list[Any]] = field(default_factory=list)
+    offsets: list[list[Span]] | None = None
+    """Of text: where the tokens of each sentence are, in characters."""
+    model: str | None = None
+    k: int = 1
+    proba: bool = False
+    spans: bool = False
+    decoder: str = "auto"
+    tokenize: str | None = None
+    deadline: float | None = None
+    allowed: list[Labels] | None = None
+    forbidden: list[Labels] | None = None
+    constraints: Mapping[str, Any] | None = None
+    work: bool = False
+    sentence: int = 0
+    token: int = 0
+    labels: list[str] | None = None
+    nodes: int = 6
+
+    @property
+    def tokens(self) -> int:
+        """How many there are in all sentences."""
+        return sum(map(len, self.sentences))
+
+    @property
+    def plain(self) -> bool:
+        """Whether many requests like this one can be tagged in one call."""
+        rules = self.allowed or self.forbidden or self.constraints
+        return not (rules or self.work or self.deadline is not None or (self.spans and self.proba))
+
+
+def json_of(body: bytes) -> Any:
+    """Return what JSON says; Problem if it is none."""
+    try:
+        return _decode(body.decode())
+    except RecursionError:
+        raise Problem(400, "the body is nested too deeply", "body", "send a flat object; see /openapi.json") from None
+    except ValueError as error:  # also of text that is not UTF-8, and of numbers of thousands of digits
+        raise Problem(
+            400, f"the body is not JSON: {error}"[:300], "body", 'send an object such as {"text": "Time flies."}'
+        ) from None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
+def asked_of(told: Any, settings: Settings) -> Request:
+    """Return what an object of JSON asks for, after a check of everything but what depends on the model."""
+    if not isinstance(told, dict):
+        raise _wrong("body", "must be an object", 'send one such as {"text": "Time flies."}')
+    if unknown := told.keys() - _KEYS:
+        raise _wrong(_cut(sorted(unknown)[0]), "is not known", f"leave it out; known are {', '.join(sorted(_KEYS))}")
+    asked = Request()
+    for name in told:
+        if name in _FLAGS:
+            setattr(asked, name, _typed(told, name, bool, "true or false"))
+        elif name in _TEXTS and told[name] is not None:
+            setattr(asked, name, _typed(told, name, str, "a string"))
+        elif name in _COUNTS:
+            least, most = _COUNTS[name]
+            setattr(asked, name, _whole(told, name, least, most or getattr(settings, _LIMITS[name])))
+    if told.keys() - _PLAIN or asked.decoder != "auto":
+        _search(asked, told, settings)
+    if (asked.text is None) == ("sentences" not in told):
+        raise _wrong("text", "or sentences must be there, and not both", 'send "text": "..." or "sentences": [["..."]]')
+    if asked.text is None:
+        asked.sentences = _sentences(told["sentences"])
+    return asked
+
+
+def _search(asked: Request, told: dict[str, Any], settings: Settings) -> None:
+    """Read what says how labels are searched for, and which may be found."""
+    if (deadline := told.get("deadline_ms")) is not None:
+        most = settings.timeout * 1e3
+        if type(deadline) not in (int, float) or not 0 <= deadline <= most:
+            raise _wrong("deadline_ms", f"must be a number from 0 to {most:.0f}", "send such a number")
+        asked.deadline = deadline / 1e3
+    if asked.decoder != "auto":
+        try:
+            decoder = plan(asked.decoder)
+        except ValueError as error:
+            raise _wrong("decoder", str(error)[:300], "take a name that GET /v1/models lists") from None
+        if asked.k > 1 and not decoder.row.kbest:
+            raise _wrong("k", f"must be 1 for decoder {asked.decoder!r}, which gives one labelling", "leave out either")
+    if asked.tokenize is not None and asked.tokenize not in TOKENIZERS:
+        raise _wrong("tokenize", "is no tokeniser", f"take one of {', '.join(TOKENIZERS)}")
+    if (names := told.get("labels")) is not None:
+        asked.labels = _names("labels", names)
+    for name in ("allowed", "forbidden"):
+        if told.get(name):
+            setattr(asked, name, _per_token(name, told[name]))
+    if (rules := told.get("constraints")) is not None:
+        asked.constraints = _constraints(rules) or None
+
+
+def _constraints(told: Any) -> dict[str, Any]:
+    """Return the arguments of `tw.Constraints`; words are an object: a string would be the path of a file."""
+    if not isinstance(told, dict) or told.keys() - set(_CONSTRAINTS):
+        raise _wrong("constraints", f"must be an object of {', '.join(_CONSTRAINTS)}", "see tw.Constraints")
+    kinds = {"scheme": str, "sep": str, "part": int, "words": dict}
+    made = {name: value for name, value in told.items() if value is not None}
+    for name, value in made.items():
+        if type(value) is not kinds.get(name, list):
+            raise _wrong(f"constraints.{name}", "is of the wrong kind", "see tw.Constraints")
+    for name in ("start", "stop", "unknown"):
+        if name in made:
+            _names(f"constraints.{name}", made[name])
+    for pair in made.get("forbid", ()):
+        if len(_names("constraints.forbid", pair)) != 2:
+            raise _wrong("constraints.forbid", "must hold pairs of labels", 'send pairs such as ["DT", "VB"]')
+    for word, labels in made.get("words", {}).items():
+        _names(f"constraints.words[{_cut(word)!r}]", labels)
+    return made
+
+
+def check_text(asked: Request, settings: Settings) -> None:
+    """Raise Problem for text that has more than enough characters for all tokens of a request."""
+    most = 20 * settings.tokens
+    if asked.text is not None and len(asked.text) > most:
+        fix = f"send at most {most:,} characters at once, or stream them as NDJSON"
+        raise Problem(413, f"{len(asked.text):,} characters are too many for one request", "text", fix)
+
+
+def check_size(asked: Request, settings: Settings) -> None:
+    """Raise Problem where there are more tokens, or labels in all answers, than a request may have."""
+    tokens = asked.tokens
+    if tokens > settings.tokens:
+        raise Problem(
+            413,
+            f"{tokens:,} tokens are too many for one request",
+            "sentences",
+            f"send at most {settings.tokens:,} at once, or stream them as NDJSON",
+        )
+    if asked.k > 1 and asked.k * tokens > 20 * settings.tokens:
+        raise Problem(
+            413,
+            f"{asked.k} labellings of {tokens:,} tokens are too many for one request",
+            "k",
+            "send fewer sentences, or a smaller k",
+        )
+
+
+def _sentences(told: Any) -> list[list[Any]]:
+    fix = 'send a list of lists of tokens, as in [["Time", "flies"]]'
+    if not isinstance(told, list) or not all(type(one) is list for one in told):
+        raise _wrong("sentences", "must be a list of lists of tokens", fix)
+    for s, sentence in enumerate(told):
+        for t, token in enumerate(sentence):
+            if type(token) is str:
+                continue
+            if not isinstance(token, list | dict):
+                raise _wrong(
+                    f"sentences[{s}][{t}]", "is no token", "a token is a string, a list of columns, or features"
+                )
+            if isinstance(token, list) and not all(isinstance(cell, str) for cell in token):
+                raise _wrong(f"sentences[{s}][{t}]", "holds what is no string", "columns and features are strings")
+            if isinstance(token, dict) and not all(isinstance(value, str | int | float) for value in token.values()):
+                raise _wrong(
+                    f"sentences[{s}][{t}]", "has a value that is no string, number or truth value", "values are such"
+                )
+    return told
+
+
+def _per_token(name: str, told: Any) -> list[Labels]:
+    """Return labels by token of each sentence: from lists with null for tokens without, or objects by token number."""
+    fix = 'for each sentence a list such as [null, ["NN"]], or an object such as {"1": ["NN"]}'
+    if not isinstance(told, list):
+        raise _wrong(name, "must be a list with one entry per sentence", fix)
+    made = []
+    for s, own in enumerate(told):
+        pairs: Sequence[tuple[Any, Any]]
+        if isinstance(own, dict):
+            pairs = [(int(t) if t.isascii() and t.isdigit() and len(t) < 9 else -1, names) for t, names in own.items()]
+        elif isinstance(own, list):
+            pairs = list(enumerate(own))
+        elif own is None:
+            pairs = []
+        else:
+            raise _wrong(f"{name}[{s}]", "must be a list or an object", fix)
+        if any(t < 0 for t, _ in pairs):
+            raise _wrong(f"{name}[{s}]", "names a token that is no number from 0 on", fix)
+        made.append({t: _names(f"{name}[{s}][{t}]", names) for t, names in pairs if names is not None})
+    return made
+
+
+def _names(where: str, told: Any) -> list[str]:
+    if not isinstance(told, list) or not all(isinstance(one, str) for one in told):
+        raise _wrong(where, "must be a list of labels", "labels are strings; GET /v1/models lists them")
+    return told
+
+
+def _typed(told: dict[str, Any], name: str, kind: type, text: str) -> Any:
+    if type(told[name]) is not kind:
+        raise _wrong(name, f"must be {text}", f"send {text} or leave it out")
+    return told[name]
+
+
+def _whole(told: dict[str, Any], name: str, least: int, most: int) -> int:
+    value = told[name]
+    if type(value) is not int or not least <= value <= most:
+        raise _wrong(name, f"must be a whole number from {least} to {most:,}", "send such a number or leave it out")
+    return value
+
+
+def _wrong(where: str, what: str, fix: str) -> Problem:
+    return Problem(422, f"{where} {what}", where, fix)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}..."
