@@ -526,7 +526,7 @@ def test_output_is_what_would_be_printed(model, corpus, tmp_path):
 def test_output_in_the_place_of_the_input(model, tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("the\ndog\n\n")
-    printed("tag", "-m", model, path, "-o", path)
+    printed("tag", "-m", model, path, "-o", path, "--force")
     assert path.read_text() == "the\tDT\ndog\tNN\n\n"
     assert list(tmp_path.iterdir()) == [path]
 

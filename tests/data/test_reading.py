@@ -254,7 +254,8 @@ def test_text():
     assert data.text(first, ["a", "b", "c"]) == "The\ta\ncat\tb\nsat\tc\n\n"
     for step in (1, files.CHUNK):
         (only,) = sentences(Drip(b"# head\nIt sat", step), format="text", comments=True)
-        assert (only.rows, only.lines, only.first) == ([["It"], ["sat"]], ["It sat"], 2)
+        assert (only.rows, only.lines, only.first) == ([["It"], ["sat"]], ["It sat", "# head"], 2)
+        assert data.text(only, ["a", "b"]) == "# head\nIt\ta\nsat\tb\n\n"
 
 
 def test_offsets_of_text():
@@ -537,7 +538,7 @@ def test_damaged_packed_files(tmp_path, suffix, damage):
 def test_wrong_use(tmp_path):
     with pytest.raises(FileNotFoundError):
         sentences(tmp_path / "absent.txt")
-    with pytest.raises(ValueError, match="format 'csv': use one of auto, columns, conllu, text"):
+    with pytest.raises(ValueError, match="format 'csv': use one of auto, columns, conllu, paragraphs, text"):
         sentences(COLUMNS, format="csv")
     with pytest.raises(TypeError, match="<stream>: opened as text; open it as bytes"):
         sentences(io.StringIO(COLUMNS))

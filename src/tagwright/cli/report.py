@@ -9,6 +9,7 @@ import click
 
 from tagwright.cli.gold import MOST, collected, label_option
 from tagwright.cli.options import INPUT, OUTPUT, reading_options, tagging_options
+from tagwright.cli.overwriting import check_inputs, force_option
 from tagwright.data.output import is_stream
 from tagwright.models.summary import size_text
 
@@ -22,9 +23,10 @@ __all__ = ["report"]
 @click.option("--most", type=MOST, default=20, help="Number of labels in the table of confusions.")
 @click.option("--worst", type=click.IntRange(0, 100), default=20, help="Number of sentences to show, the worst first.")
 @label_option
+@force_option
 @tagging_options
 @reading_options
-def report(source: str, output: str, title: str | None, most: int, worst: int, **asked: Any) -> None:
+def report(source: str, output: str, title: str | None, most: int, worst: int, force: bool, **asked: Any) -> None:
     """Tag GOLD, compare with the labels it has, and write a page of figures and pictures.
 
     One HTML file, which loads nothing and runs no script: accuracy, F1, confusions, accuracy by frequency of labels and
@@ -36,6 +38,7 @@ def report(source: str, output: str, title: str | None, most: int, worst: int, *
     """
     from tagwright.reports.report import Report
 
+    check_inputs(output, [source, asked["model_path"]], force)
     found = collected(source, worst=worst, **asked)
     named = os.path.basename(asked["model_path"] or "the included model of English")
     made = Report.of(found, title or named, "" if source == "-" else os.path.basename(source), most)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tagwright.cli.options import COUNT, FILES, INPUT, reading_options, tagging_options, tokenize_option
+from tagwright.cli.overwriting import check_inputs, force_option
 from tagwright.cli.tagging import Tagger, Wanted
 from tagwright.data.output import is_standard_output, writing
 
@@ -60,6 +61,7 @@ class _Tag(click.Command):
     default="-",
     help="Output file; - is standard output. With --ray, a folder.",
 )
+@force_option
 @click.option(
     "--ray",
     "address",
@@ -96,7 +98,7 @@ class _Tag(click.Command):
     help="Take each line of text for one sentence; --tokenize english may find several in it.",
 )
 @reading_options
-def tag(sources: tuple[str, ...], output: str, address: str | None, column: str, **options: Any) -> None:
+def tag(sources: tuple[str, ...], output: str, force: bool, address: str | None, column: str, **options: Any) -> None:
     """Tag INPUT, by default standard input: write each line with its label as another column.
 
     INPUT has one token per line, or is CoNLL-U, or plain text with a sentence or paragraph per line, which --tokenize
@@ -126,6 +128,7 @@ def tag(sources: tuple[str, ...], output: str, address: str | None, column: str,
     if folder is not None or len(sources) > 1:
         what = f"{folder}: a folder is" if folder is not None else "several files are"
         raise click.ClickException(f"{what} tagged with --ray; --ray local starts a cluster here")
+    check_inputs(output, [*sources, wanted.model_path, wanted.dictionary], force)
     tagger = Tagger(wanted)
     pieces = tagger.pieces(sources[0] if sources else "-")
     watched = not is_standard_output(output) and sys.stderr.isatty()

@@ -27,6 +27,7 @@ from tagwright.cli.options import (
     threads_option,
     tokenize_option,
 )
+from tagwright.cli.overwriting import check_model_target, force_option
 from tagwright.cli.training_summary import summary
 from tagwright.data.output import check_target, is_standard_output
 from tagwright.data.rescue import rescued
@@ -139,6 +140,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
 @common_option("--warm-start", but="hmm, bidirectional", type=FILE, help="Start from the weights of this model.")
 @decoder_option
 @threads_option
+@force_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings and errors.")
 @click.option("-v", "--verbose", is_flag=True, help="Tell every iteration, sizes, seconds and memory.")
 @perceptron_option(
@@ -236,7 +238,14 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
 @bidirectional_option("--schedule", type=click.Choice(SCHEDULES), default="falling", help="How the step changes.")
 @click.pass_context
 def train(
-    context: click.Context, /, corpora: tuple[str, ...], model: str, quiet: bool, verbose: bool, **options: Any
+    context: click.Context,
+    /,
+    corpora: tuple[str, ...],
+    model: str,
+    force: bool,
+    quiet: bool,
+    verbose: bool,
+    **options: Any,
 ) -> None:
     """Train a model on CORPUS and write it to MODEL; - is standard output.
 
@@ -252,6 +261,7 @@ def train(
       tagwright train part1.txt.xz part2.txt.xz large.safetensors --cache cache
       tagwright train parts large.safetensors --learner crf --ray auto --workers 8
     """
+    check_model_target(model, [*corpora, options["dev"], options["checkpoint"]], force)
     check_target(model)
     asked = {name: options.pop(name) for name in ("format", "label", "comments")}
     dev_path, partial, cache = options.pop("dev"), options.pop("partial"), options["cache"]

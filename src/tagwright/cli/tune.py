@@ -12,6 +12,7 @@ import click
 
 from tagwright.cli.corpora import read_corpora
 from tagwright.cli.learners import learner_class
+from tagwright.cli.overwriting import check_model_target, force_option
 from tagwright.cli.options import COUNT, FILE, FILES, OUTPUT, reading_options, threads_option
 from tagwright.data.output import check_target, is_standard_output
 from tagwright.learners.interrupts import stops
@@ -51,6 +52,7 @@ _FACTOR = 3  # one of so many goes on, with so many times as many epochs
 @click.option("--jobs", type=COUNT, default=1, help="Trainings at a time, each in a process.")
 @click.option("--ray", "address", metavar="ADDRESS", help="Train on a Ray cluster: auto, HOST:6379, or local.")
 @threads_option
+@force_option
 def tune(
     corpora: tuple[str, ...],
     model: str,
@@ -62,6 +64,7 @@ def tune(
     jobs: int,
     address: str | None,
     threads: int,
+    force: bool,
     **asked: Any,
 ) -> None:
     """Try options on CORPUS, and write the model that is best on --dev to MODEL.
@@ -75,6 +78,7 @@ def tune(
       tagwright tune train.txt pos.safetensors --dev dev.txt --learner crf --try l2=0,0.01 --try rate=0.2,0.5
       tagwright tune train.txt pos.safetensors --dev dev.txt --learner crf --try solver=lbfgs -e 60 --jobs 2
     """
+    check_model_target(model, [*corpora, dev], force)
     check_target(model)
     given = _given(tried)
     learner = learner_class(kind)(features=features, threads=threads, progress=False)

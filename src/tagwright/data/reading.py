@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -31,7 +32,8 @@ def batches(
 
     Args:
         source: a path (``.gz`` and ``.xz`` are unpacked), ``"-"`` for standard input, or a binary file object.
-        format: ``"columns"``, ``"conllu"``, ``"text"`` (a sentence or paragraph per line), or ``"auto"``: by the
+        format: ``"columns"``, ``"conllu"``, ``"text"`` (a sentence or paragraph per line), ``"paragraphs"``
+            (text that is wrapped, with blank lines between paragraphs), or ``"auto"``: by the
             file's name, or else by its first lines.
         label: None; ``"last"``, ``"3"`` or ``"2+3"`` of a column file; ``"upos"``, ``"xpos"``, ``"feats"`` or a joint
             such as ``"upos+feats"`` of CoNLL-U. Rows hold what stands before the label; in CoNLL-U FORM, LEMMA, UPOS,
@@ -65,7 +67,8 @@ def batches_or_answers(
 def _pieces(
     source: Source, format: str, request: Request, empty_ok: bool, shortcut: Shortcut | None
 ) -> Iterator[list[Sentence] | bytes]:
-    found = Recognition(format_of(format, request.file), request, typed(source))
+    ahead = isinstance(source, str | os.PathLike) and os.path.isfile(source)
+    found = Recognition(format_of(format, request.file), request, typed(source), ahead)
     held: list[str] = []  # lines of a sentence that is not complete
     first = 1  # the number of the first of them
 

@@ -50,8 +50,11 @@ def lengths_of(B: int, T: int, lengths: object = None, mask: object = None) -> L
     if there.shape != (B, T):
         raise ValueError(f"mask must have shape (B, T) = ({B}, {T}), not {there.shape}")
     if there.dtype != np.bool_:
-        if there.dtype.kind not in "iu" or not np.isin(there, (0, 1)).all():
-            raise ValueError(f"mask must hold truth values, not {checks.shown(there.dtype)} other than 0 and 1")
+        known = np.isin(there, (0, 1)) if there.dtype.kind in "iuf" else np.zeros(there.shape, bool)
+        if not known.all():
+            b, t = (int(n) for n in np.argwhere(~known)[0])
+            value = checks.shown(there[b, t].item())
+            raise ValueError(f"mask must hold True and False, or 1 and 0; token {t} of sentence {b} has {value}")
         there = there.astype(np.bool_)
     counts: Lengths = np.count_nonzero(there, axis=1).astype(np.int64)
     holes = np.arange(T) < counts[:, None]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from tagwright import _core, checks
 from tagwright.constraints.arrays import to_arrays
@@ -36,6 +36,9 @@ __all__ = ["HMM"]
 
 Floats = npt.NDArray[np.float64]
 
+_ITERATIONS = 200  # of EM from a random start
+_ITERATIONS_FITTED = 10  # of EM from a fitted model
+_FIRST_ITERATIONS = 10  # in which EM does not stop: from a random start it begins on a plateau
 _NEVER = 1e-300  # stands for a count of 0 where its logarithm is taken
 
 
@@ -125,71 +128,99 @@ class HMM(Learner):
         self,
         X: Sentences,
         labels: int | Sequence[str] | None = None,
-        iterations: int = 10,
-        tolerance: float = 1e-4,
+        iterations: int | None = None,
+        tolerance: float = 1e-6,
         keep: Keep | None = None,
         seed: int = 0,
         progress: bool | None = None,
     ) -> HMM:
-        """Learn from sentences without labels, by the EM algorithm of Baum and Welch (Baum et al. 1970).
+        """Estimate the model from sentences without labels, by the EM algorithm of Baum and Welch (Baum et al. 1970).
 
-        Every probability is estimated anew from expected counts: p(w | j), c(i, j) / c(i), c(j) / n, a and b. Which of
-        bigram and single label a transition comes from is hidden as the labels are. So log p(X) never falls. What is 0
-        stays 0: a word never gets a label that it cannot have, and pairs that were never met are left to b.
+        Every probability is re-estimated from expected counts: p(w | j), c(i, j) / c(i), c(j) / n, a and b. Whether a
+        transition was drawn from the bigram or from the single label is hidden, as the labels are. So log p(X) never
+        falls. Zeros stay zeros: a word never gets a label that it cannot have, and unobserved pairs are left to b.
 
-        A fitted estimator, or one whose `model_` was loaded, goes on from its model. The counts that the model was
-        made of are not used again. Words that the model does not know start with the labels of their suffix. Words
-        that X does not have keep their probabilities, and suffixes theirs. This helps where there are few labelled
-        sentences; where there are many, it often makes a tagger worse (Merialdo 1994). Look at dev data.
+        A fitted estimator, or one whose `model_` was loaded, warm-starts from its model; the counts behind that model
+        are not used again. Unknown words start with the labels of their suffix. Words that X does not have keep their
+        probabilities, and so do suffixes. This helps where there are few labelled sentences; where there are many, it
+        often makes a tagger worse (Merialdo 1994). Measure on dev data.
 
-        An estimator that is not fitted starts at random, every word with every label. What a label stands for is then
-        for you to find out; the first is the most frequent. Suffixes are learnt from expected counts.
+        An estimator that is not fitted starts from random probabilities, every word with every label. It is up to you
+        to interpret the labels; the first is the most frequent. Suffixes are estimated from expected counts. EM finds
+        a local maximum: compare a few seeds by their last log-likelihood.
 
-        Args:
-            X: sentences; empty ones do not count.
-            labels: how many (they are called L0, L1, ...), or their names. Not for a fitted estimator.
-            iterations: the most there are.
-            tolerance: ends when log p(X) rose by less than this share of itself.
-            keep: None sums exactly. `KeepDivergence`, `KeepSize` or `KeepRatio` sum over the labels that the rule
-                keeps: quicker where there are many, but log p(X) is then that of what is kept, and may fall; and a
-                label that is kept on no token of a word is lost to that word.
-            seed: of the start at random.
-            progress: whether to show a bar; None: where standard error is a terminal.
+        Parameters
+        ----------
+        X : list of sentences
+            Empty sentences do not count.
+        labels : int or list of str, optional
+            The number of labels (they are called L0, L1, ...), or their names. Not for a fitted estimator.
+        iterations : int, optional
+            The most iterations. By default 200 from a random start; 10 from a fitted model, where more of them move
+            the labels away from what was annotated.
+        tolerance : float, default=1e-6
+            EM stops when log p(X) rose by less than this per token, in nats, but not in the first 10 iterations,
+            where it may rest on a plateau. 0 runs all `iterations`.
+        keep : Keep, optional
+            Sums exactly if None. `KeepDivergence`, `KeepSize` and `KeepRatio` sum over the labels that the pruning
+            rule keeps: faster where there are many labels, but log p(X) is then that of the pruned lattices and may
+            fall, and a label that is pruned on every token of a word is lost to that word.
+        seed : int, default=0
+            Of the random start.
+        progress : bool, optional
+            Whether to show a bar; by default if standard error is a terminal.
 
-        After it: `model_`; `history_`, a dict per iteration with log_likelihood (of the model that the iteration began
-        with), kept (labels per token, on average) and seconds. Ctrl-C ends it with the model so far, and a warning.
+        Returns
+        -------
+        HMM
+            This estimator, with `model_`, and `history_`: a dict per iteration with log_likelihood (of the model that
+            the iteration started from), kept (labels per token, on average) and seconds. Ctrl-C returns the model so
+            far, with a warning.
 
-        Differs from the textbook in that b lies between 0.001 and 0.999 and c(j) / n is at least 1e-9. They are the
-        best of those that do, so this does not make log p(X) fall. And it differs from `fit` in that a and b are what
-        makes X itself likeliest, with nothing deleted or held out: b sinks, the more so where X is small.
+        Warns
+        -----
+        ConvergenceWarning
+            If `iterations` ended it before `tolerance` was reached.
+
+        Notes
+        -----
+        Deviations from the textbook: b lies between 0.001 and 0.999, and c(j) / n is at least 1e-9; the estimates are
+        the best under these limits, so log p(X) does not fall. Unlike in `fit`, a and b maximise the likelihood of X
+        itself, with nothing deleted or held out: b shrinks, the more so where X is small.
 
         """
         old: Model | None = getattr(self, "model_", None)
         names = self._names_for(old, labels)
         rule = keep_arguments(keep)
-        checks.at_least_one("iterations", iterations)
+        if iterations is not None:
+            checks.at_least_one("iterations", iterations)
         checks.at_least_one("threads", self.threads)
         checks.not_negative("tolerance", tolerance)
         checks.seed(seed)
+        most = iterations or (_ITERATIONS if old is None else _ITERATIONS_FITTED)
         run = self._start(X, old, len(names), seed)
         self.history_ = []
-        told = Progress("iteration", iterations, run.corpus.tokens, [], progress, self._side, name="HMM")
+        converged = False
+        progress_log = Progress("iteration", most, run.corpus.tokens, [], progress, self._side, name="HMM")
         try:
-            with told, stops() as check_stop:
-                for _ in range(iterations):
+            with progress_log, stops() as check_stop:
+                while not converged and len(self.history_) < most:
                     check_stop()
                     began = time.perf_counter()
                     log_likelihood, kept = run.step(rule, self.threads)
                     seconds = time.perf_counter() - began
                     self.history_.append({"log_likelihood": log_likelihood, "kept": kept, "seconds": seconds})
-                    told.step(self.history_[-1])
-                    if _settled(self.history_, tolerance):
-                        break
+                    progress_log.step(self.history_[-1])
+                    converged = _converged(self.history_, tolerance * run.corpus.tokens)
         except KeyboardInterrupt:
             if not self.history_:
                 raise
-            said = f"interrupted after {len(self.history_)} iterations; the model is as it was then"
-            warnings.warn(said, stacklevel=2)
+            message = f"interrupted after {len(self.history_)} iterations; the model is that of the last one"
+            warnings.warn(message, stacklevel=2)
+        else:
+            if not converged and tolerance > 0 and (old is None or iterations is not None):
+                message = f"HMM: stopped after {most} iterations, before it converged; raise iterations or tolerance"
+                warnings.warn(message, ConvergenceWarning, stacklevel=2)
         self.model_ = self._learnt(run, old, names)
         return self
 
@@ -327,8 +358,9 @@ def _can_go_on(model: Model) -> bool:
     return there and whole and 0 < share < 1 and -1e4 < border <= 0
 
 
-def _settled(history: list[dict[str, float]], tolerance: float) -> bool:
-    if len(history) < 2:
+def _converged(history: list[dict[str, float]], rise: float) -> bool:
+    """Return whether the last iteration raised the log-likelihood by less than `rise`."""
+    if len(history) < _FIRST_ITERATIONS:
         return False
     before, now = (fact["log_likelihood"] for fact in history[-2:])
-    return now - before < tolerance * abs(now)
+    return now - before < rise

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.data.output import Target, writing
 
-__all__ = ["ModelError", "read", "write"]
+__all__ = ["ModelError", "is_model", "read", "write"]
 
 FORMAT = 1
 """Format of the file; it is raised when older versions of tagwright could not read a new file."""
@@ -102,6 +102,13 @@ def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     if not whole:
         raise ModelError(f"{name}: altered or damaged (its digest does not fit); get or train it again")
     return arrays, meta
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Return whether the header of a file is that of a model; checkpoints are models, and damaged models too."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        return length <= _LONGEST_HEADER and b'"tagwright"' in file.read(length)
 
 
 def _arrays(name: str, data: bytes | mmap.mmap, first: int, header: dict[str, Any]) -> Arrays:

@@ -146,7 +146,7 @@ class CRF(Weights):
             self._need_shape("boolean tags", given, emissions.shape)
             if label_smoothing:
                 raise ValueError("label_smoothing needs tags of shape (B, T)")
-            allowed = np.ascontiguousarray(array_of("tags", given))
+            allowed = np.ascontiguousarray(_values("tags", given))
             terms: tuple[Term, ...] = (Term(1.0, allowed=allowed), Term(-1.0))
         else:
             self._need_shape("tags", given, emissions.shape[:2])
@@ -200,16 +200,16 @@ class CRF(Weights):
         if self._limited:
             raise ValueError("label_smoothing needs every labelling to be possible, and there are constraints")
         device = emissions.device
-        count = torch.from_numpy(lengths).to(device)
-        there = torch.arange(emissions.shape[1], device=device) < count.unsqueeze(1)
+        count = torch.tensor(lengths, device=device)
+        inside = torch.arange(emissions.shape[1], device=device) < count.unsqueeze(1)
         start, stop = self._ends(emissions.dtype)
         edges = self._matrix(emissions.dtype) if transitions is None else self._stepwise(transitions, emissions)
         right = plain.path_score(emissions, torch.as_tensor(tags, device=device), count, start, stop, edges)
-        nodes = torch.where(there, emissions.mean(2), 0.0).sum(1)
+        nodes = torch.where(inside, emissions.mean(2), 0.0).sum(1)
         if edges.dim() == 2:
             usual = edges.mean() * (count - 1).clamp(min=0)
         else:
-            usual = torch.where(there[:, 1:], edges.mean((2, 3)), 0.0).sum(1)
+            usual = torch.where(inside[:, 1:], edges.mean((2, 3)), 0.0).sum(1)
         uniform = nodes + usual + torch.where(count > 0, start.mean() + stop.mean(), 0.0)
         return share * (uniform - right)
 
@@ -311,14 +311,22 @@ class CRF(Weights):
         scores = self._batch_first(emissions)
         if scores.dtype not in (torch.float32, torch.float64):
             scores = scores.float()
-        there = None if mask is None else array_of("mask", self._batch_first(mask))
-        return scores, lengths_of(scores.shape[0], scores.shape[1], mask=there)
+        inside = None if mask is None else _values("mask", self._batch_first(mask))
+        return scores, lengths_of(scores.shape[0], scores.shape[1], mask=inside)
 
 
 def _labels(tags: Tensor) -> npt.NDArray[np.int64]:
     if tags.dtype.is_floating_point or tags.dtype.is_complex:
         raise ValueError(f"tags must be whole numbers or truth values, not {tags.dtype}")
-    return array_of("tags", tags.long())
+    return _values("tags", tags.long())
+
+
+def _values(what: str, tensor: Tensor) -> npt.NDArray[Any]:
+    """Return the values of tags or a mask, which under a `torch.func` transform have no memory to map."""
+    if isinstance(tensor, Tensor) and torch._C._are_functorch_transforms_active():
+        kind = np.bool_ if tensor.dtype == torch.bool else np.float64 if tensor.is_floating_point() else np.int64
+        return np.array(tensor.tolist(), kind).reshape(tensor.shape)
+    return array_of(what, tensor)
 
 
 def _weight(reduction: str, lengths: npt.NDArray[np.int64]) -> float | None:

@@ -68,23 +68,32 @@ class Sums:
         return total, gradients
 
     def plain_values(self, emissions: Tensor, start: Tensor, stop: Tensor, transitions: Tensor) -> Tensor:
-        """Return the values by PyTorch's own operations, through which gradients of any order go."""
+        """Return the values by PyTorch's own operations, which are differentiable any number of times."""
         device = emissions.device
-        lengths = torch.from_numpy(self.lengths).to(device)
+        lengths = torch.tensor(self.lengths, device=device)
         if self.indices is not None:
             i, j = self.indices
             transitions = plain.dense_transitions(transitions, i.to(device), j.to(device), len(start))
+        plain.check_scores(emissions, lengths, start, stop, transitions)
         total = emissions.new_zeros(len(self.lengths))
         for term in self.terms:
             nodes = emissions
             if term.allowed is not None:
-                nodes = emissions.masked_fill(~torch.from_numpy(term.allowed).to(device), -torch.inf)
+                nodes = emissions.masked_fill(~torch.tensor(term.allowed, device=device), -torch.inf)
             value = plain.log_z(nodes, lengths, start, stop, transitions)
+            plain.check_path_exists(value, lengths)
             if term.tags is not None:
-                tags = torch.from_numpy(term.tags).to(device)
+                self._check_range(term.tags, len(start))
+                tags = torch.tensor(term.tags, device=device)
                 value = value - plain.path_score(nodes, tags, lengths, start, stop, transitions)
             total = total + term.sign * value
         return total
+
+    def _check_range(self, tags: npt.NDArray[np.int64], L: int) -> None:
+        wrong = (np.arange(tags.shape[1]) < self.lengths[:, None]) & ((tags < 0) | (tags >= L))
+        if wrong.any():
+            b, t = (int(n) for n in np.argwhere(wrong)[0])
+            raise ValueError(f"sentence {b}: token {t} has label {tags[b, t]}, but labels go from 0 to {L - 1}")
 
 
 _NO_WEIGHTS = np.empty(0)
@@ -143,11 +152,15 @@ def _outside_graphs() -> Callable[..., Tensor]:
 def summed(sums: Sums, weight: float | None, native: bool, *scores: Tensor) -> Tensor:
     """Return the values of sentences, (B,), or, with a weight, that times their sum.
 
-    Natively where that is wanted and the scores are on the CPU, else by PyTorch's own operations.
+    Native code computes them if `native` is set, the scores are on the CPU and no `torch.func` transform is active;
+    otherwise PyTorch's own operations do.
     """
     if native and scores[0].device.type == "cpu":
-        return (_outside_graphs() if torch.compiler.is_compiling() else _native)(sums, weight, scores)
+        if torch.compiler.is_compiling():
+            return _outside_graphs()(sums, weight, scores)
+        if not torch._C._are_functorch_transforms_active():
+            return _native(sums, weight, scores)
     if sums.keep[0]:
-        raise ValueError("sparse sums (keep=) are for the CPU and native=True only")
+        raise ValueError("sparse sums (keep=) need native=True, the CPU, and no torch.func transform; use keep=None")
     values = sums.plain_values(*scores)
     return values if weight is None else values.sum() * weight
