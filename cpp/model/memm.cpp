@@ -40,7 +40,7 @@ bool better(const Partial& a, const Partial& b) {
 }  // namespace
 
 void MemmRules::check(size_t L) const {
-  need(spans.empty() || spans.size() == L, "rules: one per label is needed");
+  need(!spans || spans->L() == L, "rules: one per label is needed");
   check_index(words, word_bytes);
   need(end.size() == words.size(), "tag dictionary: there must be one row per word");
   uint64_t before = 0;
@@ -78,8 +78,9 @@ MemmSearch::MemmSearch(const Memm& model, size_t width, size_t k)
 void MemmSearch::start(const Text& text, size_t sentence, const SearchLimits& limits) {
   const size_t L = model_.L();
   limits_ = limits;
+  viable_.clear();
   all_ = k_;
-  for (size_t back = 0; back < std::max<size_t>(history_, !model_.rules.spans.empty() || limits.rules); ++back)
+  for (size_t back = 0; back < std::max<size_t>(history_, model_.rules.spans || limits.rules); ++back)
     all_ = times_up_to(all_, L, SIZE_MAX / 2);
   text_ = &text;
   sentence_ = sentence;
@@ -193,34 +194,63 @@ const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
   return row;
 }
 
-bool MemmSearch::within_limits(size_t t, LabelHistory history, size_t y) const {
-  if (const PairRules* const rules = limits_.rules) {
-    const auto before = static_cast<uint16_t>(history);
-    const bool left = model_.leftward;
-    const auto may_begin = [&] { return left ? rules->may_stop(y) : rules->may_start(y); };
-    const auto may_end = [&] { return left ? rules->may_start(y) : rules->may_stop(y); };
-    if (!(before == kNoLabel ? may_begin() : left ? rules->may_follow(y, before) : rules->may_follow(before, y)))
-      return false;
-    if (t + 1 == T_ && !may_end()) return false;
-  }
+// Whether rules let label y stand at token t behind a history; rules are in the order of reading.
+bool MemmSearch::follows(const PairRules& rules, size_t t, LabelHistory history, size_t y) const {
+  const auto before = static_cast<uint16_t>(history);
+  const bool left = model_.leftward;
+  if (before == kNoLabel ? !(left ? rules.may_stop(y) : rules.may_start(y))
+                         : !(left ? rules.may_follow(y, before) : rules.may_follow(before, y)))
+    return false;
+  return t + 1 < T_ || (left ? rules.may_start(y) : rules.may_stop(y));
+}
+
+// Whether the lists of the call allow label y at token t.
+bool MemmSearch::allows(size_t t, size_t y) const {
   const std::span<const int32_t> list = limits_.allowed[place(t)];
   return list.empty() || std::binary_search(list.begin(), list.end(), static_cast<int32_t>(y));
 }
 
-bool MemmSearch::compatible(size_t t, LabelHistory history, size_t y, bool words) const {
-  const MemmRules& rules = model_.rules;
-  if (limited() && !within_limits(t, history, y)) return false;
-  const auto before = static_cast<uint16_t>(history);
-  if (!rules.spans.empty()) {
-    if (!(before == kNoLabel ? rules.spans[y].start : rules.follows(before, y))) return false;
-    if (t + 1 == T_ && !rules.spans[y].stop) return false;
+bool MemmSearch::compatible(size_t t, LabelHistory history, size_t y, Own own) const {
+  if (limits_.rules && !follows(*limits_.rules, t, history, y)) return false;
+  if (!allows(t, y) || (!viable_.empty() && !viable_[t * model_.L() + y])) return false;
+  if (own == Own::none) return true;
+  if (model_.rules.spans && !follows(*model_.rules.spans, t, history, y)) return false;
+  return own == Own::spans || !bound_[t] ||
+         std::binary_search(may_[t].begin(), may_[t].end(), static_cast<uint16_t>(y));
+}
+
+void MemmSearch::find_viable() {
+  const size_t L = model_.L();
+  std::vector<bool> viable(times(T_, L), false);
+  const LabelHistory first = none();
+  for (size_t t = T_; t-- > 0;) {
+    bool any = false;
+    for (size_t y = 0; y < L; ++y) {
+      meter_.count(8 * L);
+      if (!allows(t, y)) continue;
+      const auto label = static_cast<int32_t>(y);
+      // Behind any label, a label of the last token must be allowed to be the last: the rules say so of the first too.
+      bool leads = t + 1 == T_ &&
+                   (!limits_.rules || (model_.leftward ? limits_.rules->may_start(y) : limits_.rules->may_stop(y)));
+      for (size_t next = 0; next < L && t + 1 < T_ && !leads; ++next)
+        leads =
+            viable[(t + 1) * L + next] && (!limits_.rules || follows(*limits_.rules, t + 1, after(first, label), next));
+      if (leads && t == 0 && limits_.rules) leads = follows(*limits_.rules, 0, first, y);
+      viable[t * L + y] = leads;
+      any |= leads;
+    }
+    if (!any)
+      throw std::invalid_argument(
+          "no path: the constraints and the allowed labels leave no labelling; no label that token " +
+          std::to_string(place(t)) + " may have is part of one");
   }
-  return !words || !bound_[t] || std::binary_search(may_[t].begin(), may_[t].end(), static_cast<uint16_t>(y));
+  viable_ = std::move(viable);
+  changed_ = 0;
 }
 
 LabelHistory MemmSearch::state(LabelHistory history) const {
   // Rules look at the label before even where no feature does.
-  return history_ || (model_.rules.spans.empty() && !limits_.rules) ? seen(history) : history & 0xffffU;
+  return history_ || (!model_.rules.spans && !limits_.rules) ? seen(history) : history & 0xffffU;
 }
 
 // Holds the best of what was found: as many as a column may, and of a history at most k.
@@ -252,12 +282,10 @@ void MemmSearch::cut(std::vector<Partial>& found) {
 }
 
 // Extends partial sequences by labels that are compatible. Returns whether there are any.
-bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rules, bool words) {
+bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, Own own) {
   const size_t L = model_.L();
-  const bool any = limited() || (rules && (!model_.rules.spans.empty() || bound_[t]));
-  const auto fits = [&](LabelHistory history, size_t y) {
-    return rules ? compatible(t, history, y, words) : within_limits(t, history, y);
-  };
+  const bool any = limited() || (own != Own::none && (model_.rules.spans || bound_[t]));
+  const auto fits = [&](LabelHistory history, size_t y) { return compatible(t, history, y, own); };
   std::vector<Partial>& found = found_;
   found.clear();
   full_ = false;
@@ -297,9 +325,9 @@ bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, bool rul
 bool MemmSearch::extend(size_t t) {
   const Partial root{0.0, none(), 0, -1};
   const std::span<const Partial> before = t ? column(t - 1) : std::span(&root, 1);
-  // Where the rules leave nothing, first the known words' labels are put aside, then all.
+  // Where the model's own rules leave nothing, first the labels of known words are ignored, then all of them.
   const bool any =
-      extend_from(t, before, true, true) || extend_from(t, before, true, false) || extend_from(t, before, false, false);
+      extend_from(t, before, Own::all) || extend_from(t, before, Own::spans) || extend_from(t, before, Own::none);
   dropped_[t] = all_fit() ? kForbidden : lost_;
   return any;
 }
@@ -334,11 +362,11 @@ std::vector<int32_t> MemmSearch::path(size_t at) const {
 
 const std::vector<int32_t>& MemmSearch::find() {
   // Columns before the first that changed hold what they held: nothing in them depends on later prices.
-  while (!pass(changed_)) {
-    if (now_ >= width_)
-      throw std::invalid_argument("no path: the constraints leave none to a beam of " + std::to_string(width_) +
-                                  "; a wider one may find some");
-    widen(std::min(width_, now_ * kWiden));
+  // A column is empty where the beam holds only sequences that the limits of the call do not let go on. With viable
+  // labels alone, every sequence can go on.
+  if (!pass(changed_)) {
+    find_viable();
+    need(pass(0), "a viable label has no successor");
   }
   labels_ = T_ ? path(0) : std::vector<int32_t>();
   return labels_;
@@ -377,6 +405,41 @@ std::vector<Path> MemmSearch::best() {
   }
   std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
   return paths;
+}
+
+std::vector<double> memm_steps(const Memm& model, const Text& text, size_t sentence, const SearchLimits& limits) {
+  need(sentence < text.sentences(), "no such sentence");
+  need(model.history() <= 1, "the model looks back at more than one label");
+  model.scorer().templates().check_text(text);
+  const size_t T = text.length(sentence), L = model.L();
+  if (const double bytes = static_cast<double>(T) * static_cast<double>((L + 1) * L * sizeof(double));
+      bytes > kMostBytes)
+    fail_for_room(bytes, T, " as a lattice of a MEMM");
+  std::vector<double> out(times(T, times(L + 1, L)), kForbidden);
+  MemmSearch search(model, 1);
+  search.start(text, sentence, limits);
+  if (search.limited()) search.find_viable();
+  std::vector<size_t> before{L}, here;  // labels that some labelling reaches; L: none, before the first token
+  for (size_t t = 0; t < T; ++t) {
+    here.clear();
+    for (const MemmSearch::Own own : {MemmSearch::Own::all, MemmSearch::Own::spans, MemmSearch::Own::none}) {
+      std::vector<bool> reached(L, false);
+      for (const size_t i : before) {
+        const LabelHistory history = i == L ? search.none() : search.after(search.none(), static_cast<int32_t>(i));
+        const double* row = search.log_probabilities(t, history);
+        for (size_t j = 0; j < L; ++j) {
+          if (!search.compatible(t, history, j, own)) continue;
+          out[(t * (L + 1) + i) * L + j] = row[j];
+          reached[j] = true;
+        }
+      }
+      for (size_t j = 0; j < L; ++j)
+        if (reached[j]) here.push_back(j);
+      if (!here.empty()) break;
+    }
+    before.swap(here);
+  }
+  return out;
 }
 
 }  // namespace tagwright

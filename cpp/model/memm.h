@@ -24,28 +24,17 @@ namespace tagwright {
 
 using LabelHistory = uint64_t;
 
-// What labels a token may have: IsCompatible of Algorithm 1. In the order in which the model goes.
+// The model's own limits, IsCompatible of Algorithm 1. They are soft: a token at which they leave no labelling is
+// tagged without its word's labels, and if that is not enough, without any of them. Limits of a call are hard.
 struct MemmRules {
-  // [y]: what a label may do by the rules of spans; empty where there are none.
-  struct Span {
-    uint32_t type;
-    bool start, stop;          // may be the first, the last label
-    bool followed, following;  // within a span: by a label of its type, behind one
-  };
-  std::vector<Span> spans;
-  // The labels that known words may have; other words may have all.
+  std::shared_ptr<const PairRules> spans;  // in the order of reading; nullptr where there are none
+  // A tag dictionary: the labels that known words may have; other words may have all.
   IndexView words;
   std::span<const uint64_t> end;    // [word]
   std::span<const uint16_t> label;  // sorted within a word
-  size_t word_bytes = 0;            // of all words together
+  size_t word_bytes = 0;            // of all words
   std::shared_ptr<void> owner;      // of the arrays
 
-  // Whether j may come after i, in the order in which the model goes.
-  bool follows(size_t i, size_t j) const {
-    if (spans.empty()) return true;
-    const Span &before = spans[i], &own = spans[j];
-    return (before.stop && own.start) || (before.followed && own.following && before.type == own.type);
-  }
   // Throws std::invalid_argument unless all is of the right size.
   void check(size_t L) const;
 };
@@ -104,10 +93,14 @@ class MemmSearch : public SentenceSearch {
 
   // log p(y | x, history) of token t, in the model's order: [y].
   const double* log_probabilities(size_t t, LabelHistory history);
-  // Whether the limits of the sentence leave label y to token t behind a history.
-  bool within_limits(size_t t, LabelHistory history, size_t y) const;
-  // Whether label y may stand at token t behind a history. words: whether the known words' labels count.
-  bool compatible(size_t t, LabelHistory history, size_t y, bool words) const;
+  // The model's own rules that count at a token; the limits of the call always do.
+  enum class Own : uint8_t { all, spans, none };
+  // Whether label y may stand at token t behind a history.
+  bool compatible(size_t t, LabelHistory history, size_t y, Own own) const;
+  // Finds the labels of each token from which the limits of the call let the end of the sentence be reached; from then
+  // on only these are compatible. Throws std::invalid_argument where a token has none.
+  void find_viable();
+  bool limited() const { return limits_.rules || limits_.allowed; }
   LabelHistory none() const { return ~LabelHistory{0}; }
   LabelHistory after(LabelHistory history, int32_t label) const {
     return (history << 16) | static_cast<uint16_t>(label);
@@ -129,7 +122,8 @@ class MemmSearch : public SentenceSearch {
   // Scores of token t by the features that look at no label: [y].
   const float* node(size_t t);
   void add_history(size_t t, LabelHistory history);
-  bool limited() const { return limits_.rules || limits_.allowed; }
+  bool follows(const PairRules& rules, size_t t, LabelHistory history, size_t y) const;
+  bool allows(size_t t, size_t y) const;
   // False where the limits leave nothing of a column.
   bool pass(size_t from);
   // Makes room for columns of so many partial sequences.
@@ -137,7 +131,7 @@ class MemmSearch : public SentenceSearch {
   std::span<const Partial> column(size_t t) const { return {partials_.data() + t * now_, held_[t]}; }
   bool all_fit() const { return all_ <= now_; }
   bool extend(size_t t);
-  bool extend_from(size_t t, std::span<const Partial> before, bool rules, bool words);
+  bool extend_from(size_t t, std::span<const Partial> before, Own own);
   void cut(std::vector<Partial>& found);
   std::vector<int32_t> path(size_t at) const;
 
@@ -148,6 +142,7 @@ class MemmSearch : public SentenceSearch {
   const Text* text_ = nullptr;
   size_t sentence_ = 0, T_ = 0;
   SearchLimits limits_;
+  std::vector<bool> viable_;  // [t * L + y], in the model's order; empty as long as every label counts as viable
   FeatureScratch scratch_;
   std::vector<int32_t> ids_;
   std::vector<float> nodes_;  // [(t - first_node_) * L + y], of some tokens at a time
@@ -180,7 +175,8 @@ class MemmSearch : public SentenceSearch {
 };
 
 // log p(y | x, the label before) of every token in the model's order: [(t * (L + 1) + i) * L + y], the last i for no
-// label before; -inf where the rules forbid. For models that look back at one label at most.
-std::vector<double> memm_steps(const Memm& model, const Text& text, size_t sentence);
+// label before; -inf where the limits or the model's own rules forbid, the latter relaxed as a beam that holds all
+// histories relaxes them. For models that look back at one label at most.
+std::vector<double> memm_steps(const Memm& model, const Text& text, size_t sentence, const SearchLimits& limits = {});
 
 }  // namespace tagwright

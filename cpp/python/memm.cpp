@@ -7,21 +7,12 @@
 namespace tagwright {
 namespace {
 
-// What labels may do in spans: a number for the type of each, then what it may be: start, stop, followed, following.
-using SpanArrays = std::tuple<Vector<int64_t>, Vector<bool>, Vector<bool>, Vector<bool>, Vector<bool>>;
-
-// arrays: of a tag dictionary, perhaps.
+// arrays: may hold a tag dictionary. spans: rules for pairs of span labels, or none.
 std::unique_ptr<Memm> make_memm(std::shared_ptr<Scorer> scorer, const std::vector<std::string>& names, nb::dict arrays,
-                                bool leftward, size_t width, const std::optional<SpanArrays>& spans) {
+                                bool leftward, size_t width, const PairRules* spans) {
   NamedArrays named(std::move(arrays));
   MemmRules rules;
-  if (spans) {
-    const auto& [type, start, stop, followed, following] = *spans;
-    for (const auto& one : {start, stop, followed, following})
-      need(one.shape(0) == type.shape(0), "rules: one per label is needed");
-    for (size_t y = 0; y < type.shape(0); ++y)
-      rules.spans.push_back({static_cast<uint32_t>(type(y)), start(y), stop(y), followed(y), following(y)});
-  }
+  if (spans) rules.spans = std::make_shared<const PairRules>(*spans);
   if (named.has("dictionary.slots")) {
     NameArrays<Borrowed> words;
     named.read("dictionary.slots", words.slots);
@@ -136,11 +127,15 @@ void bind_memm(nb::module_& m) {
           "text"_a, "width"_a, "k"_a, "threads"_a, "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def(
           "steps",
-          [](const Memm& model, const Text& text, size_t sentence) {
-            std::vector<double> steps = without_gil([&] { return memm_steps(model, text, sentence); });
+          [](const Memm& model, const Text& text, size_t sentence, const PairRules* rules,
+             const AllowedLists* allowed) {
+            const TextLimits limits{rules, allowed};
+            limits.check(text, model.L());
+            std::vector<double> steps =
+                without_gil([&] { return memm_steps(model, text, sentence, limits.of(text, sentence)); });
             return to_numpy(std::move(steps), {text.length(sentence), model.L() + 1, model.L()});
           },
-          "text"_a, "sentence"_a)
+          "text"_a, "sentence"_a, "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
       .def_prop_ro("history", &Memm::history);
   nb::class_<LatticeModel, PricedModel>(m, "LatticeModel")
       .def_static(

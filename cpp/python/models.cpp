@@ -1,5 +1,6 @@
 // Weights, and the scorer that finds and adds them.
 #include <cstring>
+#include <limits>
 
 #include "base/digest.h"
 #include "base/stages.h"
@@ -48,8 +49,10 @@ nb::dict model_arrays(const Weights& weights, double least, const std::string& w
 // As decoding packs them; where they are wanted, also log Z of each sentence and the probabilities of all labels, and
 // then its spans.
 nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& chosen, size_t k,
-                 size_t threads, const AllowedLists* allowed, bool sure, const SpanRules* span_rules, size_t spans) {
-  const Plan plan = chosen.with(k);
+                 size_t threads, const AllowedLists* allowed, bool sure, const SpanRules* span_rules, size_t spans,
+                 double deadline) {
+  Plan plan = chosen.with(k);
+  plan.options.deadline = deadline;
   std::vector<Sure> found;
   std::optional<SpanQuery> query;
   if (span_rules) query.emplace(*span_rules, spans);
@@ -173,7 +176,8 @@ void bind_models(nb::module_& m) {
   nb::class_<Scorer>(m, "Scorer")
       .def(nb::init<Templates, Weights>(), "templates"_a, "weights"_a, WithoutGil())
       .def("decode", &decode, "text"_a, "edges"_a, "plan"_a, "k"_a, "threads"_a, "allowed"_a.none() = nb::none(),
-           "sure"_a = false, "span_rules"_a.none() = nb::none(), "spans"_a = 0)
+           "sure"_a = false, "span_rules"_a.none() = nb::none(), "spans"_a = 0,
+           "deadline"_a = std::numeric_limits<double>::infinity())
       .def("tag", &tag, "text"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a,
            "Returns the names of the best labels of each sentence.")
       .def("tag_lines", &tag_block, "block"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a, "form"_a, "separator"_a,

@@ -111,6 +111,16 @@ class SpanLabels(NamedTuple):
         found |= self.stop[previous] & self.start[current]
         return found
 
+    def rule(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the rule for pairs: the state that each label needs before it, -1 for any, and the state after it.
+
+        Within a span of a type the state is that type; in schemes that mark the ends of spans, 0 is the state outside.
+        """
+        # A label follows those of its type or begins a span. Where not all may be last, those within a span must go on.
+        types = (self.types + 1).astype(np.int32)
+        entry = np.where(self.following, types, -1 if self.stop.all() else 0).astype(np.int32)
+        return entry, np.where(self.followed, types, 0).astype(np.int32)
+
     def reversed(self) -> SpanLabels:
         """Return the same rules for sentences that are read from their end."""
         return SpanLabels(self.types, self.stop, self.start, self.following, self.followed)
@@ -168,12 +178,8 @@ def scheme_rule(
             raise ValueError(f"the label {whole!r} is not of scheme {name}, whose labels begin with {prefixes}")
         parts.append(part)
     rules = SpanLabels.of(parts, scheme)
-    # A label follows those of its type or begins anew. Where not all may be last, those within a span must go on.
-    types = (rules.types + 1).astype(np.int32)
-    entry = np.where(rules.following, types, -1 if rules.stop.all() else 0).astype(np.int32)
-    exits = np.where(rules.followed, types, 0).astype(np.int32)
     first, last = (None if may.all() else may for may in (rules.start, rules.stop))
-    return known, (entry, exits), first, last
+    return known, rules.rule(), first, last
 
 
 # Whether prefix p before prefix t closes a span, and whether t after p opens one, where both have the same type.

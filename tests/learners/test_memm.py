@@ -261,7 +261,7 @@ def test_a_long_history_is_no_lattice():
         model.lattice(["a"])
     with pytest.raises(ValueError, match="is no lattice"):
         model.tag(["a"], "viterbi")
-    with pytest.raises(ValueError, match="takes no rule"):
+    with pytest.raises(ValueError, match="takes no pruning rule"):
         model.tag(["a"], tw.Beam(keep=tw.KeepRatio(0.1)))
     assert model.tag([]) == []
 

@@ -11,7 +11,7 @@ from tagwright.cli.options import COUNT, INPUT, model_option, reading_options, t
 from tagwright.cli.raw_text import advised
 from tagwright.cli.tagging import load_for_text, rows_of
 from tagwright.data.reading import batches
-from tagwright.models.explanation import Explanation, compared, told
+from tagwright.models.explanation import Explanation, compared, explanation_json
 from tagwright.models.facts import tokenizer_in
 from tagwright.models.model import Model
 from tagwright.table import table
@@ -63,7 +63,7 @@ def explain(
     rows = _sentence(model, source, number, asked)
     found = model.explain(rows, _place(model, rows, token), list(labels) or None)
     if as_json:
-        click.echo(json.dumps(told(found), ensure_ascii=False, allow_nan=False))
+        click.echo(json.dumps(explanation_json(found), ensure_ascii=False, allow_nan=False))
         return
     click.echo(_heading(found, len(rows)))
     click.echo(f"\n{_features(found, most)}")

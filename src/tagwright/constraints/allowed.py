@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tagwright import _core
 
-__all__ = ["AllowedLabels", "read_allowed"]
+__all__ = ["AllowedLabels", "lists_of", "read_allowed"]
 
 AllowedLabels: TypeAlias = Sequence[Any]
 """For each token the labels it may have, or None where it may have all."""
@@ -22,22 +21,27 @@ def read_allowed(
     sizes: list[int],
     names: dict[str, int] | None = None,
 ) -> _core.AllowedLists | None:
-    """Return which labels tokens may have as the core takes them; names: the numbers of labels by name, if by name.
+    """Return which labels tokens may have as the core takes them.
 
-    Args:
-        allowed: for each sentence None or, for each token, labels or None.
-        lengths: tokens per sentence.
-        sizes: how many labels there are: one for all, or one per sentence.
-        names: the numbers of labels where they are given by their names.
+    Parameters
+    ----------
+    allowed
+        For each sentence None or, for each token, labels or None.
+    lengths
+        Tokens per sentence.
+    sizes
+        Number of labels: one for all sentences, or one per sentence.
+    names
+        The numbers of labels, where labels are given by name.
 
     """
-    if allowed is None:
-        return None
-    given = [_lists(own) if isinstance(own, np.ndarray) and own.ndim == 2 else own for own in allowed]
-    return _core.AllowedLists.read(given, lengths, sizes, names)
+    return None if allowed is None else _core.AllowedLists.read(list(map(lists_of, allowed)), lengths, sizes, names)
 
 
-def _lists(mask: npt.NDArray[Any]) -> list[list[int] | None]:
-    if mask.dtype != np.bool_:
-        raise ValueError(f"allowed must hold lists of labels, or be an array of truth values, not of {mask.dtype}")
-    return [None if row.all() else np.flatnonzero(row).tolist() for row in mask]
+def lists_of(allowed: AllowedLabels | None) -> AllowedLabels | None:
+    """Return the labels of each token of a sentence as lists, also where they are a boolean array (T, L)."""
+    if not isinstance(allowed, np.ndarray) or allowed.ndim != 2:
+        return allowed
+    if allowed.dtype != np.bool_:
+        raise ValueError(f"allowed must hold lists of labels, or be an array of truth values, not of {allowed.dtype}")
+    return [None if row.all() else np.flatnonzero(row).tolist() for row in allowed]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tagwright import _core, checks
 from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
-from tagwright.decoding.decoders import Decoder
+from tagwright.decoding.decode import Work
+from tagwright.decoding.decoders import Decoder, Plan
 from tagwright.models.agreement import Agreement, check_options
 from tagwright.models.facts import checked, plain
 from tagwright.models.file import Arrays
 from tagwright.models.history import timed_facts
-from tagwright.models.limits import Limits
-from tagwright.models.model import Model, Tagging, model_from
+from tagwright.models.limits import HELD, Limits
+from tagwright.models.model import Model, model_from
 from tagwright.models.native import Sentences
+from tagwright.models.tagging import Tagging, TagOptions, TagResult
 
 __all__ = ["BidirectionalModel"]
 
@@ -59,9 +61,13 @@ class BidirectionalModel(Model):
         arrays = {f"{side}.{name}": array for side in sides for name, array in sides[side].arrays.items()}
         super().__init__(left.labels, left.features, arrays, facts)
         self.left, self.right = left, right
-        self._right_pairs: WeakKeyDictionary[Constraints, Constraints] = WeakKeyDictionary()
+        self._for_right = functools.lru_cache(maxsize=HELD)(self._renumbered)
         self._number = {name: n for n, name in enumerate(left.labels)}
         self._to_left = np.array([self._number[name] for name in right.labels], np.int32)
+
+    def _renumbered(self, constraints: Constraints | None) -> Constraints | None:
+        """Return constraints for the labels of the right model."""
+        return None if constraints is None else constraints.for_labels(self.right.labels)
 
     @classmethod
     def restored(cls, meta: dict[str, Any], arrays: Arrays) -> Self:
@@ -126,36 +132,28 @@ class BidirectionalModel(Model):
     ) -> list[Agreement]:
         """Return what both models agree on for each sentence; options that are None are the model's own.
 
-        `constraints` and `allowed` are as for `tag`; `certain` then means that no other labelling that keeps
-        to them is better.
+        `constraints` and `allowed` are as for `tag`; `certain` then means that no other labelling that satisfies them
+        is better.
         """
-        return self._agree(X, decoder, threads, rounds, step, schedule, self._limiter.of(X, constraints, allowed))
+        given = {"rounds": rounds, "step": step, "schedule": schedule}
+        options = self.needed_facts()["bidirectional"] | {
+            name: value for name, value in given.items() if value is not None
+        }
+        _check(options)
+        checks.at_least_one("threads", threads)
+        return self._agree(X, decoder, threads, options, self._limiter.of(X, constraints, allowed))
 
     def _agree(
-        self,
-        X: Sentences,
-        decoder: str | Decoder,
-        threads: int,
-        rounds: int | None,
-        step: float | None,
-        schedule: str | None,
-        limits: Limits,
+        self, X: Sentences, decoder: str | Decoder, threads: int, options: dict[str, Any], limits: Limits
     ) -> list[Agreement]:
-        own = self.needed_facts()["bidirectional"]
-        rounds = own["rounds"] if rounds is None else rounds
-        step = own["step"] if step is None else step
-        schedule = own["schedule"] if schedule is None else schedule
-        check_options(rounds, step, schedule)
-        checks.at_least_one("threads", threads)
-        texts = self.left.text(X), self.right.text(X)
-        named = limits.named(self.labels)
-        own = [limits._replace(lists=named), Limits(self._pairs_of_right(limits), named)]
-        left, right = (side.priced(decoder, its.pairs) for side, its in zip((self.left, self.right), own, strict=True))
+        sides = self.left, self.right
+        texts = [side.text(X) for side in sides]
+        own = [limits, limits.for_labels(self.right.labels, self._for_right(limits.constraints))]
+        models = [side.priced(decoder, its.constraints) for side, its in zip(sides, own, strict=True)]
         flat, facts = _core.agree_batch(
-            left, texts[0], right, texts[1],
-            self._to_left, rounds=int(rounds), step=float(step), schedule=schedule, threads=threads,
-            left_limits=own[0].searches(self.left.labels, texts[0]),
-            right_limits=own[1].searches(self.right.labels, texts[1]),
+            models[0], texts[0], models[1], texts[1], self._to_left, threads=threads,
+            rounds=int(options["rounds"]), step=float(options["step"]), schedule=options["schedule"],
+            left_limits=own[0].searches(texts[0]), right_limits=own[1].searches(texts[1]),
         )  # fmt: skip
         names = [self.labels[y] for y in flat.tolist()]
         made, at = [], 0
@@ -164,29 +162,32 @@ class BidirectionalModel(Model):
             at += length
         return made
 
-    def _pairs_of_right(self, limits: Limits) -> Constraints | None:
-        """Return what is said of pairs for the labels of the right model, made once for each of the constraints."""
-        if limits.pairs is None:
-            return None
-        if (made := self._right_pairs.get(limits.pairs)) is None:
-            made = self._right_pairs[limits.pairs] = limits.pairs.for_labels(self.right.labels)
-        return made
-
-    def _kbest(
-        self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool, limits: Limits
-    ) -> list[list[Tagging]]:
-        agreed = self._agree(X, decoder, threads, None, None, None, limits)
-        if k == 1:
-            return [[Tagging(own.labels, own.score or 0.0)] for own in agreed]
-        more: dict[str, Any] = {"constraints": limits.constraints, "allowed": limits.named(self.labels)}
-        lists = [side.tag_kbest(X, k, decoder, threads, **more) for side in (self.left, self.right)]
-        union: list[list[list[str]]] = []
-        for own, *found in zip(agreed, *lists, strict=True):
-            all_labels = [own.labels, *(tagging.labels for side in found for tagging in side)]
-            union.append([list(labels) for labels in dict.fromkeys(map(tuple, all_labels))])
-        scores = self.joint_scores(X, union, decoder, threads)
+    def _results(self, X: Sentences, chosen: Plan, options: TagOptions, limits: Limits) -> list[TagResult]:
+        if options.deadline is not None:
+            raise self._lacking("lattice")
+        decoder, threads = options.decoder, options.threads
+        agreed = self._agree(X, decoder, threads, self.needed_facts()["bidirectional"], limits)
+        found = [[Tagging(own.labels, own.score or 0.0)] for own in agreed]
+        if options.k > 1:
+            found = self._more(X, found, options, limits)
         return [
-            sorted((Tagging(*pair) for pair in zip(labels, own, strict=True)), key=lambda t: -t.score)[:k]
+            TagResult(own, one.certain and options.k == 1, 0.0 if one.certain else np.inf, Work(one.rounds, 0, 0))
+            for own, one in zip(found, agreed, strict=True)
+        ]
+
+    def _more(
+        self, X: Sentences, agreed: list[list[Tagging]], options: TagOptions, limits: Limits
+    ) -> list[list[Tagging]]:
+        """Return the k best by joint score of what both agree on and the k best of each."""
+        own = self.left.tag_results(X, options, limits.constraints, limits.named())
+        its = self.right.tag_results(X, options, limits.constraints, limits.named())
+        union: list[list[list[str]]] = []
+        for first, left, right in zip(agreed, own, its, strict=True):
+            every = [tagging.labels for tagging in (*first, *left.taggings, *right.taggings)]
+            union.append([list(labels) for labels in dict.fromkeys(map(tuple, every))])
+        scores = self.joint_scores(X, union, options.decoder, options.threads)
+        return [
+            sorted((Tagging(*pair) for pair in zip(labels, own, strict=True)), key=lambda t: -t.score)[: options.k]
             for labels, own in zip(union, scores, strict=True)
         ]
 

@@ -1,4 +1,4 @@
-"""Why a token has its label: what each feature adds to its score and to its rival's, and the edges around it."""
+"""Why a token has its label: what features, edges and label n-grams add to its score and to its rival's."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import checks
-from tagwright.decoding.decode import decode
 from tagwright.models.model import Lattice, Model
 
 Rows: TypeAlias = tuple[list[list[tuple[str, float, float, float, int]]], list[str]]
-"""What the core says of some labels of a token: their contributions, and the features that the model lacks."""
+"""What the core returns for some labels of a token: their contributions, and the features that the model lacks."""
 
-__all__ = ["Contribution", "Explanation", "Reason", "Step", "compared", "explained", "summed", "told"]
+__all__ = [
+    "Contribution",
+    "Explanation",
+    "LabelNgram",
+    "Reason",
+    "Step",
+    "compared",
+    "explained",
+    "explanation_json",
+    "summed",
+]
+
+_NO_LABEL = 65_535  # pads n-grams of three labels
 
 
 class Contribution(NamedTuple):
@@ -46,6 +57,17 @@ class Step(NamedTuple):
     """The edge features that change it, with what they add; empty without token-dependent edges."""
 
 
+class LabelNgram(NamedTuple):
+    """A label n-gram of a labelling that includes the token."""
+
+    start: int
+    """The token of its first label."""
+    labels: list[str]
+    """Three or four names."""
+    score: float
+    """Its weight."""
+
+
 class Reason(NamedTuple):
     """What speaks for one label at the token."""
 
@@ -67,9 +89,17 @@ class Reason(NamedTuple):
     """The best labelling of the sentence that has this label at the token."""
     total: float
     """Score of that labelling; -inf, with no labels, where there is none."""
+    ngrams: list[LabelNgram] = []  # noqa: RUF012 - the default of a named tuple
+    """The label n-grams of that labelling that include the token; empty for a model of order 1."""
+
+    @property
+    def rest(self) -> float:
+        """Score of that labelling that does not depend on the token's label: nodes, edges and n-grams elsewhere."""
+        around = sum(step.score for step in (self.before, self.after) if step) + sum(one.score for one in self.ngrams)
+        return self.total - self.score - around - self.start - self.stop
 
     def strongest(self, most: int | None = None) -> list[Contribution]:
-        """Return the contributions by size, largest first, whatever their sign; most: how many at most."""
+        """Return at most `most` contributions by absolute value, largest first."""
         return sorted(self.contributions, key=lambda one: -abs(one.score))[:most]
 
 
@@ -81,8 +111,8 @@ class Explanation(NamedTuple):
     word: str
     """Its first column, or the first of its ready-made features."""
     reasons: list[Reason]
-    """Of the best label first, then of its rival: the label of the best labelling that has another one here. Where
-    labels were asked for, of those."""
+    """Of the best label first, then of its rival: the label of the best labelling that has another one here. Of the
+    requested labels, where there are some."""
     unknown: list[str]
     """Features of the token that the model does not have."""
 
@@ -107,10 +137,11 @@ def summed(contributions: Sequence[Contribution]) -> float:
 
 
 def compared(found: Explanation, most: int) -> list[tuple[str, list[float]]]:
-    """Return what features and edges add to each label that was explained, a name and a score per label.
+    """Return rows of a name and one score per explained label, which together explain the difference of their scores.
 
-    Features that decide most come first, `most` of them, then the sum of the others, the sum of all features, the edges
-    around the token, what the rest of the labelling adds, and the score of the whole labelling.
+    The rows are the `most` features that decide most, the sum of the other features, the sum of all features, the edges
+    around the token, label n-grams that include it, start and stop scores, the rest of the labelling, and the score of
+    the whole labelling, which is the sum of all rows from "all features" on.
     """
     reasons = found.reasons
     scores: dict[str, list[float]] = {}
@@ -127,12 +158,16 @@ def compared(found: Explanation, most: int) -> list[tuple[str, list[float]]]:
     for (what, steps), end in zip(sides, ("previous", "current"), strict=True):
         if names := dict.fromkeys(getattr(step, end) for step in steps if step):
             body.append((f"{what} {' / '.join(names)}", [step.score if step else 0.0 for step in steps]))
+    ngrams: dict[str, list[float]] = {}
+    for at, reason in enumerate(reasons):
+        for ngram in reason.ngrams:
+            ngrams.setdefault(" ".join(ngram.labels), [0.0] * len(reasons))[at] += ngram.score
+    body += ngrams.items()
     for end in ("start", "stop"):
         if any(ends := [getattr(reason, end) for reason in reasons]):
             body.append((end, ends))
-    here = [reason.score + sum(s.score for s in (reason.before, reason.after) if s) for reason in reasons]
-    elsewhere = [r.total - own - r.start - r.stop for r, own in zip(reasons, here, strict=True)]
-    return [*body, ("rest of the sentence", elsewhere), ("whole labelling", [reason.total for reason in reasons])]
+    body.append(("rest of the sentence", [reason.rest for reason in reasons]))
+    return [*body, ("whole labelling", [reason.total for reason in reasons])]
 
 
 def _decides(row: Sequence[float]) -> float:
@@ -140,8 +175,8 @@ def _decides(row: Sequence[float]) -> float:
     return abs(row[0] - row[1]) if len(row) == 2 else max(map(abs, row))
 
 
-def told(found: Explanation) -> dict[str, Any]:
-    """Return an explanation as JSON has it: dicts and lists, with None for what is infinite."""
+def explanation_json(found: Explanation) -> dict[str, Any]:
+    """Return an explanation for JSON: dicts and lists, with None for what is infinite."""
     return {**_plain(found), "margin": _plain(found.margin)}
 
 
@@ -156,69 +191,77 @@ def _plain(value: Any) -> Any:
 def explained(
     model: Model,
     sentence: Sequence[object],
-    token: int,
+    lattice: Lattice,
+    t: int,
     labels: Sequence[str] | None,
-    rows_of: Callable[[int, list[int]], Rows],
-    lattice: Lattice | None = None,
+    rows_of: Callable[[list[int]], Rows],
 ) -> Explanation:
-    """Return why a token of a sentence has its label; see `Model.explain`.
+    """Return why token t of a sentence has its label; see `Model.explain`.
 
-    rows_of: returns what the core says of some labels of a token.
+    rows_of: returns what the core knows about some labels of the token.
     """
-    if not checks.is_whole(token):
-        raise ValueError(f"token must be a whole number, counted from 0, not {checks.shown(token)}")
-    T = len(sentence)
-    if not -T <= token < T:
-        raise ValueError(f"token {token} of a sentence of {T} tokens; they are counted from 0")
-    t = int(token) % T
-    lattice = model.lattice(sentence) if lattice is None else lattice
     if labels is None:
-        wanted = _best_and_rival(lattice, t)
+        chosen = _best_and_rival(lattice, t)
     else:
         numbers = {name: y for y, name in enumerate(model.labels)}
         for name in labels:
             if not isinstance(name, str) or name not in numbers:
                 raise ValueError(f"the model has no label {checks.shown(name)}; model.labels lists them")
-        wanted = [(numbers[name], _path(lattice, t, np.arange(len(model.labels)) != numbers[name])) for name in labels]
-    each, unknown = rows_of(t, [y for y, _ in wanted])
+        others = np.arange(len(model.labels))
+        chosen = [(y, _path(lattice.forbidding({t: others[others != y]}), t)) for y in map(numbers.get, labels)]
+    each, unknown = rows_of([y for y, _ in chosen])
     reasons = []
-    for (y, (path, total)), rows in zip(wanted, each, strict=True):
+    for (y, (path, total)), rows in zip(chosen, each, strict=True):
         own = [Contribution(*row[:4], None if row[4] < 0 else row[4] + 1) for row in rows]
         before = _step(model, lattice, path, t - 1) if path and t else None
-        after = _step(model, lattice, path, t) if path and t + 1 < T else None
+        after = _step(model, lattice, path, t) if path and t + 1 < len(sentence) else None
         start, stop = (
             float(model.arrays[end][y]) if at and end in model.arrays else 0.0
-            for end, at in (("start", t == 0), ("stop", t + 1 == T))
+            for end, at in (("start", t == 0), ("stop", t + 1 == len(sentence)))
         )
-        node = float(lattice.nodes[t, y])
         names = [model.labels[one] for one in path]
-        reasons.append(Reason(model.labels[y], node, own, before, after, start, stop, names, total))
+        # The score of a label that is not allowed is -inf, but that of its features is not.
+        node = float(lattice.nodes[t, y]) if np.isfinite(lattice.nodes[t, y]) else summed(own) if own else -np.inf
+        reasons.append(
+            Reason(model.labels[y], node, own, before, after, start, stop, names, total, _ngrams(model, path, t))
+        )
     return Explanation(t, _word(sentence[t]), reasons, unknown)
 
 
 _Found = tuple[list[int], float]
 
 
-def _path(lattice: Lattice, t: int, forbidden: npt.NDArray[Any] | int | None) -> _Found:
-    """Return the best path without some labels at a token, and its score; no path is an empty one."""
-    nodes = lattice.nodes.copy()
-    if forbidden is not None:
-        nodes[t, forbidden] = -np.inf
-    if not np.isfinite(nodes[t]).any():
+def _path(lattice: Lattice, t: int) -> _Found:
+    """Return the best path and its score; no path is an empty one."""
+    if not np.isfinite(lattice.nodes[t]).any():
         return [], -np.inf
     try:
-        best = decode(nodes, lattice.edges, active=lattice.active).paths[0]
+        best = lattice.decode().paths[0]
     except ValueError:  # no path at all, though the token could have a label
         return [], -np.inf
     return best.labels.tolist(), best.score
 
 
 def _best_and_rival(lattice: Lattice, t: int) -> list[tuple[int, _Found]]:
-    best = _path(lattice, t, None)
+    best = _path(lattice, t)
     if not best[0]:
         raise ValueError("the sentence has no labelling at all, so there is none to explain")
-    rival = _path(lattice, t, best[0][t])
+    rival = _path(lattice.forbidding({t: best[0][t : t + 1]}), t)
     return [(found[0][t], found) for found in (best, rival) if found[0]]
+
+
+def _ngrams(model: Model, path: list[int], t: int) -> list[LabelNgram]:
+    """Return the label n-grams of a path that include token t."""
+    if not path or "ngrams.score" not in model.arrays:
+        return []
+    known, weights = model.arrays["ngrams.labels"].reshape(-1, 4), model.arrays["ngrams.score"]
+    found = []
+    for size in (3, 4):
+        for first in range(max(0, t - size + 1), min(t, len(path) - size) + 1):
+            own = path[first : first + size]
+            places = np.flatnonzero((known == [*own, _NO_LABEL][:4]).all(axis=1))
+            found += [LabelNgram(first, [model.labels[y] for y in own], float(weights[at])) for at in places.tolist()]
+    return found
 
 
 def _step(model: Model, lattice: Lattice, path: list[int], t: int) -> Step:

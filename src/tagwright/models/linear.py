@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -9,27 +10,26 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core, checks
-from tagwright.constraints.allowed import AllowedLabels
+from tagwright import _core
 from tagwright.constraints.constraints import Constraints
 from tagwright.data.sentence import LineForm
-from tagwright.decoding.decoders import Decoder, plan, plan_by_score
+from tagwright.decoding.decoders import Decoder, Plan, plan_by_score
 from tagwright.decoding.edges import Edges, sides_of
 from tagwright.decoding.keep import Keep, keep_arguments
-from tagwright.decoding.sampling import sample
-from tagwright.decoding.spans import Span, SpanReader
+from tagwright.decoding.spans import SpanReader
 from tagwright.features.templates import Features
 from tagwright.models.explanation import Explanation, Rows, explained
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
-from tagwright.models.limits import Limits, limit_tokens
-from tagwright.models.model import Lattice, Model, Tagging
+from tagwright.models.limits import Limits
+from tagwright.models.model import Model
 from tagwright.models.native import Sentences, core_templates, make_scorer
+from tagwright.models.tagging import Lattice, TagOptions, TagResult
 
 __all__ = ["LinearModel"]
 
 
-_NO_LABEL = 65_535  # behind a run of three labels
+_NO_LABEL = 65_535  # pads n-grams of three labels
 
 
 class LinearModel(Model):
@@ -60,7 +60,7 @@ class LinearModel(Model):
 
     @cached_property
     def edges(self) -> Edges:
-        """The edges, in the form that suits their number (cpp/lattice/edge_form.h)."""
+        """The edges without constraints, in the form that suits their number (cpp/lattice/edge_form.h)."""
         arrays = self.arrays
         corrections = None
         if "corrections.set" in arrays:
@@ -75,143 +75,83 @@ class LinearModel(Model):
         scores = arrays["edges.score"]
         return Edges._of(_core.Edges.from_triples(len(self.labels), 0.0, previous, current, scores, True, sides))
 
-    def _best(self, X: Sentences, decoder: str | Decoder, threads: int) -> list[list[str]]:
-        return self._scorer.tag(self.text(X), self.edges._core, plan(decoder).core, threads, self.labels)
+    def _best(self, X: Sentences, chosen: Plan, options: TagOptions, limits: Limits) -> list[list[str]]:
+        if limits.lists is not None:
+            return super()._best(X, chosen, options, limits)
+        edges = self._edges_under(limits.constraints)._core
+        return self._scorer.tag(self.text(X), edges, chosen.core, options.threads, self.labels)
 
     def tag_lines(
         self, block: bytes, form: LineForm, decoder: str | Decoder = "auto", threads: int = 1
     ) -> bytes | None:
-        """Return complete sentences of a file with their best labels; None where they are to be read as usual.
+        """Return complete sentences of a plain file with their best labels; None where the core cannot answer.
 
-        form: that of the file, where it is plain. Each piece of the block is read, tagged and written by one thread.
+        Each piece of the block is read, tagged and written by one thread. What is not plain, or needs a list of labels
+        per token, is read in Python instead.
+
+        Parameters
+        ----------
+        block
+            Lines of complete sentences.
+        form
+            The form of the file.
+        decoder, threads
+            As for `tag_batch`.
+
         """
-        checks.at_least_one("threads", threads)
-        if self.features is None or form.columns < self.columns or self.constraints is not None:
+        chosen = self._plan(TagOptions(1, decoder, threads))
+        limits = self._limiter.compose(None)
+        if self.features is None or form.columns < self.columns or (limits is not None and limits.words is not None):
             return None
         form = form._replace(columns=self.columns)
         numbers = form.conllu, form.tab, form.width, form.columns, form.pick
-        edges, chosen = self.edges._core, plan(decoder).core
-        return self._scorer.tag_lines(block, edges, chosen, threads, self.labels, numbers, form.separator)
+        edges = self._edges_under(limits)._core
+        return self._scorer.tag_lines(block, edges, chosen.core, threads, self.labels, numbers, form.separator)
 
-    def _under(self, limits: Limits, text: _core.Text) -> tuple[_core.Edges, _core.AllowedLists | None]:
-        """Return edges and lists that limits leave."""
-        edges = self.edges._core if limits.constraints is None else self.edges.constrained(limits.constraints)
-        return edges, limits.core(self.labels, text.lengths().tolist())
+    def _edges_under(self, constraints: Constraints | None) -> Edges:
+        """Return the edges under constraints; what is derived from them is made once for each of the constraints."""
+        if constraints is None or not constraints.limits_edges:
+            return self.edges
+        return Edges._of(self.edges.constrained(constraints))
 
-    def _kbest(
-        self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool, limits: Limits
-    ) -> list[list[Tagging]]:
-        chosen = plan(decoder)
-        if k > 1 and not chosen.row.kbest:
-            raise ValueError(f'decoder {chosen.row.name!r} gives one path only, but k = {k}; use "auto" or another')
+    def _results(self, X: Sentences, chosen: Plan, options: TagOptions, limits: Limits) -> list[TagResult]:
         text = self.text(X)
-        edges, lists = self._under(limits, text)
-        found = self._scorer.decode(text, edges, chosen.core, k, threads, lists, sure=proba)
-        return self._sure(text, *found) if proba else self._taggings(text, found)
-
-    def _sure(
-        self,
-        text: _core.Text,
-        flat: npt.NDArray[np.int32],
-        scores: Sequence[float],
-        work: Sequence[tuple[Any, ...]],
-        log_z: npt.NDArray[np.float64],
-        marginals: npt.NDArray[np.float64],
-    ) -> list[list[Tagging]]:
-        """Return labellings with their probabilities, given what the core lists for all sentences."""
-        # Rounding may put a score that is all of Z a little above it.
-        shares = np.minimum(np.array(scores) - np.repeat(log_z, [row[0] for row in work]), 0)
-        return self._taggings(text, (flat, scores, work), shares.tolist(), marginals.tolist())
+        lengths = text.lengths().tolist()
+        reader = None if options.spans is None else self._span_reader
+        labels, scores, work, *sums = self._scorer.decode(
+            text, self._edges_under(limits.constraints)._core, chosen.core, options.k, options.threads,
+            limits.allowed(lengths), sure=options.proba, span_rules=reader and reader.core, spans=options.spans or 0,
+            deadline=math.inf if options.deadline is None else options.deadline,
+        )  # fmt: skip
+        if not chosen.row.exact:
+            work = [(*row[:4], False, math.inf) for row in work]
+        if reader is not None:
+            sums[-1] = list(map(reader.named, sums[-1]))
+        return self._unpack(lengths, labels, scores, work, *sums)
 
     @cached_property
     def _span_reader(self) -> SpanReader:
         return SpanReader(self.labels)
 
-    def tag_spans(
-        self,
-        X: Sentences,
-        k: int | None = None,
-        decoder: str | Decoder = "auto",
-        threads: int = 1,
-        *,
-        constraints: Constraints | str | None = None,
-        allowed: Sequence[AllowedLabels | None] | None = None,
-    ) -> list[tuple[Tagging, list[Span]]]:
-        """Return for each sentence its best labelling, with probabilities, and what `spans` returns of it."""
-        self.need_probabilities()
-        checks.at_least_one("threads", threads)
-        reader, text = self._span_reader, self.text(X)
-        edges, lists = self._under(self._limiter.of(X, constraints, allowed), text)
-        *found, spans = self._scorer.decode(
-            text, edges, plan(decoder).core, 1, threads, lists, sure=True, span_rules=reader.core,
-            spans=reader.count(k),
-        )  # fmt: skip
-        return [(own[0], reader.named(its)) for own, its in zip(self._sure(text, *found), spans, strict=True)]
-
-    def sample(
-        self,
-        sentence: Sequence[object],
-        n: int = 1,
-        seed: int = 0,
-        *,
-        constraints: Constraints | str | None = None,
-        allowed: AllowedLabels | None = None,
-    ) -> list[list[str]]:
-        """Return n labellings of a sentence, drawn as `tw.sample` draws them; ValueError if not probabilistic."""
-        self.need_probabilities()
-        limits = self._limiter.of([sentence], constraints, None if allowed is None else [allowed])
-        nodes, _, on = self.lattice(sentence)
-        lists = None if limits.lists is None else limit_tokens(limits.lists[0], self.labels)
-        drawn = sample(nodes, self.edges, n, seed, active=on, constraints=limits.pairs, allowed=lists)
-        return [[self.labels[y] for y in own] for own in drawn.tolist()]
-
-    def marginals(
-        self,
-        X: Sentences,
-        keep: Keep | None = None,
-        threads: int = 1,
-        *,
-        constraints: Constraints | str | None = None,
-        allowed: Sequence[AllowedLabels | None] | None = None,
+    def _marginals(
+        self, X: Sentences, keep: Keep | None, threads: int, limits: Limits
     ) -> list[npt.NDArray[np.float32]]:
-        """Return the probability of every label; see `Model.marginals`."""
-        self.need_probabilities()
-        checks.at_least_one("threads", threads)
         text = self.text(X)
-        edges, lists = self._under(self._limiter.of(X, constraints, allowed), text)
+        edges, lists = self._edges_under(limits.constraints)._core, limits.allowed(text.lengths().tolist())
         return self._scorer.marginals(text, edges, keep_arguments(keep), threads, allowed=lists)
 
-    def lattice(self, sentence: Sequence[object]) -> Lattice:
-        """Return the scores of a sentence without decoding it; -inf for pairs that the model's constraints forbid."""
-        nodes, on = self._scorer.nodes(self.text([sentence]), 0)
-        return Lattice(nodes, self._own_edges, on or None)
+    def _lattice(self, sentence: list[object], limits: Limits) -> Lattice:
+        nodes, active = self._scorer.nodes(self.text([sentence]), 0)
+        edges = self._edges_under(limits.constraints)
+        return Lattice.masked(nodes, edges, active or None, limits.of_token(0, len(sentence)))
 
-    @cached_property
-    def _own_edges(self) -> Edges:
-        """The edges under the model's own constraints."""
-        own = self.constraints
-        return self.edges if own is None or not own.limits_edges else Edges._of(self.edges.constrained(own))
+    def _explain(self, sentence: list[object], lattice: Lattice, t: int, labels: Sequence[str] | None) -> Explanation:
+        def rows_of(numbers: list[int]) -> Rows:
+            return self._scorer.explain(self.text([sentence]), 0, t, numbers)
 
-    def explain(
-        self,
-        sentence: Sequence[object],
-        token: int,
-        labels: Sequence[str] | None = None,
-        *,
-        lattice: Lattice | None = None,
-    ) -> Explanation:
-        """Return why a token of a sentence has its label; see `Model.explain`.
-
-        lattice: the sentence's own scores, of which some were set to -inf; None for `lattice(sentence)`.
-        """
-        sentence = list(sentence)
-
-        def rows_of(t: int, own: list[int]) -> Rows:
-            return self._scorer.explain(self.text([sentence]), 0, t, own)
-
-        return explained(self, sentence, token, labels, rows_of, lattice)
+        return explained(self, sentence, lattice, t, labels, rows_of)
 
     def priced(self, decoder: str | Decoder = "auto", constraints: Constraints | None = None) -> _core.PricedModel:
-        """Return what dual decomposition asks for the best labels under prices, found by this decoder."""
-        edges = self.edges._core if constraints is None else self.edges.constrained(constraints)
+        """Return the search that dual decomposition runs under prices, with this decoder."""
+        edges = self._edges_under(constraints)._core
         return _core.LatticeModel.make(self._scorer, edges, plan_by_score(decoder, "an agreement").core)

@@ -9,20 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
-from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
-from tagwright.decoding.decode import decode
-from tagwright.decoding.decoders import Decoder, plan, plan_by_score
+from tagwright.decoding.decoders import Decoder, Plan, plan_by_score
 from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
 from tagwright.models.facts import checked
 from tagwright.models.file import Arrays
-from tagwright.models.limits import Limits, limit_tokens
-from tagwright.models.model import Lattice, Model, Tagging
+from tagwright.models.limits import Limits
+from tagwright.models.model import Model
 from tagwright.models.native import Sentences, make_scorer
+from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 from tagwright.schemes import span_labels
 
 __all__ = ["MemmModel"]
+
+_SEARCHES = ("auto", "beam")
+"""Decoders that stand for the model's own search; all others need a lattice."""
 
 
 class MemmModel(Model):
@@ -57,9 +59,7 @@ class MemmModel(Model):
         scorer = make_scorer(self.labels, templates.core, arrays)
         if len(arrays["edges.score"]):
             raise ValueError("a maxent Markov model has no edges")
-        spans = span_labels(self.labels) if own["spans"] else None
-        if spans is not None and self.leftward:
-            spans = spans.reversed()
+        spans = _span_rules(self.labels) if own["spans"] else None
         self._memm = _core.Memm.make(scorer, self.labels, arrays, leftward=self.leftward, width=self.beam, spans=spans)
 
     def _check_options(self, own: dict[str, Any]) -> None:
@@ -83,57 +83,45 @@ class MemmModel(Model):
         text = super().text(X)
         return text.reversed() if self.leftward else text
 
-    def _kbest(
-        self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool, limits: Limits
-    ) -> list[list[Tagging]]:
-        row, options, _ = plan(decoder)
-        if row.name not in ("auto", "beam"):
-            given = limits.lists or [None] * len(X)
-            return [self._by_lattice(own, k, decoder, limits, given[s]) for s, own in enumerate(X)]
-        if options.get("keep") is not None:
-            raise ValueError("the beam of a MEMM has a width; it takes no rule for what to keep")
+    def _results(self, X: Sentences, chosen: Plan, options: TagOptions, limits: Limits) -> list[TagResult]:
+        if chosen.row.name not in _SEARCHES or options.deadline is not None:
+            return [self._by_lattice(list(own), s, options, limits) for s, own in enumerate(X)]
+        if chosen.options.get("keep") is not None:
+            raise ValueError("the beam of a MEMM has a width; it takes no pruning rule")
         text = self.text(X)
-        rules, lists = limits.searches(self.labels, text)
-        found = self._memm.decode(text, int(options.get("width") or self.beam), k, threads, rules, lists)
-        return self._taggings(text, found)
+        width = int(chosen.options.get("width") or self.beam)
+        found = self._memm.decode(text, width, options.k, options.threads, *limits.searches(text))
+        return self._unpack(text.lengths().tolist(), *found)
 
     def proven(self, X: Sentences, k: int = 1, threads: int = 1) -> list[bool]:
-        """Return for each sentence whether its k best are known to be the k best.
+        """Return for each sentence whether its k best labellings are proven to be the k best.
 
-        They are where nothing that the beam dropped could have become better: its score only falls as it goes on.
+        They are where no partial sequence that the beam dropped could have become better: scores only decrease.
         """
-        checks.at_least_one("k", k)
-        checks.at_least_one("threads", threads)
-        text = self.text(X)
-        *_, work = self._memm.decode(
-            text, self.beam, k, threads, *self._limiter.of(X, None, None).searches(self.labels, text)
-        )
-        return [exact for *_, exact, _ in work]
+        return [found.exact for found in self.tag_results(X, TagOptions(k, threads=threads))]
 
-    def _by_lattice(
-        self, sentence: Sequence[object], k: int, decoder: str | Decoder, limits: Limits, allowed: AllowedLabels | None
-    ) -> list[Tagging]:
-        nodes, edges, _ = self.lattice(sentence)
-        if not len(nodes):
-            return [Tagging([], 0.0)]
-        lists = None if allowed is None else limit_tokens(allowed, self.labels)
-        paths = decode(nodes, edges, k, decoder, constraints=limits.pairs, allowed=lists).paths
-        return [Tagging([self.labels[y] for y in path.labels.tolist()], path.score) for path in paths]
+    def _by_lattice(self, sentence: list[object], s: int, options: TagOptions, limits: Limits) -> TagResult:
+        found = self._lattice(sentence, limits, s).decode(options.k, options.decoder, options.deadline)
+        taggings = [Tagging([self.labels[y] for y in path.labels.tolist()], path.score) for path in found.paths]
+        return TagResult(taggings, found.exact, found.gap, found.work)
 
-    def lattice(self, sentence: Sequence[object]) -> Lattice:
+    def _lattice(self, sentence: list[object], limits: Limits, s: int = 0) -> Lattice:
         """Return the scores of a sentence as a lattice, which a history of at most 1 makes possible.
 
         Where the model goes to the right, the edge from i to j into token t is log p(j | x, i), with its normaliser,
         since that depends on i; the first token has no label before it, so that its log p(j | x) is in the nodes. Where
-        the model goes to the left, all this is mirrored. Without a history, edges do not depend on i. What the rules
-        and the tag dictionary forbid has -inf; that may leave no path, where the beam would ignore the dictionary.
+        the model goes to the left, all this is mirrored. Without a history, edges do not depend on i. Labels and pairs
+        that the limits or the model's own rules forbid have -inf; at a token where its own rules would leave no
+        labelling they are relaxed, as in the beam.
         """
         if self.order > 1:
             raise ValueError(
                 f"a MEMM that looks back at {self.order} labels is no lattice; train one with history=1, "
                 "or use the decoder 'auto' or a beam"
             )
-        steps = self._memm.steps(self.text([sentence]), 0)  # (T, L + 1, L), in the model's order
+        text = self.text([sentence])
+        lists = None if limits.lists is None else [limits.lists[s]]
+        steps = self._memm.steps(text, 0, *limits._replace(lists=lists).searches(text))  # (T, L + 1, L)
         T, L = len(steps), len(self.labels)
         nodes = np.zeros((T, L))
         if not T:
@@ -145,6 +133,15 @@ class MemmModel(Model):
         return Lattice(nodes, Edges(np.ascontiguousarray(edges) if T > 1 else np.zeros((L, L))), None)
 
     def priced(self, decoder: str | Decoder = "auto", constraints: Constraints | None = None) -> _core.PricedModel:
-        """Return what dual decomposition asks for the best labels under prices, found by the model's beam."""
+        """Return the search that dual decomposition runs under prices: the model's beam."""
         plan_by_score(decoder, "an agreement")
         return self._memm
+
+
+def _span_rules(labels: list[str]) -> _core.PairRules | None:
+    """Return the rules of the labels' scheme; None where they are not of one that marks where spans begin."""
+    found = span_labels(labels)
+    if found is None:
+        return None
+    none = np.zeros(0, np.int32)
+    return _core.PairRules.make(len(labels), [("spans", *found.rule())], none, none, found.start, found.stop)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core
+from tagwright import _core, checks
+from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.arrays import from_arrays
 from tagwright.constraints.constraints import Constraints
 from tagwright.data.output import Target
@@ -102,32 +103,55 @@ class Model(Tagger):
         """The edges that all sentences share; ValueError if the model has none of its own."""
         raise self._lacking("edges")
 
-    def lattice(self, sentence: Sequence[object]) -> Lattice:
-        """Return the scores of a sentence without decoding it; ValueError if the model is not a lattice."""
-        raise self._lacking("lattice")
+    def explain(
+        self, sentence: Sequence[object], token: int, labels: Sequence[str] | None = None, *,
+        constraints: Constraints | str | None = None, allowed: AllowedLabels | None = None,
+        lattice: Lattice | None = None,
+    ) -> Explanation:  # fmt: skip
+        """Return why a token of a sentence has its label: what features, edges and n-grams add, and for its rival.
 
-    def explain(self, sentence: Sequence[object], token: int, labels: Sequence[str] | None = None) -> Explanation:
-        """Return why a token of a sentence has its label: what its features and edges add, and the same for its rival.
-
-        Contributions of features add up to the label's node score, to the last bit, and the edges are those of the
+        Contributions of features add up to the label's node score, to the last bit; edges and n-grams are those of the
         best labelling with that label. The rival is the label of the best labelling that has another label there.
 
-        Args:
-            sentence: as for `tag`.
-            token: its place in the sentence, from 0 on; -1 is the last.
-            labels: names of labels to explain; by default the best one and its rival.
+        Parameters
+        ----------
+        sentence
+            As for `tag`.
+        token
+            Its place in the sentence, from 0; -1 is the last.
+        labels
+            Names of the labels to explain; by default the best one and its rival.
+        constraints, allowed
+            As for `tag`.
+        lattice
+            The scores to explain, in place of `lattice(sentence, ...)`.
 
-        Raises:
-            ValueError: if there is no such token or label, or the model's scores are no sums of weights (a MEMM's and
-                those of two models that agree).
+        Raises
+        ------
+        ValueError
+            If there is no such token or label, or if the model's scores are not sums of weights (those of a MEMM, and
+            of two models that agree).
 
-        Example:
-            >>> import tagwright as tw
-            >>> why = tw.load().explain(["Time", "flies"], 1)
-            >>> [reason.label for reason in why.reasons], why.margin > 0
-            (['NNS', 'VBZ'], True)
+        Examples
+        --------
+        >>> import tagwright as tw
+        >>> why = tw.load().explain(["Time", "flies"], 1)
+        >>> [reason.label for reason in why.reasons], why.margin > 0
+        (['NNS', 'VBZ'], True)
 
         """
+        if "explain" in self.lacks:
+            raise self._lacking("explain")
+        own, T = list(sentence), len(sentence)
+        if not checks.is_whole(token):
+            raise ValueError(f"token must be a whole number, counted from 0, not {checks.shown(token)}")
+        if not -T <= token < T:
+            raise ValueError(f"token {token} of a sentence of {T} tokens; they are counted from 0")
+        if lattice is None:
+            lattice = self.lattice(own, constraints=constraints, allowed=allowed)
+        return self._explain(own, lattice, int(token) % T, labels)
+
+    def _explain(self, sentence: list[object], lattice: Lattice, t: int, labels: Sequence[str] | None) -> Explanation:
         raise self._lacking("explain")
 
     def priced(self, decoder: str | Decoder = "auto", constraints: Constraints | None = None) -> _core.PricedModel:

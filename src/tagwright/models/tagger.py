@@ -1,38 +1,49 @@
-"""What every model can be asked: labels, the k best labellings, probabilities; each under constraints."""
+"""What every model can do: labels, k best labellings, probabilities, spans and samples, all under the same limits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core, checks
+from tagwright import checks
 from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
-from tagwright.decoding.decoders import Decoder, plan
+from tagwright.decoding.decode import Work, plan_of
+from tagwright.decoding.decoders import Decoder, Plan, plan
 from tagwright.decoding.keep import Keep
-from tagwright.decoding.spans import Span
-from tagwright.models.facts import fact_in
+from tagwright.decoding.spans import Span, SpanReader
+from tagwright.models.facts import fact_in, tokenizer_in
 from tagwright.models.kinds import kind_of
 from tagwright.models.limits import Limiter, Limits
 from tagwright.models.native import Sentences
-from tagwright.models.tagging import Tagging
+from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 
 __all__ = ["Tagger"]
 
+Rules: TypeAlias = Constraints | str | None
+"""Constraints of a call, or the name of a scheme."""
+Lists: TypeAlias = Sequence[AllowedLabels | None] | None
+"""Allowed labels of each sentence."""
+
 
 class Tagger:
-    """The part of a model that answers; `Model` is the part that keeps and is kept."""
+    """The part of a model that tags; `Model` is the part that is saved and read.
+
+    Every method composes the limits of the model with those of the call (`models/limits.py`) before anything is
+    computed, so that all of them describe the same labellings.
+    """
 
     labels: list[str]
     facts: dict[str, Any]
+    columns: int
     _constraints: Constraints | None
     lacks: ClassVar[Mapping[str, str]] = {}
-    """Members that this kind of model does not have, each with the error that says what to ask instead."""
+    """Members that this kind of model does not have, each with an error message that names an alternative."""
 
     @property
     def probabilistic(self) -> bool:
@@ -48,26 +59,37 @@ class Tagger:
         learner = fact_in(self.facts, str, "learner") or "model of unknown making"
         return ValueError(self.lacks[member].format(learner=learner))
 
+    @property
+    def constraints(self) -> Constraints | None:
+        """The constraints that every labelling satisfies; None where the model has none of its own."""
+        return self._constraints
+
+    @cached_property
+    def _limiter(self) -> Limiter:
+        return Limiter(self.labels, self.constraints)
+
+    def limits(self, X: Sentences, constraints: Rules = None, allowed: Lists = None) -> Limits:
+        """Return what the model and a call together say about the labels of sentences."""
+        return self._limiter.of(X, constraints, allowed)
+
+    def _plan(self, options: TagOptions) -> Plan:
+        """Return the plan of the decoder; ValueError for options that this model or the decoder does not have."""
+        found = plan(options.decoder)
+        if options.proba or options.spans is not None or found.row.maximises != "score":
+            self.need_probabilities()
+        plan_of(options.decoder, options.k, options.threads, options.deadline)
+        return found
+
     @overload
     def tag(
-        self,
-        sentence: Sequence[object],
-        decoder: str | Decoder = "auto",
-        proba: Literal[False] = False,
-        *,
-        constraints: Constraints | str | None = None,
-        allowed: AllowedLabels | None = None,
-    ) -> list[str]: ...
+        self, sentence: Sequence[object], decoder: str | Decoder = "auto", proba: Literal[False] = False, *,
+        constraints: Rules = None, allowed: AllowedLabels | None = None,
+    ) -> list[str]: ...  # fmt: skip
     @overload
     def tag(
-        self,
-        sentence: Sequence[object],
-        decoder: str | Decoder = "auto",
-        *,
-        proba: Literal[True],
-        constraints: Constraints | str | None = None,
-        allowed: AllowedLabels | None = None,
-    ) -> list[tuple[str, float]]: ...
+        self, sentence: Sequence[object], decoder: str | Decoder = "auto", *, proba: Literal[True],
+        constraints: Rules = None, allowed: AllowedLabels | None = None,
+    ) -> list[tuple[str, float]]: ...  # fmt: skip
 
     def tag(
         self,
@@ -75,23 +97,39 @@ class Tagger:
         decoder: str | Decoder = "auto",
         proba: bool = False,
         *,
-        constraints: Constraints | str | None = None,
+        constraints: Rules = None,
         allowed: AllowedLabels | None = None,
     ) -> list[str] | list[tuple[str, float]]:
-        """Return the best label of each token of one sentence; with `proba`, pairs of a label and its probability.
+        """Return the best label of each token of one sentence.
 
-        Args:
-            sentence: its tokens.
-            decoder: a name of `tw.decoders()`, or a decoder with options.
-            proba: whether each label comes with its probability.
-            constraints: rules that the labelling must keep to, beside those of the model: `tw.Constraints`, or the name
-                of a scheme such as "BIO".
-            allowed: for each token the labels it may have, or None. Where there are some, they count in place of those
-                of a tag dictionary.
+        Parameters
+        ----------
+        sentence
+            Its tokens: words, rows of columns, or ready-made features.
+        decoder
+            A name of `tw.decoders()`, or a decoder with options.
+        proba
+            Whether each label comes with its probability.
+        constraints
+            Rules that the labelling must satisfy, beside those of the model: `tw.Constraints`, or the name of a scheme
+            such as "BIO".
+        allowed
+            For each token the labels it may have, or None. A list replaces that of a tag dictionary.
+
+        Returns
+        -------
+        list
+            Labels; with `proba`, pairs of a label and its probability.
+
+        Raises
+        ------
+        ValueError
+            If `sentence` is not one sentence, no labelling satisfies the limits, or probabilities are requested from a
+            model that has none.
 
         """
-        lists = None if allowed is None else [allowed]
-        best = self.tag_kbest([sentence], 1, decoder, proba=proba, constraints=constraints, allowed=lists)[0][0]
+        options = TagOptions(1, decoder, proba=proba)
+        best = self._one(sentence, options, constraints, allowed).taggings[0]
         return best.labels if best.marginals is None else list(zip(best.labels, best.marginals, strict=True))
 
     def tag_batch(
@@ -100,19 +138,13 @@ class Tagger:
         decoder: str | Decoder = "auto",
         threads: int = 1,
         *,
-        constraints: Constraints | str | None = None,
-        allowed: Sequence[AllowedLabels | None] | None = None,
+        constraints: Rules = None,
+        allowed: Lists = None,
     ) -> list[list[str]]:
         """Return the best labels of many sentences: one native call, `threads` threads over the sentences."""
-        if constraints is None and allowed is None and self.constraints is None:
-            checks.at_least_one("threads", threads)
-            return self._best(X, decoder, threads)
-        found = self.tag_kbest(X, 1, decoder, threads, constraints=constraints, allowed=allowed)
-        return [own[0].labels for own in found]
-
-    def _best(self, X: Sentences, decoder: str | Decoder, threads: int) -> list[list[str]]:
-        """Return the best labels of sentences that nothing limits."""
-        return [found[0].labels for found in self._kbest(X, 1, decoder, threads, False, Limits(None, None))]
+        options = TagOptions(1, decoder, threads)
+        chosen = self._plan(options)
+        return self._best(X, chosen, options, self.limits(X, constraints, allowed))
 
     def tag_kbest(
         self,
@@ -122,73 +154,23 @@ class Tagger:
         threads: int = 1,
         proba: bool = False,
         *,
-        constraints: Constraints | str | None = None,
-        allowed: Sequence[AllowedLabels | None] | None = None,
+        constraints: Rules = None,
+        allowed: Lists = None,
     ) -> list[list[Tagging]]:
         """Return the k best labellings of each sentence, best first; fewer where there are no more.
 
         With `proba` each has its probability and those of its labels; ValueError if the model is not probabilistic.
         `constraints` and `allowed`, one list per sentence, are as for `tag`.
         """
-        if proba or plan(decoder).row.maximises != "score":
-            self.need_probabilities()
-        checks.at_least_one("k", k)
-        checks.at_least_one("threads", threads)
-        return self._kbest(X, k, decoder, threads, proba, self._limiter.of(X, constraints, allowed))
+        options = TagOptions(k, decoder, threads, proba)
+        return [found.taggings for found in self.tag_results(X, options, constraints, allowed)]
 
-    def _kbest(
-        self, X: Sentences, k: int, decoder: str | Decoder, threads: int, proba: bool, limits: Limits
-    ) -> list[list[Tagging]]:
-        raise NotImplementedError
-
-    @property
-    def constraints(self) -> Constraints | None:
-        """What every labelling keeps to; None where the model has no constraints of its own."""
-        return self._constraints
-
-    @cached_property
-    def _limiter(self) -> Limiter:
-        return Limiter(self.labels, self.constraints)
-
-    def _taggings(
-        self,
-        text: _core.Text,
-        found: tuple[npt.NDArray[np.int32], Sequence[float], Sequence[tuple[Any, ...]]],
-        log_probabilities: Sequence[float] = (),
-        marginals: Sequence[float] = (),
-    ) -> list[list[Tagging]]:
-        """Return the labellings of each sentence, given labels, scores and work as the core lists them for all."""
-        labels, scores, work = found
-        names = [self.labels[y] for y in labels.tolist()]
-        made = []
-        at = path = 0
-        for length, counts in zip(text.lengths().tolist(), work, strict=True):
-            own = []
-            for _ in range(counts[0]):
-                one = Tagging(names[at : at + length], scores[path])
-                if log_probabilities:
-                    share = math.exp(log_probabilities[path])
-                    one = Tagging(*one[:2], share, list(marginals[at : at + length]), log_probabilities[path])
-                own.append(one)
-                at, path = at + length, path + 1
-            made.append(own)
-        return made
-
-    def marginals(
-        self,
-        X: Sentences,
-        keep: Keep | None = None,
-        threads: int = 1,
-        *,
-        constraints: Constraints | str | None = None,
-        allowed: Sequence[AllowedLabels | None] | None = None,
-    ) -> list[npt.NDArray[np.float32]]:
-        """Return the probability of every label: one array (T, L) per sentence, label y being ``labels[y]``.
-
-        keep: a rule for sparse sums, as for `tw.marginals`; None for exact ones. `constraints` and `allowed`, one list
-        per sentence, are as for `tag`.
-        """
-        raise self._lacking("probabilities")
+    def tag_results(
+        self, X: Sentences, options: TagOptions, constraints: Rules = None, allowed: Lists = None
+    ) -> list[TagResult]:
+        """Return the k best labellings of each sentence, whether they are exact, the work, and requested spans."""
+        chosen = self._plan(options)
+        return self._results(X, chosen, options, self.limits(X, constraints, allowed))
 
     def spans(
         self,
@@ -196,7 +178,7 @@ class Tagger:
         k: int | None = None,
         decoder: str | Decoder = "auto",
         *,
-        constraints: Constraints | str | None = None,
+        constraints: Rules = None,
         allowed: AllowedLabels | None = None,
     ) -> list[Span]:
         """Return the spans of a sentence's best labelling, or the k most probable spans of any, with probabilities.
@@ -205,8 +187,8 @@ class Tagger:
         its last, as for `tw.spans`; it is not the product of its tokens'. ValueError if the model is not probabilistic,
         or if its labels are not of spans. `constraints` and `allowed` are as for `tag`.
         """
-        lists = None if allowed is None else [allowed]
-        return self.tag_spans([sentence], k, decoder, constraints=constraints, allowed=lists)[0][1]
+        options = TagOptions(1, decoder, proba=True, spans=SpanReader.count(k))
+        return self._one(sentence, options, constraints, allowed).spans or []
 
     def tag_spans(
         self,
@@ -215,20 +197,112 @@ class Tagger:
         decoder: str | Decoder = "auto",
         threads: int = 1,
         *,
-        constraints: Constraints | str | None = None,
-        allowed: Sequence[AllowedLabels | None] | None = None,
+        constraints: Rules = None,
+        allowed: Lists = None,
     ) -> list[tuple[Tagging, list[Span]]]:
-        """Return for each sentence its best labelling, with probabilities, and what `spans` returns of it."""
-        raise self._lacking("probabilities")
+        """Return for each sentence its best labelling, with probabilities, and its spans as `spans` returns them."""
+        options = TagOptions(1, decoder, threads, proba=True, spans=SpanReader.count(k))
+        return [(own.taggings[0], own.spans or []) for own in self.tag_results(X, options, constraints, allowed)]
+
+    def marginals(
+        self, X: Sentences, keep: Keep | None = None, threads: int = 1, *, constraints: Rules = None,
+        allowed: Lists = None,
+    ) -> list[npt.NDArray[np.float32]]:  # fmt: skip
+        """Return the probability of every label: one array (T, L) per sentence, label y being ``labels[y]``.
+
+        keep: a pruning rule for sparse sums, as for `tw.marginals`; None for exact sums. `constraints` and `allowed`,
+        one list per sentence, are as for `tag`.
+        """
+        self.need_probabilities()
+        checks.at_least_one("threads", threads)
+        return self._marginals(X, keep, threads, self.limits(X, constraints, allowed))
 
     def sample(
-        self,
-        sentence: Sequence[object],
-        n: int = 1,
-        seed: int = 0,
-        *,
-        constraints: Constraints | str | None = None,
+        self, sentence: Sequence[object], n: int = 1, seed: int = 0, *, constraints: Rules = None,
         allowed: AllowedLabels | None = None,
-    ) -> list[list[str]]:
+    ) -> list[list[str]]:  # fmt: skip
         """Return n labellings of a sentence, drawn as `tw.sample` draws them; ValueError if not probabilistic."""
+        self.need_probabilities()
+        drawn = self.lattice(sentence, constraints=constraints, allowed=allowed).sample(n, seed)
+        return [[self.labels[y] for y in own] for own in drawn.tolist()]
+
+    def lattice(
+        self, sentence: Sequence[object], *, constraints: Rules = None, allowed: AllowedLabels | None = None
+    ) -> Lattice:
+        """Return the scores of a sentence under all limits of the model and of the call, without decoding it.
+
+        `constraints` and `allowed` are as for `tag`. ValueError if the model is not a lattice.
+        """
+        return self._lattice(*self._checked(sentence, constraints, allowed))
+
+    def _checked(
+        self, sentence: Sequence[object], constraints: Rules, allowed: AllowedLabels | None
+    ) -> tuple[list[object], Limits]:
+        """Return one sentence and its limits; ValueError if it is a batch of sentences by mistake."""
+        sentence, most = list(sentence), self._trained_columns()
+        if most is not None:
+            for t, token in enumerate(sentence):
+                if not isinstance(token, str) and isinstance(token, Sequence) and len(token) > most:
+                    raise ValueError(
+                        f"token {t} has {len(token)} columns, but the model was trained on tokens of {most}; "
+                        "use tag_batch for a list of sentences"
+                    )
+        return sentence, self.limits([sentence], constraints, None if allowed is None else [allowed])
+
+    def _trained_columns(self) -> int | None:
+        """Return how many columns tokens had in training; None where that is not known, or they had features."""
+        if self.columns == 0:
+            return None
+        return fact_in(self.facts, int, "columns") or (1 if self.columns == 1 and tokenizer_in(self.facts) else None)
+
+    def _one(
+        self, sentence: Sequence[object], options: TagOptions, constraints: Rules, allowed: AllowedLabels | None
+    ) -> TagResult:
+        chosen = self._plan(options)
+        own, limits = self._checked(sentence, constraints, allowed)
+        return self._results([own], chosen, options, limits)[0]
+
+    # Implemented by each kind of model, with checked arguments.
+
+    def _results(self, X: Sentences, chosen: Plan, options: TagOptions, limits: Limits) -> list[TagResult]:
+        raise NotImplementedError
+
+    def _best(self, X: Sentences, chosen: Plan, options: TagOptions, limits: Limits) -> list[list[str]]:
+        """Return the best labels of each sentence."""
+        return [found.taggings[0].labels for found in self._results(X, chosen, options, limits)]
+
+    def _marginals(
+        self, X: Sentences, keep: Keep | None, threads: int, limits: Limits
+    ) -> list[npt.NDArray[np.float32]]:
         raise self._lacking("probabilities")
+
+    def _lattice(self, sentence: list[object], limits: Limits) -> Lattice:
+        raise self._lacking("lattice")
+
+    def _unpack(
+        self,
+        lengths: Sequence[int],
+        labels: npt.NDArray[np.int32],
+        scores: Sequence[float],
+        work: Sequence[tuple[Any, ...]],
+        log_z: npt.NDArray[np.float64] | None = None,
+        marginals: npt.NDArray[np.float64] | None = None,
+        spans: Sequence[list[Span]] | None = None,
+    ) -> list[TagResult]:
+        """Return the result of each sentence, given what the core lists for all sentences."""
+        names = [self.labels[y] for y in labels.tolist()]
+        shares = [] if marginals is None else marginals.tolist()
+        made = []
+        at = path = 0
+        for s, (length, (count, rounds, nodes, edges, exact, gap)) in enumerate(zip(lengths, work, strict=True)):
+            own = []
+            for _ in range(count):
+                more: tuple[Any, ...] = ()
+                if log_z is not None:
+                    # Rounding may put a score that is all of Z slightly above it.
+                    logarithm = min(scores[path] - float(log_z[s]), 0.0)
+                    more = math.exp(logarithm), shares[at : at + length], logarithm
+                own.append(Tagging(names[at : at + length], scores[path], *more))
+                at, path = at + length, path + 1
+            made.append(TagResult(own, exact, gap, Work(rounds, nodes, edges), None if spans is None else spans[s]))
+        return made

@@ -1,16 +1,26 @@
-"""What models answer: one labelling of a sentence, and the scores of a sentence before it is labelled."""
+"""What models return: one labelling of a sentence, how it was found, and the scores of a sentence before decoding."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tagwright.decoding.decode import Decoding, Work, decode
+from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.edges import Edges
+from tagwright.decoding.keep import Keep
+from tagwright.decoding.marginals import Marginals, marginals
+from tagwright.decoding.sampling import sample
+from tagwright.decoding.spans import Span
 from tagwright.models.summary import tagging_table
 
-__all__ = ["Lattice", "Tagging"]
+__all__ = ["Lattice", "TagOptions", "TagResult", "Tagging"]
+
+TokenLists = list[list[int] | None]
+"""For each token the numbers of the labels it may have, in rising order, or None where it may have all."""
 
 
 class Tagging(NamedTuple):
@@ -21,26 +31,105 @@ class Tagging(NamedTuple):
     score: float
     """Its score under the model; higher is better."""
     probability: float | None = None
-    """Probability of the whole labelling, exp(score - log Z); None unless it was asked for."""
+    """Probability of the whole labelling, exp(score - log Z); None unless probabilities were requested."""
     marginals: list[float] | None = None
-    """Probability of each token's label, whatever the labels of the others; None unless they were asked for."""
+    """Probability of each token's label, summed over the labels of the others; None unless requested."""
     log_probability: float | None = None
-    """score - log Z, which says more where the probability of a long sentence is next to 0."""
+    """score - log Z, which is useful where the probability of a long sentence is next to 0."""
 
     def _repr_html_(self) -> str:
         """Return a table of the tokens' labels for a notebook."""
         return tagging_table(self)
 
 
-class Lattice(NamedTuple):
-    """A sentence's scores, to be decoded by any means, as in ``tw.decode(lattice.nodes, lattice.edges, k=5)``.
+class TagOptions(NamedTuple):
+    """How sentences are tagged."""
 
-    A model with token-dependent edges needs ``active=lattice.active`` there too.
+    k: int = 1
+    """Number of labellings."""
+    decoder: str | Decoder = "auto"
+    threads: int = 1
+    proba: bool = False
+    """Whether labellings come with probabilities."""
+    spans: int | None = None
+    """None: no spans; 0: the spans of the best labelling; n: the n most probable spans of any labelling."""
+    deadline: float | None = None
+    """Seconds per sentence, for decoders that can stop."""
+
+
+class TagResult(NamedTuple):
+    """The labellings of one sentence, and how they were found."""
+
+    taggings: list[Tagging]
+    """Best first."""
+    exact: bool
+    """Whether they are proven to be the best."""
+    gap: float
+    """An upper bound on how far the best score lies above that of the first labelling: 0 if exact."""
+    work: Work
+    """Counted operations."""
+    spans: list[Span] | None = None
+    """Spans with their probabilities, where they were requested."""
+
+
+class _Scores(NamedTuple):
+    nodes: npt.NDArray[np.floating[Any]]
+    """(T, L); label y is ``model.labels[y]``, and -inf stands where a token may not have it."""
+    edges: Edges
+    """Edges under the constraints, shared by all sentences; for a MEMM those of the sentence."""
+    active: list[list[int]] | None
+    """For each step the active correction sets; None for a model without token-dependent edges."""
+
+
+class Lattice(_Scores):
+    """The scores of a sentence with all its limits, as in ``tw.decode(lattice.nodes, lattice.edges, k=5)``.
+
+    Scheme, forbidden pairs, tag dictionary and allowed labels are part of the scores: a forbidden pair has an edge of
+    -inf, a label that is not allowed a node of -inf. A model with token-dependent edges needs
+    ``active=lattice.active`` there too. The methods `decode` and `marginals` pass everything on.
     """
 
-    nodes: npt.NDArray[np.floating[Any]]
-    """(T, L); label y is ``model.labels[y]``."""
-    edges: Edges
-    """The model's edges, shared by all sentences; for a MEMM those of the sentence."""
-    active: list[list[int]] | None
-    """For each step the correction sets that count there; None for a model without token-dependent edges."""
+    allowed: TokenLists | None = None
+    """The lists that the nodes were masked with; None where every token may have every label."""
+
+    @classmethod
+    def masked(
+        cls,
+        nodes: npt.NDArray[np.floating[Any]],
+        edges: Edges,
+        active: list[list[int]] | None,
+        allowed: TokenLists | None,
+    ) -> Lattice:
+        """Return a lattice whose nodes are -inf where `allowed` does not list a label."""
+        lists = allowed if allowed is not None and any(own is not None for own in allowed) else None
+        if lists is not None:
+            own = np.full_like(nodes, -np.inf)
+            for t, labels in enumerate(lists):
+                among = slice(None) if labels is None else labels
+                own[t, among] = nodes[t, among]
+            nodes = own
+        made = cls(nodes, edges, active)
+        made.allowed = lists
+        return made
+
+    def forbidding(self, labels: Mapping[int, Sequence[int]]) -> Lattice:
+        """Return the lattice without some labels of some tokens."""
+        lists: TokenLists = list(self.allowed or [None] * len(self.nodes))
+        for t, own in labels.items():
+            listed = np.arange(self.nodes.shape[1]) if lists[t] is None else np.array(lists[t])
+            lists[t] = listed[~np.isin(listed, np.asarray(own, np.int64))].tolist()
+        return Lattice.masked(self.nodes, self.edges, self.active, lists)
+
+    def decode(self, k: int = 1, decoder: str | Decoder = "auto", deadline: float | None = None) -> Decoding:
+        """Return the k best paths, as `tw.decode` does."""
+        more: Any = {"active": self.active, "allowed": self.allowed, "deadline": deadline}
+        return decode(self.nodes, self.edges, k, decoder, **more)
+
+    def marginals(self, keep: Keep | None = None, *, with_edges: bool = False) -> Marginals:
+        """Return the sums over all paths, as `tw.marginals` does."""
+        more: Any = {"active": self.active, "allowed": self.allowed}
+        return marginals(self.nodes, self.edges, keep, with_edges=with_edges, **more)
+
+    def sample(self, n: int = 1, seed: int = 0) -> npt.NDArray[np.int32]:
+        """Return n labellings (n, T), drawn as `tw.sample` draws them."""
+        return sample(self.nodes, self.edges, n, seed, active=self.active, allowed=self.allowed)

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tagwright.constraints.constraints import Constraints
 from tagwright.data.tokens import TOKENIZERS
-from tagwright.decoding.decode import Decoding, decode
-from tagwright.decoding.decoders import decoders, plan
-from tagwright.decoding.edges import Edges
-from tagwright.decoding.marginals import marginals
-from tagwright.decoding.spans import spans
+from tagwright.decoding.decoders import decoders
 from tagwright.models.as_json import finite, labelling
-from tagwright.models.explanation import told as explanation
+from tagwright.models.explanation import explanation_json
 from tagwright.models.facts import fact_in, tokenizer_in
+from tagwright.models.limits import Limits
 from tagwright.models.linear import LinearModel
-from tagwright.models.model import Lattice, Model, Tagging
+from tagwright.models.model import Model
+from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 from tagwright.schemes import PREFIXES, find_spans, scheme_of, span_parts
 from tagwright.serve.errors import Problem
-from tagwright.serve.request import Labels, Request
+from tagwright.serve.request import Request
 from tagwright.serve.store import Served, Store
 
 __all__ = [
-    "blamed",
-    "dumped",
-    "explained",
-    "lattice_of",
-    "list_models",
-    "restricted",
-    "searched",
-    "tagged",
-    "tokenized",
-]
+    "blamed", "choose_sentence", "encode", "explained", "lattice_of", "list_models", "searched", "tag_options",
+    "tagged", "tokenize",
+]  # fmt: skip
 
 _MOST_SCORES = 8_000_000  # node scores of a lattice that is made for one request
 
@@ -44,12 +33,12 @@ _MOST_SCORES = 8_000_000  # node scores of a lattice that is made for one reques
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def dumped(told: Any) -> bytes:
-    """Return JSON; half characters, which UTF-8 cannot write, as escapes."""
+def encode(payload: Any) -> bytes:
+    """Return JSON; lone surrogates, which UTF-8 cannot write, as escapes."""
     try:
-        return _encode(told).encode()
+        return _encode(payload).encode()
     except UnicodeEncodeError:
-        return json.dumps(told, separators=(",", ":"), allow_nan=False).encode()
+        return json.dumps(payload, separators=(",", ":"), allow_nan=False).encode()
 
 
 class blamed:  # noqa: N801 - reads as a verb: with blamed("text"): ...
@@ -72,136 +61,116 @@ class blamed:  # noqa: N801 - reads as a verb: with blamed("text"): ...
             raise Problem(422, str(error)[:500], self.where, "see GET /v1/models for what the model reads") from None
 
 
-def tokenized(asked: Request, model: Model) -> None:
+def tokenize(request: Request, model: Model) -> None:
     """Split the text of a request, if it has one, as the model was trained."""
-    if asked.text is None:
+    if request.text is None:
         return
     if model.features is None:
         raise Problem(422, "the model reads ready-made features, not text", "text", "send sentences of features")
     if model.columns > 1:
         raise Problem(422, f"the model reads {model.columns} columns per token", "text", "send sentences of columns")
-    split = TOKENIZERS[asked.tokenize or tokenizer_in(model.facts) or "whitespace"].sentences
-    asked.offsets, at = [], 0
-    for line in asked.text.split("\n"):
+    split = TOKENIZERS[request.tokenize or tokenizer_in(model.facts) or "whitespace"].sentences
+    request.offsets, at = [], 0
+    for line in request.text.split("\n"):
         for found in split(line):
-            asked.sentences.append([line[begin:end] for begin, end in found])
-            asked.offsets.append([(at + begin, at + end) for begin, end in found])
+            request.sentences.append([line[begin:end] for begin, end in found])
+            request.offsets.append([(at + begin, at + end) for begin, end in found])
         at += len(line) + 1
 
 
-def tagged(asked: Request, served: Served, model: Model, found: Sequence[Sequence[Tagging]]) -> dict[str, Any]:
-    """Return the answer to a request whose sentences were tagged by an exact decoder, or a beam."""
-    exact = plan(asked.decoder).row.exact if isinstance(model, LinearModel) else None
-    facts = {"exact": exact, "gap": 0.0 if exact else None}
-    return _answer(asked, served, model, [(taggings, facts) for taggings in found])
+def tag_options(request: Request, threads: int = 1) -> TagOptions:
+    """Return how the sentences of a request are tagged."""
+    spans = 0 if request.spans and request.proba else None
+    return TagOptions(request.k, request.decoder, threads, request.proba, spans, request.deadline)
 
 
-def searched(asked: Request, served: Served, model: Model) -> dict[str, Any]:
-    """Return the answer to a request with a deadline, rules for labels, or the question how much work it is."""
-    made = []
-    if asked.proba:
+def searched(request: Request, served: Served, model: Model) -> dict[str, Any]:
+    """Return the answer to a request that is not batched with others: with limits, a deadline, or a count of work."""
+    if request.proba:
         with blamed("proba"):
             model.need_probabilities()
-    for s in range(len(asked.sentences)):
-        lattice = lattice_of(asked, served, model, s)
+    if request.spans and request.proba:
+        _need_spans(model)
+    found = []
+    for s, sentence in enumerate(request.sentences):
+        limits = limits_of(request, served, model, s)
         with blamed(f"sentences[{s}]"):
-            found = decode(*lattice[:2], asked.k, asked.decoder, active=lattice[2], deadline=asked.deadline)
-            taggings = _taggings(model, lattice, found, asked.proba)
-        facts: dict[str, Any] = {"exact": found.exact, "gap": finite(found.gap)}
-        if asked.work:
-            facts["work"] = found.work._asdict()
-        if asked.spans:
-            with blamed("spans"):
-                facts["spans"] = _spans(model, lattice if asked.proba else None, taggings[0])
-        made.append((taggings, facts))
-    return _answer(asked, served, model, made)
+            found += model.tag_results([sentence], tag_options(request), limits.constraints, limits.lists)
+    return tagged(request, served, model, found)
 
 
-def lattice_of(asked: Request, served: Served, model: Model, s: int) -> Lattice:
-    """Return the scores of a sentence, -inf for what is not allowed."""
-    sentence = asked.sentences[s]
+def limits_of(request: Request, served: Served, model: Model, s: int) -> Limits:
+    """Return what the model and a request together say about the labels of sentence s."""
+    with blamed("constraints"):
+        own = None if not request.constraints else served.constraints(model, request.constraints)
+        limits = model.limits([request.sentences[s]], own)
+    by_token = {
+        name: labels[s] for name in ("allowed", "forbidden") if (labels := getattr(request, name)) and s < len(labels)
+    }
+    if not any(by_token.values()):
+        return limits
+    T, L = len(request.sentences[s]), len(model.labels)
+    lists = limits.of_token(0, T) or [None] * T
+    for name, labels_of in by_token.items():
+        for t, labels in labels_of.items():
+            if t >= T:
+                raise Problem(422, f"{name} names token {t} of {T}", name, "tokens are counted from 0")
+            if unknown := [label for label in labels if label not in served.numbers]:
+                what = f"the model has no label {unknown[0][:60]!r}"
+                raise Problem(422, what, f"{name}[{t}]", "GET /v1/models lists its labels")
+            numbers = {served.numbers[label] for label in labels}
+            among = range(L) if name == "allowed" or lists[t] is None else lists[t] or []
+            lists[t] = sorted(numbers if name == "allowed" else set(among) - numbers)
+            if not lists[t]:
+                raise Problem(422, f"no label is left for token {t}", f"{name}[{t}]", "allow another, or forbid fewer")
+    return limits._replace(lists=[lists])
+
+
+def lattice_of(request: Request, served: Served, model: Model, s: int) -> Lattice:
+    """Return the scores of a sentence under all limits."""
+    sentence = request.sentences[s]
     if len(sentence) * len(model.labels) > _MOST_SCORES:
         most = _MOST_SCORES // len(model.labels)
         raise Problem(413, "the sentence is too long for this", f"sentences[{s}]", f"send at most {most:,} tokens")
+    limits = limits_of(request, served, model, s)
     with blamed(f"sentences[{s}]"):
-        lattice = model.lattice(sentence)
-    if asked.constraints:
-        with blamed("constraints"):
-            lattice = _constrained(lattice, served.constraints(model, asked.constraints), sentence)
-    rules = [(name, own[s]) for name in ("allowed", "forbidden") if (own := getattr(asked, name)) and s < len(own)]
-    return restricted(lattice, served, rules) if any(own for _, own in rules) else lattice
+        lists = None if limits.lists is None else limits.lists[0]
+        return model.lattice(sentence, constraints=limits.constraints, allowed=lists)
 
 
-def _constrained(lattice: Lattice, constraints: Constraints, sentence: Sequence[Any]) -> Lattice:
-    """Return scores under rules for pairs of labels, and for the labels of words."""
-    nodes, edges, on = lattice
-    if constraints.limits_edges:
-        edges = Edges._of(edges.constrained(constraints))
-    if constraints.words is not None:
-        nodes = nodes.copy()
-        for t, own in enumerate(constraints.allowed(sentence)):
-            if own is not None:
-                nodes[t, np.setdiff1d(np.arange(nodes.shape[1]), own)] = -np.inf
-    return Lattice(nodes, edges, on)
-
-
-def restricted(lattice: Lattice, served: Served, rules: Sequence[tuple[str, Labels]]) -> Lattice:
-    """Return scores without those that tokens must not have."""
-    nodes = lattice.nodes.copy()
-    for name, own in rules:
-        for t, labels in own.items():
-            if t >= len(nodes):
-                raise Problem(422, f"{name} names token {t} of {len(nodes)}", name, "tokens are counted from 0")
-            chosen = np.zeros(nodes.shape[1], bool)
-            for label in labels:
-                if label not in served.numbers:
-                    raise Problem(422, "the model has no such label", f"{name}[{t}]", "GET /v1/models lists its labels")
-                chosen[served.numbers[label]] = True
-            nodes[t, ~chosen if name == "allowed" else chosen] = -np.inf
-            if not np.isfinite(nodes[t]).any():
-                raise Problem(422, f"no label is left for token {t}", f"{name}[{t}]", "allow another, or forbid fewer")
-    return Lattice(nodes, lattice.edges, lattice.active)
-
-
-def _taggings(model: Model, lattice: Lattice, found: Decoding, proba: bool) -> list[Tagging]:
-    sums = marginals(lattice.nodes, lattice.edges, active=lattice.active) if proba else None
-    made = []
-    for path in found.paths:
-        own = path.labels.tolist()
-        names = [model.labels[y] for y in own]
-        more: tuple[Any, ...] = ()
-        if sums is not None:
-            logarithm = min(path.score - sums.log_z, 0.0)
-            more = (math.exp(logarithm), sums.nodes[np.arange(len(own)), own].tolist(), logarithm)
-        made.append(Tagging(names, path.score, *more))
-    return made
-
-
-def _answer(
-    asked: Request, served: Served, model: Model, found: Sequence[tuple[Sequence[Tagging], dict[str, Any]]]
-) -> dict[str, Any]:
+def tagged(request: Request, served: Served, model: Model, found: Sequence[TagResult]) -> dict[str, Any]:
+    """Return the answer to a request whose sentences were tagged."""
+    if request.spans:
+        _need_spans(model)
+    # A search over label histories, and an agreement, have no proof that holds for every model.
+    proves = isinstance(model, LinearModel)
     sentences = []
-    for s, (taggings, facts) in enumerate(found):
-        told: dict[str, Any] = {}
-        if asked.offsets is not None:
-            told = {"tokens": asked.sentences[s], "offsets": asked.offsets[s]}
-        told |= labelling(taggings[0])
-        told |= facts
-        if asked.k > 1:
-            told["kbest"] = list(map(labelling, taggings))
-        if asked.spans and "spans" not in facts:
-            told["spans"] = _spans(model, None, taggings[0])
-        sentences.append(told)
+    for s, result in enumerate(found):
+        answer: dict[str, Any] = {}
+        if request.offsets is not None:
+            answer = {"tokens": request.sentences[s], "offsets": request.offsets[s]}
+        answer |= labelling(result.taggings[0])
+        answer |= {"exact": result.exact, "gap": finite(result.gap)} if proves else {"exact": None, "gap": None}
+        if request.work:
+            answer["work"] = result.work._asdict()
+        if request.k > 1:
+            answer["kbest"] = list(map(labelling, result.taggings))
+        if request.spans:
+            own = result.spans
+            answer["spans"] = _spans(model, result.taggings[0]) if own is None else [span._asdict() for span in own]
+        sentences.append(answer)
     return {"model": served.name, "sentences": sentences}
 
 
-def _spans(model: Model, lattice: Lattice | None, tagging: Tagging) -> list[dict[str, Any]]:
-    """Return the spans of the best labelling, such as B-NP I-NP; with their probabilities where sums are known."""
-    read = span_parts(model.labels)
-    if read is None:
+def _need_spans(model: Model) -> None:
+    if span_parts(model.labels) is None:
         raise Problem(422, "the model's labels are not those of spans, such as B-NP", "spans", "leave spans out")
-    if lattice is not None:
-        return [span._asdict() for span in spans(*lattice[:2], model.labels, active=lattice.active)]
+
+
+def _spans(model: Model, tagging: Tagging) -> list[dict[str, Any]]:
+    """Return the spans of a labelling, such as B-NP I-NP."""
+    read = span_parts(model.labels)
+    assert read is not None
     part = dict(zip(model.labels, read[1], strict=True))
     parts = [*(part[label] for label in tagging.labels), ("O", "")]
     numbers = {name: n for n, name in enumerate(dict.fromkeys(name for _, name in parts))}
@@ -211,30 +180,32 @@ def _spans(model: Model, lattice: Lattice | None, tagging: Tagging) -> list[dict
     return [{"label": parts[end][1], "start": int(first[end]), "end": end + 1} for end in ends]
 
 
-def chosen(asked: Request) -> None:
-    """Leave the one sentence of a request that it is about."""
-    if asked.sentence >= len(asked.sentences):
-        what = f"there is no sentence {asked.sentence}: there are {len(asked.sentences)}"
+def choose_sentence(request: Request) -> None:
+    """Keep only the sentence that a request is about, with its limits."""
+    at = request.sentence
+    if at >= len(request.sentences):
+        what = f"there is no sentence {at}: there are {len(request.sentences)}"
         raise Problem(422, what, "sentences", "send one; they are counted from 0")
-    asked.sentences = [asked.sentences[asked.sentence]]
-    if asked.offsets is not None:
-        asked.offsets = [asked.offsets[asked.sentence]]
+    for name in ("sentences", "offsets", "allowed", "forbidden"):
+        if (own := getattr(request, name)) is not None:
+            setattr(request, name, own[at : at + 1])
 
 
-def explained(asked: Request, served: Served, model: Model) -> dict[str, Any]:
+def explained(request: Request, served: Served, model: Model) -> dict[str, Any]:
     """Return why a token of a sentence has its label."""
-    chosen(asked)
-    sentence = asked.sentences[0]
-    if asked.token >= len(sentence):
-        raise Problem(422, f"token {asked.token} of a sentence of {len(sentence)}", "token", "they are counted from 0")
-    if not isinstance(model, LinearModel):
+    choose_sentence(request)
+    sentence = request.sentences[0]
+    if request.token >= len(sentence):
+        raise Problem(
+            422, f"token {request.token} of a sentence of {len(sentence)}", "token", "they are counted from 0"
+        )
+    if "explain" in model.lacks:
         with blamed("model"):
-            model.explain(sentence, asked.token)  # says why it cannot
-    lattice = lattice_of(asked, served, model, 0)
+            model.explain(sentence, request.token)  # says why it cannot
+    lattice = lattice_of(request, served, model, 0)
     with blamed("sentences[0]"):
-        assert isinstance(model, LinearModel)
-        found = model.explain(sentence, asked.token, asked.labels, lattice=lattice)
-    return {"model": served.name, **explanation(found)}
+        found = model.explain(sentence, request.token, request.labels, lattice=lattice)
+    return {"model": served.name, **explanation_json(found)}
 
 
 def _scheme(model: Model) -> str | None:
@@ -244,12 +215,12 @@ def _scheme(model: Model) -> str | None:
 
 
 def list_models(store: Store) -> dict[str, Any]:
-    """Return what models there are, and how they may be asked."""
+    """Return what models there are, and how they may be request."""
     models = []
     for name, served in store.served.items():
-        told: dict[str, Any] = {"name": name, "ready": served.model is not None, "opened": served.opened}
+        answer: dict[str, Any] = {"name": name, "ready": served.model is not None, "opened": served.opened}
         if (model := served.model) is not None:
-            told |= {
+            answer |= {
                 "learner": fact_in(model.facts, str, "learner"),
                 "labels": model.labels,
                 "probabilistic": model.probabilistic,
@@ -260,12 +231,12 @@ def list_models(store: Store) -> dict[str, Any]:
                 "scheme": _scheme(model),
                 "attribution": fact_in(model.facts, str, "attribution"),
             }
-        models.append(told)
+        models.append(answer)
     rows = [
         {"name": row.name, "exact": row.exact, "kbest": row.kbest, "deadline": row.deadline, "paper": row.paper}
         for row in decoders()
     ]
     settings = store.settings
     limits = {"body": settings.body, "tokens": settings.tokens, "k": settings.k, "timeout": settings.timeout}
-    told = {"models": models, "default": store.first, "decoders": rows, "tokenizers": list(TOKENIZERS)}
-    return {**told, "limits": limits}
+    answer = {"models": models, "default": store.first, "decoders": rows, "tokenizers": list(TOKENIZERS)}
+    return {**answer, "limits": limits}

@@ -15,7 +15,7 @@ from tagwright.serve.batching import Batcher
 from tagwright.serve.errors import Problem
 from tagwright.serve.metrics import PATHS, Metrics
 from tagwright.serve.openapi import described
-from tagwright.serve.request import Request, asked_of, check_size, check_text, json_of
+from tagwright.serve.request import Request, check_size, check_text, parse_json, parse_request
 from tagwright.serve.settings import Settings
 from tagwright.serve.store import Store
 from tagwright.serve.stream import streamed
@@ -63,7 +63,7 @@ class Service:
     """What answers requests: the models, the batches and the counts."""
 
     def __init__(self, settings: Settings, metrics: Metrics, stop: Callable[[Exception], None]) -> None:
-        """Open nothing yet; stop: is told what keeps the server from running."""
+        """Open nothing yet; stop: called with the error that keeps the server from running."""
         self.settings, self.metrics, self.stop = settings, metrics, stop
         self.store = Store(settings)
         self.batcher = Batcher(settings, self.metrics)
@@ -94,39 +94,39 @@ class Service:
 
     # What the paths answer
 
-    async def tag(self, asked: Request) -> bytes:
+    async def tag(self, request: Request) -> bytes:
         """Return labellings."""
-        served, model = self.store.find(asked.model)
-        await self._tokenized(asked, model)
-        if not asked.plain:
-            self.metrics.batch(1, asked.tokens)
-            return answers.dumped(await self.batcher.beside(answers.searched, asked, served, model))
+        served, model = self.store.find(request.model)
+        await self._tokenized(request, model)
+        if not request.plain:
+            self.metrics.batch(1, request.tokens)
+            return answers.encode(await self.batcher.beside(answers.searched, request, served, model))
         with answers.blamed("sentences"):
-            found = await self.batcher.tag(model, asked)
-        return answers.dumped(answers.tagged(asked, served, model, found))
+            found = await self.batcher.tag(model, request)
+        return answers.encode(answers.tagged(request, served, model, found))
 
-    async def _tokenized(self, asked: Request, model: Model) -> None:
+    async def _tokenized(self, request: Request, model: Model) -> None:
         """Split the text of a request, and see that it has not too many tokens."""
-        check_text(asked, self.settings)
-        if asked.text is not None and len(asked.text) > _LONG_TEXT:
-            await self.batcher.beside(answers.tokenized, asked, model)
+        check_text(request, self.settings)
+        if request.text is not None and len(request.text) > _LONG_TEXT:
+            await self.batcher.beside(answers.tokenize, request, model)
         else:
-            answers.tokenized(asked, model)
-        check_size(asked, self.settings)
+            answers.tokenize(request, model)
+        check_size(request, self.settings)
 
-    async def explain(self, asked: Request) -> bytes:
+    async def explain(self, request: Request) -> bytes:
         """Return why a token has its label."""
-        return await self._about_one(answers.explained, asked)
+        return await self._about_one(answers.explained, request)
 
-    async def lattice(self, asked: Request) -> bytes:
+    async def lattice(self, request: Request) -> bytes:
         """Return what the page draws."""
-        return await self._about_one(viewed, asked)
+        return await self._about_one(viewed, request)
 
-    async def _about_one(self, work: Callable[..., dict[str, Any]], asked: Request) -> bytes:
-        served, model = self.store.find(asked.model)
-        await self._tokenized(asked, model)
-        self.metrics.batch(1, asked.tokens)
-        return answers.dumped(await self.batcher.beside(work, asked, served, model))
+    async def _about_one(self, work: Callable[..., dict[str, Any]], request: Request) -> bytes:
+        served, model = self.store.find(request.model)
+        await self._tokenized(request, model)
+        self.metrics.batch(1, request.tokens)
+        return answers.encode(await self.batcher.beside(work, request, served, model))
 
 
 class _Answer:
@@ -151,24 +151,24 @@ class _Answer:
                 return
             body = await self._body(scope, receive)
             if len(body) > _LONG_BODY:
-                asked = await service.batcher.beside(_read, body, service.settings)
+                request = await service.batcher.beside(_read, body, service.settings)
             else:
-                asked = _read(body, service.settings)
-            told = await self.work(asked)
+                request = _read(body, service.settings)
+            payload = await self.work(request)
         except Problem as problem:
-            status, more, told = _said(problem)
+            status, more, payload = _problem(problem)
         except TimeoutError:
             service.metrics.rejected("time")
             fix = "send less at once, or later"
-            status, more, told = _said(Problem(503, "there was no answer in time", "timeout", fix, retry=1))
+            status, more, payload = _problem(Problem(503, "there was no answer in time", "timeout", fix, retry=1))
         except _GoneError:
             return
         except Exception:
             log.exception("%s: an error of the server's own", self.path)
-            status, more, told = _said(Problem(500, "an error of the server's own", self.path, "report it"))
+            status, more, payload = _problem(Problem(500, "an error of the server's own", self.path, "report it"))
         finally:
             service.metrics.answered(self.path, status, began)
-        await _respond(send, status, told, _JSON, [*_HEAD, *more], service.settings.timeout)
+        await _respond(send, status, payload, _JSON, [*_HEAD, *more], service.settings.timeout)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """Return a body of at most so many bytes."""
@@ -193,9 +193,9 @@ class _Answer:
         return Problem(413, "the body is too large", "body", fix, close=True)
 
 
-def _said(problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def _problem(problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """Return status, head and body that tell of a problem."""
-    return problem.status, problem.headers, answers.dumped(problem.told())
+    return problem.status, problem.headers, answers.encode(problem.payload())
 
 
 class _GoneError(Exception):
@@ -203,7 +203,7 @@ class _GoneError(Exception):
 
 
 def _read(body: bytes, settings: Settings) -> Request:
-    return asked_of(json_of(body), settings)
+    return parse_request(parse_json(body), settings)
 
 
 async def _respond(
@@ -246,12 +246,12 @@ def application(service: Service) -> Any:
     def fixed(path: str, make: Callable[[], tuple[int, bytes, bytes]]) -> Any:
         return Route(path, _Fixed(service, path, make), methods=["GET"])
 
-    def told(make: Callable[[], Any]) -> Callable[[], tuple[int, bytes, bytes]]:
-        return lambda: (200, answers.dumped(make()), _JSON)
+    def as_payload(make: Callable[[], Any]) -> Callable[[], tuple[int, bytes, bytes]]:
+        return lambda: (200, answers.encode(make()), _JSON)
 
     def ready() -> tuple[int, bytes, bytes]:
         is_ready = service.store.ready
-        return 200 if is_ready else 503, answers.dumped({"ready": is_ready}), _JSON
+        return 200 if is_ready else 503, answers.encode({"ready": is_ready}), _JSON
 
     def file(path: Path) -> Callable[[], tuple[int, bytes, bytes]]:
         held = path.read_bytes()  # once: no request leads to a file
@@ -261,11 +261,11 @@ def application(service: Service) -> Any:
     direct = {path: _Answer(service, path, work) for path, work in works}
     routes = [
         *(Route(path, answer, methods=["POST"]) for path, answer in direct.items()),
-        fixed("/health/live", told(lambda: {"live": True})),
+        fixed("/health/live", as_payload(lambda: {"live": True})),
         fixed("/health/ready", ready),
-        fixed("/v1/models", told(lambda: answers.list_models(service.store))),
+        fixed("/v1/models", as_payload(lambda: answers.list_models(service.store))),
         fixed("/metrics", lambda: (200, service.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8")),
-        fixed("/openapi.json", told(lambda: described(service.settings))),
+        fixed("/openapi.json", as_payload(lambda: described(service.settings))),
         fixed("/", file(_PAGE / "index.html")),
         *(fixed(f"/page/{path.name}", file(path)) for path in sorted(_PAGE.iterdir()) if path.suffix in _KINDS),
     ]
@@ -274,7 +274,7 @@ def application(service: Service) -> Any:
         wrong_method = error.status_code == 405
         what = f"{request.method} is not answered here" if wrong_method else "there is nothing under this path"
         problem = Problem(error.status_code, what, "path", "GET /openapi.json lists the paths and their methods")
-        body = answers.dumped(problem.told())
+        body = answers.encode(problem.payload())
         service.metrics.answered("other", error.status_code, service.metrics.began())
         headers = {name.decode(): value.decode() for name, value in _PAGE_HEAD} | dict(error.headers or {})
         return Response(body, error.status_code, headers, "application/json")

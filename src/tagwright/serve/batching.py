@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
-from tagwright.models.model import Model, Tagging
+from tagwright.models.model import Model
+from tagwright.models.tagging import TagResult
+from tagwright.serve.answers import tag_options
 from tagwright.serve.errors import Problem
 from tagwright.serve.metrics import Metrics
 from tagwright.serve.request import Request
@@ -18,7 +20,7 @@ from tagwright.serve.settings import Settings
 __all__ = ["Batcher"]
 
 Result = TypeVar("Result")
-Found = list[list[Tagging]]
+Found = list[TagResult]
 
 _AT_ONCE = 0.002  # seconds of work for which a hand-over to another thread does not pay
 _ALONE = 16  # requests
@@ -26,7 +28,7 @@ _LARGE = 2000  # tokens; larger requests do not keep small ones waiting
 
 
 class _Job(NamedTuple):
-    asked: Request
+    request: Request
     tokens: int
     future: asyncio.Future[Found]
     began: float
@@ -35,8 +37,8 @@ class _Job(NamedTuple):
 class _Group:
     """Jobs that can be one call: of the same model, with the same options."""
 
-    def __init__(self, model: Model, asked: Request) -> None:
-        self.model, self.asked = model, asked
+    def __init__(self, model: Model, request: Request) -> None:
+        self.model, self.request = model, request
         self.jobs: deque[_Job] = deque()
 
 
@@ -59,23 +61,23 @@ class Batcher:
         self.lane = ThreadPoolExecutor(1, "tagwright-batch")
         self.others = ThreadPoolExecutor(max(2, settings.threads), "tagwright-long")
 
-    async def tag(self, model: Model, asked: Request) -> Found:
+    async def tag(self, model: Model, request: Request) -> Found:
         """Return the k best labellings of each sentence of a request."""
-        tokens = asked.tokens
+        tokens = request.tokens
         if tokens > _LARGE:
-            return await self.beside(_tagged, model, asked.sentences, asked, self.settings.threads)
+            return await self.beside(_tagged, model, request.sentences, request, self.settings.threads)
         if self.waiting >= self.settings.queue:
             raise self._full("queue")
-        key = (id(model), asked.k, asked.decoder, asked.proba)
+        key = (id(model), request.k, request.decoder, request.proba)
         if self.alone and not self.waiting and not self.running and self._is_quick(key, tokens):
             self.alone -= 1
-            return self._at_once(key, model, asked, tokens)
+            return self._at_once(key, model, request, tokens)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Found] = loop.create_future()
         group = self.groups.get(key)
         if group is None:
-            group = self.groups[key] = _Group(model, asked)
-        group.jobs.append(_Job(asked, tokens, future, loop.time()))
+            group = self.groups[key] = _Group(model, request)
+        group.jobs.append(_Job(request, tokens, future, loop.time()))
         self.waiting += 1
         self._schedule(loop, hurry=len(group.jobs) >= self.settings.batch)
         return await future
@@ -83,11 +85,11 @@ class Batcher:
     def _is_quick(self, key: tuple[Any, ...], tokens: int) -> bool:
         return self.rates.get(key, 1.0) * (tokens + 1) < _AT_ONCE
 
-    def _at_once(self, key: tuple[Any, ...], model: Model, asked: Request, tokens: int) -> Found:
+    def _at_once(self, key: tuple[Any, ...], model: Model, request: Request, tokens: int) -> Found:
         """Return the answer to a request that has no company."""
         self.metrics.batch(1, tokens)
         began = time.perf_counter()
-        found = _tagged(model, asked.sentences, asked, self.settings.threads)
+        found = _tagged(model, request.sentences, request, self.settings.threads)
         self._took(key, tokens, time.perf_counter() - began)
         return found
 
@@ -168,13 +170,13 @@ class Batcher:
     def _work(self, group: _Group, jobs: Sequence[_Job]) -> tuple[list[Found | Exception], float]:
         """Return the answer to each job, or the error that it alone causes; and the seconds it took."""
         began = time.perf_counter()
-        X = [sentence for job in jobs for sentence in job.asked.sentences]
+        X = [sentence for job in jobs for sentence in job.request.sentences]
         answers: list[Found | Exception]
         try:
-            found = _tagged(group.model, X, group.asked, self.settings.threads)
+            found = _tagged(group.model, X, group.request, self.settings.threads)
             answers, at = [], 0
             for job in jobs:
-                count = len(job.asked.sentences)
+                count = len(job.request.sentences)
                 answers.append(found[at : at + count])
                 at += count
         except Exception as error:
@@ -200,5 +202,5 @@ class Batcher:
         self.rates[key] = min(seconds / (tokens + 1), 1.1 * self.rates.get(key, 1.0))
 
 
-def _tagged(model: Model, X: list[list[Any]], asked: Request, threads: int) -> Found:
-    return model.tag_kbest(X, asked.k, asked.decoder, threads, asked.proba)
+def _tagged(model: Model, X: list[list[Any]], request: Request, threads: int) -> Found:
+    return model.tag_results(X, tag_options(request, threads))

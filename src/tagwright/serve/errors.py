@@ -26,7 +26,7 @@ class Problem(Exception):  # noqa: N818 - what goes to a client is called so
         self.status, self.what, self.where, self.fix = status, what, where, fix
         self.retry, self.close = retry, close
 
-    def told(self) -> dict[str, dict[str, str]]:
+    def payload(self) -> dict[str, dict[str, str]]:
         """Return it as JSON has it."""
         return {"error": {"what": self.what, "where": self.where, "fix": self.fix}}
 

@@ -12,7 +12,7 @@ from tagwright.decoding.decoders import plan
 from tagwright.serve.errors import Problem
 from tagwright.serve.settings import Settings
 
-__all__ = ["Request", "asked_of", "check_size", "check_text", "json_of"]
+__all__ = ["Request", "check_size", "check_text", "parse_json", "parse_request"]
 
 Labels: TypeAlias = dict[int, list[str]]
 """Names of labels by token."""
@@ -66,7 +66,7 @@ class Request:
         return not (rules or self.work or self.deadline is not None or (self.spans and self.proba))
 
 
-def json_of(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
     """Return what JSON says; Problem if it is none."""
     try:
         return _decode(body.decode())
@@ -85,61 +85,63 @@ def _no_constant(name: str) -> float:
 _decode = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
-def asked_of(told: Any, settings: Settings) -> Request:
+def parse_request(payload: Any, settings: Settings) -> Request:
     """Return what an object of JSON asks for, after a check of everything but what depends on the model."""
-    if not isinstance(told, dict):
+    if not isinstance(payload, dict):
         raise _wrong("body", "must be an object", 'send one such as {"text": "Time flies."}')
-    if unknown := told.keys() - _KEYS:
+    if unknown := payload.keys() - _KEYS:
         raise _wrong(_cut(sorted(unknown)[0]), "is not known", f"leave it out; known are {', '.join(sorted(_KEYS))}")
-    asked = Request()
-    for name in told:
+    request = Request()
+    for name in payload:
         if name in _FLAGS:
-            setattr(asked, name, _typed(told, name, bool, "true or false"))
-        elif name in _TEXTS and told[name] is not None:
-            setattr(asked, name, _typed(told, name, str, "a string"))
+            setattr(request, name, _typed(payload, name, bool, "true or false"))
+        elif name in _TEXTS and payload[name] is not None:
+            setattr(request, name, _typed(payload, name, str, "a string"))
         elif name in _COUNTS:
             least, most = _COUNTS[name]
-            setattr(asked, name, _whole(told, name, least, most or getattr(settings, _LIMITS[name])))
-    if told.keys() - _PLAIN or asked.decoder != "auto":
-        _search(asked, told, settings)
-    if (asked.text is None) == ("sentences" not in told):
+            setattr(request, name, _whole(payload, name, least, most or getattr(settings, _LIMITS[name])))
+    if payload.keys() - _PLAIN or request.decoder != "auto":
+        _search(request, payload, settings)
+    if (request.text is None) == ("sentences" not in payload):
         raise _wrong("text", "or sentences must be there, and not both", 'send "text": "..." or "sentences": [["..."]]')
-    if asked.text is None:
-        asked.sentences = _sentences(told["sentences"])
-    return asked
+    if request.text is None:
+        request.sentences = _sentences(payload["sentences"])
+    return request
 
 
-def _search(asked: Request, told: dict[str, Any], settings: Settings) -> None:
+def _search(request: Request, payload: dict[str, Any], settings: Settings) -> None:
     """Read what says how labels are searched for, and which may be found."""
-    if (deadline := told.get("deadline_ms")) is not None:
+    if (deadline := payload.get("deadline_ms")) is not None:
         most = settings.timeout * 1e3
         if type(deadline) not in (int, float) or not 0 <= deadline <= most:
             raise _wrong("deadline_ms", f"must be a number from 0 to {most:.0f}", "send such a number")
-        asked.deadline = deadline / 1e3
-    if asked.decoder != "auto":
+        request.deadline = deadline / 1e3
+    if request.decoder != "auto":
         try:
-            decoder = plan(asked.decoder)
+            decoder = plan(request.decoder)
         except ValueError as error:
             raise _wrong("decoder", str(error)[:300], "take a name that GET /v1/models lists") from None
-        if asked.k > 1 and not decoder.row.kbest:
-            raise _wrong("k", f"must be 1 for decoder {asked.decoder!r}, which gives one labelling", "leave out either")
-    if asked.tokenize is not None and asked.tokenize not in TOKENIZERS:
+        if request.k > 1 and not decoder.row.kbest:
+            raise _wrong(
+                "k", f"must be 1 for decoder {request.decoder!r}, which gives one labelling", "leave out either"
+            )
+    if request.tokenize is not None and request.tokenize not in TOKENIZERS:
         raise _wrong("tokenize", "is no tokeniser", f"take one of {', '.join(TOKENIZERS)}")
-    if (names := told.get("labels")) is not None:
-        asked.labels = _names("labels", names)
+    if (names := payload.get("labels")) is not None:
+        request.labels = _names("labels", names)
     for name in ("allowed", "forbidden"):
-        if told.get(name):
-            setattr(asked, name, _per_token(name, told[name]))
-    if (rules := told.get("constraints")) is not None:
-        asked.constraints = _constraints(rules) or None
+        if payload.get(name):
+            setattr(request, name, _per_token(name, payload[name]))
+    if (rules := payload.get("constraints")) is not None:
+        request.constraints = _constraints(rules) or None
 
 
-def _constraints(told: Any) -> dict[str, Any]:
+def _constraints(payload: Any) -> dict[str, Any]:
     """Return the arguments of `tw.Constraints`; words are an object: a string would be the path of a file."""
-    if not isinstance(told, dict) or told.keys() - set(_CONSTRAINTS):
+    if not isinstance(payload, dict) or payload.keys() - set(_CONSTRAINTS):
         raise _wrong("constraints", f"must be an object of {', '.join(_CONSTRAINTS)}", "see tw.Constraints")
     kinds = {"scheme": str, "sep": str, "part": int, "words": dict}
-    made = {name: value for name, value in told.items() if value is not None}
+    made = {name: value for name, value in payload.items() if value is not None}
     for name, value in made.items():
         if type(value) is not kinds.get(name, list):
             raise _wrong(f"constraints.{name}", "is of the wrong kind", "see tw.Constraints")
@@ -154,17 +156,17 @@ def _constraints(told: Any) -> dict[str, Any]:
     return made
 
 
-def check_text(asked: Request, settings: Settings) -> None:
+def check_text(request: Request, settings: Settings) -> None:
     """Raise Problem for text that has more than enough characters for all tokens of a request."""
     most = 20 * settings.tokens
-    if asked.text is not None and len(asked.text) > most:
+    if request.text is not None and len(request.text) > most:
         fix = f"send at most {most:,} characters at once, or stream them as NDJSON"
-        raise Problem(413, f"{len(asked.text):,} characters are too many for one request", "text", fix)
+        raise Problem(413, f"{len(request.text):,} characters are too many for one request", "text", fix)
 
 
-def check_size(asked: Request, settings: Settings) -> None:
+def check_size(request: Request, settings: Settings) -> None:
     """Raise Problem where there are more tokens, or labels in all answers, than a request may have."""
-    tokens = asked.tokens
+    tokens = request.tokens
     if tokens > settings.tokens:
         raise Problem(
             413,
@@ -172,20 +174,20 @@ def check_size(asked: Request, settings: Settings) -> None:
             "sentences",
             f"send at most {settings.tokens:,} at once, or stream them as NDJSON",
         )
-    if asked.k > 1 and asked.k * tokens > 20 * settings.tokens:
+    if request.k > 1 and request.k * tokens > 20 * settings.tokens:
         raise Problem(
             413,
-            f"{asked.k} labellings of {tokens:,} tokens are too many for one request",
+            f"{request.k} labellings of {tokens:,} tokens are too many for one request",
             "k",
             "send fewer sentences, or a smaller k",
         )
 
 
-def _sentences(told: Any) -> list[list[Any]]:
+def _sentences(payload: Any) -> list[list[Any]]:
     fix = 'send a list of lists of tokens, as in [["Time", "flies"]]'
-    if not isinstance(told, list) or not all(type(one) is list for one in told):
+    if not isinstance(payload, list) or not all(type(one) is list for one in payload):
         raise _wrong("sentences", "must be a list of lists of tokens", fix)
-    for s, sentence in enumerate(told):
+    for s, sentence in enumerate(payload):
         for t, token in enumerate(sentence):
             if type(token) is str:
                 continue
@@ -199,16 +201,16 @@ def _sentences(told: Any) -> list[list[Any]]:
                 raise _wrong(
                     f"sentences[{s}][{t}]", "has a value that is no string, number or truth value", "values are such"
                 )
-    return told
+    return payload
 
 
-def _per_token(name: str, told: Any) -> list[Labels]:
+def _per_token(name: str, payload: Any) -> list[Labels]:
     """Return labels by token of each sentence: from lists with null for tokens without, or objects by token number."""
     fix = 'for each sentence a list such as [null, ["NN"]], or an object such as {"1": ["NN"]}'
-    if not isinstance(told, list):
+    if not isinstance(payload, list):
         raise _wrong(name, "must be a list with one entry per sentence", fix)
     made = []
-    for s, own in enumerate(told):
+    for s, own in enumerate(payload):
         pairs: Sequence[tuple[Any, Any]]
         if isinstance(own, dict):
             pairs = [(int(t) if t.isascii() and t.isdigit() and len(t) < 9 else -1, names) for t, names in own.items()]
@@ -224,20 +226,20 @@ def _per_token(name: str, told: Any) -> list[Labels]:
     return made
 
 
-def _names(where: str, told: Any) -> list[str]:
-    if not isinstance(told, list) or not all(isinstance(one, str) for one in told):
+def _names(where: str, payload: Any) -> list[str]:
+    if not isinstance(payload, list) or not all(isinstance(one, str) for one in payload):
         raise _wrong(where, "must be a list of labels", "labels are strings; GET /v1/models lists them")
-    return told
+    return payload
 
 
-def _typed(told: dict[str, Any], name: str, kind: type, text: str) -> Any:
-    if type(told[name]) is not kind:
+def _typed(payload: dict[str, Any], name: str, kind: type, text: str) -> Any:
+    if type(payload[name]) is not kind:
         raise _wrong(name, f"must be {text}", f"send {text} or leave it out")
-    return told[name]
+    return payload[name]
 
 
-def _whole(told: dict[str, Any], name: str, least: int, most: int) -> int:
-    value = told[name]
+def _whole(payload: dict[str, Any], name: str, least: int, most: int) -> int:
+    value = payload[name]
     if type(value) is not int or not least <= value <= most:
         raise _wrong(name, f"must be a whole number from {least} to {most:,}", "send such a number or leave it out")
     return value

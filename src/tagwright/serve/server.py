@@ -24,7 +24,7 @@ log = logging.getLogger("tagwright.serve")
 
 _BACKLOG = 2048
 _LONGEST_HEAD = 65_536  # bytes
-_DRAIN = 30  # seconds that requests may take when the server is told to end
+_DRAIN = 30  # seconds that requests may take after a signal to end
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -181,7 +181,7 @@ class _Workers:
         self.ending = False
 
     def run(self) -> None:
-        """Work until told to end, or until a worker cannot start."""
+        """Serve until a signal arrives, or until a worker cannot start."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._signal)
         self.processes = [self._started(at) for at in range(self.count)]

@@ -1,4 +1,4 @@
-"""What a server is told when it starts: its models, its limits, and how requests are put together."""
+"""Options of a server: its models, its limits, and how requests are batched."""
 
 from __future__ import annotations
 

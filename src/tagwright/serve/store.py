@@ -40,20 +40,20 @@ class Served:
     numbers: dict[str, int] = field(default_factory=dict)
     """Of labels by name."""
     rules: dict[str, Constraints] = field(default_factory=dict)
-    """Constraints that were asked for lately, by what the requests say."""
+    """Constraints of recent requests, by their JSON."""
 
     def take(self, model: Model) -> None:
         """Answer from another model from now on."""
         self.numbers, self.rules = {name: y for y, name in enumerate(model.labels)}, {}
         self.model, self.opened = model, self.opened + 1
 
-    def constraints(self, model: Model, told: Mapping[str, Any]) -> Constraints:
-        """Return what a request says of labels; ValueError where it is wrong. What it costs to make is kept."""
-        key = json.dumps(told, sort_keys=True)
+    def constraints(self, model: Model, options: Mapping[str, Any]) -> Constraints:
+        """Return the constraints of a request, from a bounded cache; ValueError where they are wrong."""
+        key = json.dumps(options, sort_keys=True)
         held = self.rules
         found = held.get(key)
         if found is None or found.labels != model.labels:
-            found = Constraints(model.labels, **told)
+            found = Constraints(model.labels, **options)
             while len(held) >= _RULES:
                 held.pop(next(iter(held)), None)
             held[key] = found

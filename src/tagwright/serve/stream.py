@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from tagwright.serve.answers import dumped
+from tagwright.serve.answers import encode
 from tagwright.serve.errors import Problem
-from tagwright.serve.request import asked_of, json_of
+from tagwright.serve.request import parse_json, parse_request
 
 if TYPE_CHECKING:
     from tagwright.serve.app import Service
@@ -36,7 +36,7 @@ async def streamed(
         common = _common(scope["query_string"])
     except Problem as problem:
         await _send_head(send, problem.status, head)
-        await send({"type": "http.response.body", "body": dumped(problem.told()) + b"\n"})
+        await send({"type": "http.response.body", "body": encode(problem.payload()) + b"\n"})
         return
     await _send_head(send, 200, head)
     answers: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(_AHEAD)
@@ -74,30 +74,30 @@ async def _send_head(send: Send, status: int, head: list[tuple[bytes, bytes]]) -
 
 def _common(query: bytes) -> dict[str, Any]:
     """Return what the query says: numbers and truth values as JSON writes them, all else as text."""
-    told: dict[str, Any] = {}
+    payload: dict[str, Any] = {}
     for name, value in parse_qsl(query.decode("latin-1"), max_num_fields=20):
         try:
-            told[name] = json.loads(value) if name in ("k", "proba", "spans", "work", "deadline_ms") else value
+            payload[name] = json.loads(value) if name in ("k", "proba", "spans", "work", "deadline_ms") else value
         except (ValueError, RecursionError):
             raise Problem(422, f"{name} must be a number or truth value", name, "write it as JSON does") from None
-    return told
+    return payload
 
 
 async def _answer(service: Service, line: bytes | Problem, number: int, common: dict[str, Any]) -> bytes:
     try:
         if isinstance(line, Problem):
             raise line
-        told = json_of(line)
-        if isinstance(told, str):
-            told = {"text": told}
-        elif isinstance(told, list):
-            told = {"sentences": [told]}
-        if isinstance(told, dict):
-            told = {**common, **told}
+        payload = parse_json(line)
+        if isinstance(payload, str):
+            payload = {"text": payload}
+        elif isinstance(payload, list):
+            payload = {"sentences": [payload]}
+        if isinstance(payload, dict):
+            payload = {**common, **payload}
         while True:
             try:
                 async with asyncio.timeout(service.settings.timeout):
-                    return await service.tag(asked_of(told, service.settings)) + b"\n"
+                    return await service.tag(parse_request(payload, service.settings)) + b"\n"
             except Problem as problem:
                 if problem.retry is None:
                     raise
@@ -109,7 +109,7 @@ async def _answer(service: Service, line: bytes | Problem, number: int, common: 
 
 
 def _error(problem: Problem, number: int) -> bytes:
-    return dumped({**problem.told(), "line": number}) + b"\n"
+    return encode({**problem.payload(), "line": number}) + b"\n"
 
 
 async def _lines(receive: Receive, most: int, timeout: float) -> AsyncIterator[bytes | Problem]:

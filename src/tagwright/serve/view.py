@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core
-from tagwright.decoding.decode import Decoding, decode
+from tagwright.decoding.decode import Decoding
 from tagwright.decoding.keep import KeepRatio
-from tagwright.decoding.marginals import Marginals, marginals
+from tagwright.decoding.marginals import Marginals
 from tagwright.models.as_json import finite, share
-from tagwright.models.model import Lattice, Model
-from tagwright.serve.answers import blamed, chosen, lattice_of
+from tagwright.models.model import Model
+from tagwright.models.tagging import Lattice
+from tagwright.serve.answers import blamed, choose_sentence, lattice_of
 from tagwright.serve.errors import Problem
 from tagwright.serve.request import Request
 from tagwright.serve.store import Served
@@ -40,27 +41,27 @@ class _Small(NamedTuple):
     """[t][i, j] from the i-th node of column t to the j-th of the next."""
 
 
-def viewed(asked: Request, served: Served, model: Model) -> dict[str, Any]:
+def viewed(request: Request, served: Served, model: Model) -> dict[str, Any]:
     """Return a sentence's labellings and lattice."""
-    count = len(asked.sentences)
-    chosen(asked)
-    lattice = lattice_of(asked, served, model, 0)
+    count = len(request.sentences)
+    choose_sentence(request)
+    lattice = lattice_of(request, served, model, 0)
     if not len(lattice.nodes):
         raise Problem(422, "the sentence is empty", "sentences[0]", "send at least one token")
     with blamed("sentences[0]"):
         began = time.perf_counter()
-        found = decode(*lattice[:2], asked.k, asked.decoder, active=lattice.active, deadline=asked.deadline)
+        found = lattice.decode(request.k, request.decoder, request.deadline)
         seconds = time.perf_counter() - began
-        most = max(asked.k, _LEFT)
+        most = max(request.k, _LEFT)
         wide = found
-        if len(found.paths) < most and not (asked.decoder == "auto" and len(found.paths) < asked.k):
-            wide = decode(*lattice[:2], most, active=lattice.active)
+        if len(found.paths) < most and not (request.decoder == "auto" and len(found.paths) < request.k):
+            wide = lattice.decode(most)
         sums = _sums(lattice, len(model.labels)) if model.probabilistic else None
-    small = _small(lattice, wide, sums, asked.nodes, found)
-    told: dict[str, Any] = {
+    small = _small(lattice, wide, sums, request.nodes, found)
+    payload: dict[str, Any] = {
         "model": served.name,
-        "decoder": asked.decoder,
-        "tokens": [_word(token) for token in asked.sentences[0]],
+        "decoder": request.decoder,
+        "tokens": [_word(token) for token in request.sentences[0]],
         "exact": found.exact,
         "gap": finite(found.gap),
         "work": found.work._asdict(),
@@ -70,22 +71,22 @@ def viewed(asked: Request, served: Served, model: Model) -> dict[str, Any]:
         "kbest": [_path(model, path.labels.tolist(), path.score, sums) for path in found.paths],
         **_drawn(model, lattice, small, sums, found.paths[0].labels.tolist()),
     }
-    if asked.offsets is not None:
-        told["offsets"] = asked.offsets[0]
-    return told
+    if request.offsets is not None:
+        payload["offsets"] = request.offsets[0]
+    return payload
 
 
 def _sums(lattice: Lattice, L: int) -> Marginals:
     keep = KeepRatio(1e-6) if L >= _MANY else None
-    return marginals(lattice.nodes, lattice.edges, keep, active=lattice.active)
+    return lattice.marginals(keep)
 
 
 def _path(model: Model, labels: list[int], score: float, sums: Marginals | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"labels": [model.labels[y] for y in labels], "score": score}
+    payload: dict[str, Any] = {"labels": [model.labels[y] for y in labels], "score": score}
     if sums is not None:
-        told["probability"] = share(float(np.exp(min(score - sums.log_z, 0.0))))
-        told["marginals"] = [share(p) for p in sums.nodes[np.arange(len(labels)), labels].tolist()]
-    return told
+        payload["probability"] = share(float(np.exp(min(score - sums.log_z, 0.0))))
+        payload["marginals"] = [share(p) for p in sums.nodes[np.arange(len(labels)), labels].tolist()]
+    return payload
 
 
 def _small(lattice: Lattice, wide: Decoding, sums: Marginals | None, most: int, found: Decoding) -> _Small:
