@@ -306,7 +306,8 @@ EdgeScores EdgeScores::constrained(std::shared_ptr<const PairRules> rules, bool 
     throw std::invalid_argument("the constraints are for " + std::to_string(rules->L()) +
                                 " labels, but the edges are for " + std::to_string(L_));
   EdgeScores made(*this);
-  made.rules_ = std::move(rules);
+  // Earlier rules still limit the default, and still explain why there is no path.
+  made.rules_ = rules_ ? std::make_shared<const PairRules>(rules_->both(*rules)) : std::move(rules);
   const PairRules& own = *made.rules_;
   for (const bool first : {true, false}) {
     std::vector<double>& ends = first ? made.start_ : made.stop_;

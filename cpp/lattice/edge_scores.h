@@ -73,8 +73,9 @@ class EdgeScores {
   static EdgeScores from_triples(size_t L, double fallback, const EdgeTriples& triples, std::optional<EdgeForm> form,
                                  const EdgeExtras& extras = {});
 
-  // The same with -inf where rules forbid. Where there is a default, it holds for the pairs that the rules allow, and
-  // exceptions stay few. choose_form: whether a matrix may have exceptions beside it from now on.
+  // The same with -inf where these rules forbid, or earlier ones did. Where there is a default, it holds for the pairs
+  // that the rules allow, and exceptions stay few. choose_form: whether a matrix may have exceptions beside it from now
+  // on.
   EdgeScores constrained(std::shared_ptr<const PairRules> rules, bool choose_form = true) const;
   // The same without start and stop scores; a matrix is shared.
   EdgeScores without_ends() const;

@@ -45,13 +45,11 @@ const Edges::ChainAndBounds& Edges::chain_and_bounds() const {
 const EdgeScores& Edges::other_edges() const {
   return other_edges_.get([&] {
     PairRules::Pairs forbidden;
-    if (rules_) forbidden = rules_->forbidden();
     const LabelNgrams::Range pairs = ngrams_->at_depth(2);
     for (LabelNgrams::Node pair = pairs.first; pair < pairs.end; ++pair)
       forbidden.emplace_back(ngrams_->parent(pair), ngrams_->label(pair));
     const std::vector<bool> any;
-    return constrained(std::make_shared<const PairRules>(L_, rules_ ? rules_->rules() : std::vector<PairRule>(),
-                                                         std::move(forbidden), any, any));
+    return constrained(std::make_shared<const PairRules>(L_, std::vector<PairRule>(), std::move(forbidden), any, any));
   });
 }
 

@@ -70,6 +70,21 @@ bool PairRules::forbids(size_t i, size_t j) const {
                                                    std::pair(static_cast<int32_t>(i), static_cast<int32_t>(j)));
 }
 
+PairRules PairRules::both(const PairRules& other) const {
+  need(other.L_ == L_, "constraints: both must be for the same labels");
+  std::vector<PairRule> rules = rules_;
+  for (const PairRule& rule : other.rules_)
+    if (std::find(rules_.begin(), rules_.end(), rule) == rules_.end()) rules.push_back(rule);
+  Pairs forbidden = forbidden_;
+  forbidden.insert(forbidden.end(), other.forbidden_.begin(), other.forbidden_.end());
+  std::vector<bool> may_start(L_), may_stop(L_);
+  for (size_t y = 0; y < L_; ++y) {
+    may_start[y] = this->may_start(y) && other.may_start(y);
+    may_stop[y] = this->may_stop(y) && other.may_stop(y);
+  }
+  return {L_, std::move(rules), std::move(forbidden), std::move(may_start), std::move(may_stop)};
+}
+
 void PairRules::find_classes() {
   PairClasses::Side &before = classes_.side[0], &after = classes_.side[1];
   const std::vector<States> exits = number(rules_, &PairRule::exit, L_, before);

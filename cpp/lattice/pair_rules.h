@@ -22,6 +22,7 @@ struct PairRule {
   std::vector<int32_t> entry, exit;  // [label]
 
   bool allows(size_t i, size_t j) const { return entry[j] == kAnyState || entry[j] == exit[i]; }
+  bool operator==(const PairRule& other) const = default;
 };
 
 // Labels that the rules do not tell apart, as previous labels (side 0) and as current ones (side 1).
@@ -69,6 +70,8 @@ class PairRules {
   bool may_follow(size_t i, size_t j) const { return allows(i, j) && !forbids(i, j); }
   // Of the rules.
   const PairClasses& classes() const { return classes_; }
+  // Returns the rules that allow what both allow. A rule that both contain appears once.
+  PairRules both(const PairRules& other) const;
 
  private:
   void find_classes();

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 from support.brute_force import all_paths, tolerance
-from support.checks import DECODERS, check_paths, gives_k, is_whole
+from support.checks import DECODERS, check_paths, gives_k, is_whole, knows_patterns
 from support.constrained import PREFIXES, draw, follows
 from support.lattices import FORMS, PATTERNS, SCORES
 from support.sums import enumerated
@@ -69,6 +69,31 @@ def test_every_decoder_finds_the_best_legal_paths(form, kind):
 @pytest.mark.parametrize("form", FORMS)
 def test_sweep(form, kind, ngram):
     sweep(form, kind, ngram, EACH)
+
+
+def with_constraints(edges, parts):
+    """Constrain edges by one operand after the other."""
+    for part in parts:
+        edges = tw.Edges._of(edges.constrained(part))
+    return edges
+
+
+@pytest.mark.parametrize("runs", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_edges_constrained_twice_keep_both_constraints(form, runs):
+    rng = np.random.default_rng([15, FORMS.index(form), runs])
+    decoders = [decoder for decoder in DECODERS if not runs or knows_patterns(decoder)]
+    for n in range(max(EACH // 5, 10)):
+        drawn = draw(rng, form, ("ties", "real", "float32")[n % 3], "none", runs)
+        case, truth = drawn.case, all_paths(drawn.truth)
+        edges = with_constraints(case.edges, drawn.parts[:-1])
+        last = drawn.parts[-1] if drawn.parts else None
+        again = drawn._replace(case=case._replace(edges=edges), constraints=last)
+        for decoder in decoders:
+            check(again, decoder, 3 if gives_k(decoder) else 1, truth)
+        if truth:
+            log_z = np.logaddexp.reduce([score for score, _ in truth])
+            assert tw.marginals(case.nodes, edges, **again.arguments()).log_z == pytest.approx(log_z, abs=1e-9)
 
 
 @pytest.mark.parametrize("ngram", ["none", "scattered", "hard"])

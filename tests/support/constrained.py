@@ -20,12 +20,16 @@ PREFIXES = {
 
 
 class Constrained(NamedTuple):
-    """Lattice and constraints as tagwright is given them, and `truth`: one with -inf in their place."""
+    """Lattice and constraints as tagwright is given them, and `truth`: one with -inf in their place.
+
+    `parts` holds the operands of `constraints`, in the order in which they were combined.
+    """
 
     case: Case
     constraints: tw.Constraints | None
     allowed: list[list[int] | None] | None
     truth: Case
+    parts: list[tw.Constraints]
 
     def arguments(self) -> dict:
         return {"active": self.case.active, "constraints": self.constraints, "allowed": self.allowed}
@@ -91,8 +95,9 @@ def draw(rng, form: str, kind: str, ngram: str, runs: bool = False) -> Constrain
                 ends[np.setdiff1d(np.arange(L), some)] = -np.inf
         few.append(tw.Constraints(labels, **options))
     constraints = None
-    for n in rng.permutation(len(few)):  # the order of operands changes nothing
-        constraints = few[n] if constraints is None else constraints & few[n]
+    few = [few[n] for n in rng.permutation(len(few))]  # the order of operands changes nothing
+    for part in few:
+        constraints = part if constraints is None else constraints & part
     allowed = draw_lists(rng, T, L) if rng.random() < 0.6 else None
     given = case
     if allowed is not None:
@@ -104,4 +109,4 @@ def draw(rng, form: str, kind: str, ngram: str, runs: bool = False) -> Constrain
         given = case._replace(
             nodes=np.where(outside & (rng.random((T, L)) < 0.3), np.nan, case.nodes).astype(case.nodes.dtype)
         )
-    return Constrained(given, constraints, allowed, Case(nodes, None, None, steps, start, stop, case.ngrams))
+    return Constrained(given, constraints, allowed, Case(nodes, None, None, steps, start, stop, case.ngrams), few)
