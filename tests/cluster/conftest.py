@@ -11,7 +11,7 @@ START = "import ray; ray.init(address='local', num_cpus=1, include_dashboard=Fal
 def pytest_collection_modifyitems(config, items):
     if config.getoption("markexpr") == "engines":
         return
-    skip = pytest.mark.skip(reason="starts Ray, Dask or Spark; make test-ray runs it")
+    skip = pytest.mark.skip(reason="not applicable: starts Ray, Dask or Spark; make test-ray runs it")
     for item in items:
         if "engines" in item.keywords:
             item.add_marker(skip)

@@ -72,9 +72,9 @@ def test_dask_maps_partitions(path, expected):
 
 
 def test_spark_maps_in_pandas(path, expected, monkeypatch, tmp_path):
-    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    pytest.importorskip("pyspark", reason="not applicable: PySpark is not installed")
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        pytest.skip("there is no Java for Spark")
+        pytest.skip("not applicable: there is no Java for Spark")
     from pyspark.sql import SparkSession
 
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)

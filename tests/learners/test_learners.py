@@ -138,7 +138,7 @@ def test_save_and_load_are_identical(learner, tmp_path):
 
 def test_kbest(learner):
     if isinstance(learner, tw.Bidirectional):
-        pytest.skip("two models have no lattice in common; they have tests of their own")
+        pytest.skip("not applicable: two models have no lattice in common; they have tests of their own")
     model = learner.fit(X10, Y10).model_
     best = learner.predict(X10)
     number = {label: n for n, label in enumerate(model.labels)}
@@ -160,7 +160,7 @@ def test_kbest(learner):
 
 def test_the_best_path_by_brute_force(learner):
     if isinstance(learner, tw.MEMM | tw.Bidirectional):
-        pytest.skip("these have tests of their own")
+        pytest.skip("not applicable: these have tests of their own")
     model = learner.fit(*drawn(1, labels=3, longest=4)).model_
     L = len(model.labels)
     matrix = np.zeros((L, L))

@@ -42,7 +42,7 @@ def test_the_same_labels_and_scores(model):
 
 def test_the_same_probabilities(model):
     if not model.probabilistic:
-        pytest.skip("scores of a perceptron are no probabilities")
+        pytest.skip("not applicable: scores of a perceptron are not probabilities")
     whole, tables = model.tag_kbest(LONG, 1, "viterbi", proba=True), model.marginals(LONG)
     for window in WINDOWS:
         found = model.tag_kbest(LONG, 1, _ViterbiInWindows(window=window), proba=True)

@@ -63,7 +63,7 @@ def node(path, name):
         if name != "loop":
             os.close(os.open(path, os.O_WRONLY))
     except PermissionError:
-        pytest.skip("device nodes cannot be made or opened here")
+        pytest.skip("not applicable: device nodes cannot be created or opened here")
     return path
 
 

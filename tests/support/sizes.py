@@ -102,9 +102,13 @@ def _opened(statement, outside):
         return "namespace", "", 0
     if statement.startswith("enum"):
         return "initialiser", "", 0
-    if found := re.match(r"(?:class|struct|union)\s+(?:\[\[\w+\]\]\s*)?([\w:<>, ]+?)(?:\s+final)?\s*(?::[^:].*)?$", statement, re.S):
+    if found := re.match(
+        r"(?:class|struct|union)\s+(?:\[\[\w+\]\]\s*)?([\w:<>, ]+?)(?:\s+final)?\s*(?::[^:].*)?$", statement, re.S
+    ):
         return "class", found.group(1), [0]
-    if found := re.search(r"\[[^\[\]]*\]\s*(?:<[^()]*>\s*)?(\(.*\))?\s*(?:mutable|noexcept|\s|->[^()]*)*$", statement, re.S):
+    if found := re.search(
+        r"\[[^\[\]]*\]\s*(?:<[^()]*>\s*)?(\(.*\))?\s*(?:mutable|noexcept|\s|->[^()]*)*$", statement, re.S
+    ):
         if outside not in ("class", "namespace") or "(" in statement or "=" in statement:
             return "function", "lambda", _count(_last_group(found.group(1) or ""))
     if outside in ("namespace", "class") and "(" in statement and not re.search(r"=\s*$", statement):
@@ -155,7 +159,9 @@ def _count(parameters):
 def _members(statement):
     """Return how many data members a statement of a class declares."""
     statement = _without_template(re.sub(r"^\s*(public|private|protected):", "", statement.strip()).strip())
-    if not statement or re.match(r"(using|typedef|friend|static|template|enum|class|struct|union|explicit|virtual)\b", statement):
+    if not statement or re.match(
+        r"(using|typedef|friend|static|template|enum|class|struct|union|explicit|virtual)\b", statement
+    ):
         return 0
     bare = re.sub(r"<[^<>]*(<[^<>]*(<[^<>]*>)?[^<>]*>)?[^<>]*>", "", statement)
     bare = re.split(r"=|\{", bare, maxsplit=1)[0] if "(" in bare.split("=")[-1] else bare
