@@ -95,22 +95,22 @@ def _without_template(statement):
     return statement
 
 
-def _opened(statement, outside):
+CLASS = re.compile(r"(?:class|struct|union)\s+(?:\[\[\w+\]\]\s*)?([\w:<>, ]+?)(?:\s+final)?\s*(?::[^:].*)?$", re.S)
+LAMBDA = re.compile(r"\[[^\[\]]*\]\s*(?:<[^()]*>\s*)?(\(.*\))?\s*(?:mutable|noexcept|\s|->[^()]*)*$", re.S)
+NOT_A_MEMBER = re.compile(r"(using|typedef|friend|static|template|enum|class|struct|union|explicit|virtual)\b")
+
+
+def _opened(statement, outside):  # noqa: PLR0911
     """Return what a brace after this text opens, its name, and its number of parameters."""
     statement = _without_template(statement)
     if re.match(r"(inline )?namespace\b|extern\b", statement):
         return "namespace", "", 0
     if statement.startswith("enum"):
         return "initialiser", "", 0
-    if found := re.match(
-        r"(?:class|struct|union)\s+(?:\[\[\w+\]\]\s*)?([\w:<>, ]+?)(?:\s+final)?\s*(?::[^:].*)?$", statement, re.S
-    ):
+    if found := CLASS.match(statement):
         return "class", found.group(1), [0]
-    if found := re.search(
-        r"\[[^\[\]]*\]\s*(?:<[^()]*>\s*)?(\(.*\))?\s*(?:mutable|noexcept|\s|->[^()]*)*$", statement, re.S
-    ):
-        if outside not in ("class", "namespace") or "(" in statement or "=" in statement:
-            return "function", "lambda", _count(_last_group(found.group(1) or ""))
+    if found := LAMBDA.search(statement):
+        return "function", "lambda", _count(_last_group(found.group(1) or ""))
     if outside in ("namespace", "class") and "(" in statement and not re.search(r"=\s*$", statement):
         head = re.sub(r"operator\s*\(\s*\)", "operator_call", statement)
         at = head.index("(")
@@ -159,9 +159,7 @@ def _count(parameters):
 def _members(statement):
     """Return how many data members a statement of a class declares."""
     statement = _without_template(re.sub(r"^\s*(public|private|protected):", "", statement.strip()).strip())
-    if not statement or re.match(
-        r"(using|typedef|friend|static|template|enum|class|struct|union|explicit|virtual)\b", statement
-    ):
+    if not statement or NOT_A_MEMBER.match(statement):
         return 0
     bare = re.sub(r"<[^<>]*(<[^<>]*(<[^<>]*>)?[^<>]*>)?[^<>]*>", "", statement)
     bare = re.split(r"=|\{", bare, maxsplit=1)[0] if "(" in bare.split("=")[-1] else bare
