@@ -3,6 +3,7 @@
 #include "train/crf/crf.h"
 #include "train/online/online_crf.h"
 #include "train/perceptron.h"
+#include "train/trainer.h"
 
 namespace tagwright {
 namespace {
@@ -107,7 +108,7 @@ template <class Arrays, class Take>
 void for_each_of_state(Arrays& state, Take&& take) {
   for (size_t kind = 0; kind < state.size(); ++kind)
     for_each_state_array(state[kind], [&](const char* name, auto& array) {
-      take(std::string("state.") + kStateKinds[kind] + "." + name, array);
+      take(std::string("state.") + kOldStateKinds[kind] + "." + name, array);
     });
 }
 
@@ -133,9 +134,214 @@ void restore(Trainer& trainer, double seen, nb::dict arrays) {
   trainer.restore(seen, state);
 }
 
+// Keyword arguments, each read once.
+class Keywords {
+ public:
+  explicit Keywords(const nb::kwargs& given) : given_(given) {}
+
+  // The argument of this name, or `otherwise` where there is none or it is None. Throws what Python raises for an
+  // argument of another type.
+  template <class V>
+  V get(const char* name, V otherwise) {
+    ++read_;
+    if (!given_.contains(name)) return --read_, otherwise;
+    const nb::object value = given_[name];
+    if (value.is_none()) return otherwise;
+    V found;
+    if (!nb::try_cast(value, found)) throw nb::type_error((std::string(name) + ": an argument of another type").c_str());
+    return found;
+  }
+  void check_all_read() const {
+    if (read_ != given_.size()) throw nb::type_error("Trainer.make: an unknown keyword argument");
+  }
+
+ private:
+  const nb::kwargs& given_;
+  size_t read_ = 0;
+};
+
+constexpr const char* kTrainerSignature =
+    "def make(corpus: Corpus, *, gradient: str, step: str, parts: NDArray[numpy.uint16], edges: bool = True, grow: bool = "
+    "True, batch: int = 1, rate: float = 0.5, l2: float = 0.0, margin: float = 0.0, pruning: tuple[str, float, int] | "
+    "None = None, max_labels: int = 0, order: int = 1, min_ngram_count: int = 1, plan: Plan | None = None, dense_edges: "
+    "bool | None = None, rules: PairRules | None = None, allowed: AllowedLists | None = None) -> Trainer";
+
+std::unique_ptr<Trainer> make_trainer(const Corpus& corpus, const nb::kwargs& given) {
+  Keywords read(given);
+  const auto gradient = read.get<std::string>("gradient", ""), step = read.get<std::string>("step", "");
+  const auto parts = read.get<Vector<uint16_t>>("parts", {});
+  const bool grow = read.get("grow", true);
+  const double margin = read.get("margin", 0.0), rate = read.get("rate", 0.5), l2 = read.get("l2", 0.0);
+  const auto [rule, value, at_least] = read.get<std::tuple<std::string, double, size_t>>("pruning", {"", 0.0, 1});
+  const SumOptions sums{{Keep::named(rule, value, at_least), read.get<size_t>("max_labels", 0)}, margin};
+  const Plan* const plan = read.get<const Plan*>("plan", nullptr);
+  const auto dense = read.get<std::optional<bool>>("dense_edges", {});
+  TrainerOptions options;
+  options.batch = read.get<size_t>("batch", 1);
+  options.edges = read.get("edges", true);
+  options.ngrams = {read.get<size_t>("order", 1), read.get<size_t>("min_ngram_count", 1)};
+  options.limits = {read.get<std::shared_ptr<PairRules>>("rules", nullptr),
+                    lists_of(read.get<const AllowedLists*>("allowed", nullptr))};
+  read.check_all_read();
+  need(gradient == "sums" || gradient == "best_path", "gradient must be \"best_path\" or \"sums\"");
+  need(step == "adagrad" || step == "perceptron", "step must be \"perceptron\" or \"adagrad\"");
+  need(gradient == "sums" || plan, "gradient=\"best_path\" needs a plan");
+  if (step == "adagrad") {
+    options.step = AdaGradStep{rate, l2, grow};
+  } else {
+    options.step = PerceptronStep{options.batch, grow};
+  }
+  if (gradient == "sums") {
+    options.gradient = sums;
+  } else {
+    options.gradient = BestPathOptions{*plan, margin, dense};
+  }
+  std::vector<uint16_t> part_of(parts.size() ? copied(span_of(parts)) : std::vector<uint16_t>());
+  return without_gil([&] { return std::make_unique<Trainer>(corpus, std::move(part_of), std::move(options)); });
+}
+
+nb::dict to_dict(const EpochStats& stats) {
+  nb::dict out;
+  out["tokens"] = stats.tokens;
+  out["errors"] = stats.errors;
+  out["wrong_sentences"] = stats.wrong_sentences;
+  out["loss"] = stats.loss;
+  out["kept"] = stats.kept;
+  out["missing"] = stats.missing;
+  out["exact"] = stats.exact;
+  out["work"] = nb::make_tuple(stats.work.rounds, stats.work.nodes, stats.work.edges);
+  return out;
+}
+
+nb::dict state_of_store(const WeightStore& store) {
+  nb::dict out;
+  WeightState<Owned> state = without_gil([&] { return store.state(); });
+  for (size_t kind = 0; kind < state.size(); ++kind) {
+    StateArrays<Owned>& a = state[kind];
+    if (kind == 3 && a.key.empty()) continue;
+    const auto put = [&](const char* name, auto& array) {
+      out[(std::string("state.") + kStateKinds[kind] + "." + name).c_str()] = array_of(std::move(array));
+    };
+    put("row", a.row);
+    put("key", a.key);
+    put("weight", a.weight);
+    put("sum", a.sum);
+    if (store.options().squares) put("squares", a.squares);
+  }
+  return out;
+}
+
+// The arrays of a state, while Python's are held.
+class NamedState {
+ public:
+  explicit NamedState(nb::dict arrays) : named_(std::move(arrays)) {
+    for (size_t kind = 0; kind < state.size(); ++kind) {
+      const std::string prefix = std::string("state.") + kStateKinds[kind] + ".";
+      StateArrays<Borrowed>& a = state[kind];
+      if (kind == 3 && !named_.has(prefix + "key")) continue;
+      named_.read(prefix + "row", a.row);
+      named_.read(prefix + "key", a.key);
+      named_.read(prefix + "weight", a.weight);
+      if (named_.has(prefix + "sum")) named_.read(prefix + "sum", a.sum);
+      if (named_.has(prefix + "squares")) named_.read(prefix + "squares", a.squares);
+      // Checkpoints of 0.5.0 have sums in single precision, by another name.
+      if (Borrowed<float> late; named_.has(prefix + "late")) {
+        named_.read(prefix + "late", late);
+        sums_[kind].assign(late.begin(), late.end());
+        a.sum = sums_[kind];
+      }
+    }
+  }
+  WeightState<Borrowed> state;
+
+ private:
+  NamedArrays named_;
+  std::array<std::vector<double>, 4> sums_;
+};
+
+void bind_trainer(nb::module_& m) {
+  nb::class_<Trainer>(m, "Trainer")
+      .def_static("make", &make_trainer, "corpus"_a, "options"_a, nb::sig(kTrainerSignature),
+                  "Returns the trainer of a learner: a gradient and a step rule over a corpus.")
+      .def(
+          "run",
+          [](Trainer& trainer, Integers sentences, size_t threads, const Corpus* cut) {
+            return to_dict(without_gil([&] { return trainer.run(sentences, threads, cut); }));
+          },
+          "sentences"_a, "threads"_a = 1, "cut"_a.none() = nb::none(),
+          "Makes one pass over sentences, of a cut of the corpus where one is given. Returns what it has counted.")
+      .def(
+          "gradient",
+          [](Trainer& trainer, Integers sentences, size_t threads) {
+            return array_of(without_gil([&] { return trainer.gradient(sentences, threads); }));
+          },
+          "sentences"_a, "threads"_a = 1, "Returns the gradients of sentences, as bytes.")
+      .def(
+          "apply",
+          [](Trainer& trainer, const std::vector<Vector<uint8_t>>& given, Integers which, Integers number,
+             size_t threads) {
+            std::vector<std::span<const uint8_t>> gradients;
+            for (const Vector<uint8_t>& one : given) gradients.push_back(span_of(one));
+            return to_dict(without_gil([&] { return trainer.apply(gradients, which, number, threads); }));
+          },
+          "gradients"_a, "which"_a, "number"_a, "threads"_a = 1,
+          "Steps by the gradients of a batch, whose n-th sentence is number[n] of gradients[which[n]]. Returns what "
+          "run returns.")
+      .def("end_epoch", &Trainer::end_epoch, WithoutGil(), "To be called after each pass over the corpus.")
+      .def("log_z", &Trainer::log_z, "sentences"_a, WithoutGil(),
+           "Returns log Z of each sentence as it is summed in training, and an upper bound of what it lacks.")
+      .def(
+          "average", [](const Trainer& trainer) { return trainer.store().weights(true); }, WithoutGil(),
+          "Returns the weights, averaged over all sentences visited.")
+      .def(
+          "last", [](const Trainer& trainer) { return trainer.store().weights(false); }, WithoutGil(),
+          "Returns the weights as they are.")
+      .def(
+          "start_from",
+          [](Trainer& trainer, const Weights& weights, Integers label) { trainer.store().start_from(weights, label); },
+          "weights"_a, "label"_a, WithoutGil(), "Warm-starts from a model's weights; label: [its label] the number here.")
+      .def(
+          "extend",
+          [](Trainer& trainer, const Corpus& corpus, const AllowedLists* allowed) {
+            trainer.extend(corpus, lists_of(allowed));
+          },
+          "corpus"_a, "allowed"_a.none() = nb::none(), WithoutGil(), "Continues with other sentences.")
+      .def(
+          "state", [](const Trainer& trainer) { return state_of_store(trainer.store()); },
+          "Returns the arrays from which training resumes.")
+      .def(
+          "restore",
+          [](Trainer& trainer, double seen, nb::dict arrays) {
+            const NamedState named(std::move(arrays));
+            without_gil([&] { trainer.store().restore(seen, named.state); });
+          },
+          "seen"_a, "arrays"_a)
+      .def(
+          "bounds", [](const Trainer& trainer) { return array_of(trainer.bounds()); },
+          "Returns the bounds of edges, which an unfinished epoch has beside its state.")
+      .def("set_bounds", &Trainer::set_bounds, "bounds"_a)
+      .def(
+          "mix",
+          [](Trainer& trainer, const std::vector<std::pair<double, nb::dict>>& shards) {
+            std::vector<std::unique_ptr<NamedState>> named;
+            std::vector<std::pair<double, WeightState<Borrowed>>> states;
+            for (const auto& [seen, arrays] : shards) {
+              named.push_back(std::make_unique<NamedState>(arrays));
+              states.emplace_back(seen, named.back()->state);
+            }
+            without_gil([&] { trainer.store().mix(states); });
+          },
+          "shards"_a,
+          "Takes the mean of the weights with which shards of the corpus ended an epoch; shards: sentences visited, "
+          "state.")
+      .def_prop_ro("seen", [](const Trainer& trainer) { return trainer.store().seen(); })
+      .def_prop_ro("size", [](const Trainer& trainer) { return trainer.store().size(); });
+}
+
 }  // namespace
 
 void bind_training(nb::module_& m) {
+  bind_trainer(m);
   nb::class_<Perceptron>(m, "PerceptronTrainer")
       .def_static("make", &make_perceptron, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true,
                   "all_pairs"_a = false, "margin"_a = 0.0, "batch"_a = 1, "order"_a = 1, "min_ngram_count"_a = 1,

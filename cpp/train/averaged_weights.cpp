@@ -46,7 +46,7 @@ Weights AveragedWeights::average(const Corpus& corpus, const NgramIndex& runs, s
 
 State<Owned> AveragedWeights::state(const NgramIndex& runs) const {
   const auto entries = [](const auto& rows) {
-    StateArrays<Owned> out;
+    OldStateArrays<Owned> out;
     for (size_t r = 0; r < rows.rows(); ++r) {
       const auto key = rows.keys(r);
       const auto weight = rows.template values<0>(r);
@@ -58,7 +58,7 @@ State<Owned> AveragedWeights::state(const NgramIndex& runs) const {
     }
     return out;
   };
-  StateArrays<Owned> ngrams;
+  OldStateArrays<Owned> ngrams;
   for (size_t q = 0; q < runs.size(); ++q) {
     ngrams.row.push_back(0);
     ngrams.key.push_back(runs.packed(q));

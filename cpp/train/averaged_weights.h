@@ -16,7 +16,7 @@ namespace tagwright {
 
 // The entries of one kind of weights as a checkpoint holds them.
 template <template <class> class Array>
-struct StateArrays {
+struct OldStateArrays {
   Array<uint32_t> row;
   Array<uint64_t> key;
   Array<float> weight;
@@ -24,8 +24,8 @@ struct StateArrays {
 };
 // Of nodes, edges, sets and ngrams; the last are not there where nobody asked for some.
 template <template <class> class Array>
-using State = std::array<StateArrays<Array>, 4>;
-inline constexpr std::array<const char*, 4> kStateKinds = {"nodes", "edges", "sets", "ngrams"};
+using State = std::array<OldStateArrays<Array>, 4>;
+inline constexpr std::array<const char*, 4> kOldStateKinds = {"nodes", "edges", "sets", "ngrams"};
 
 // Calls take(name, array) for the arrays of one kind.
 template <class Arrays, class Take>

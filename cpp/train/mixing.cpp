@@ -12,7 +12,7 @@ template <class Key>
 using Sums = SparseRows<Key, double, double>;
 
 template <class Key>
-void add(const StateArrays<Borrowed>& a, double seen, Sums<Key>& sums, auto&& known) {
+void add(const OldStateArrays<Borrowed>& a, double seen, Sums<Key>& sums, auto&& known) {
   const size_t n = a.row.size();
   need(a.key.size() == n && a.weight.size() == n && a.sum.size() == n, "state: arrays of unequal length");
   for (size_t q = 0; q < n; ++q) {

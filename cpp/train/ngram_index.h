@@ -1,9 +1,10 @@
-// The runs of labels that get weights, as ngrams: those that a corpus has often enough.
+// The label n-grams that get weights: those that a corpus has often enough, those of a model, those of a checkpoint.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "train/corpus.h"
@@ -11,49 +12,59 @@
 namespace tagwright {
 
 struct NgramOptions {
-  size_t order = 1;      // how many labels before one count: with 2 there are runs of three, with 3 also of four
-  size_t min_count = 1;  // runs that occur less often are left out
+  size_t order = 1;      // labels before one that its score depends on: 2 gives n-grams of 3 labels, 3 also of 4
+  size_t min_count = 1;  // n-grams that occur less often get no weight
 };
 
-// NgramIndex in the order in which weights hold them.
+// N-grams in the order in which weights hold them. The add functions return whether there are more than before.
 class NgramIndex {
  public:
-  using Run = std::array<uint16_t, NgramList::kLongest>;
+  using Ngram = std::array<uint16_t, NgramList::kLongest>;  // kNoLabel behind the last label
 
-  // Those of a corpus; runs with a label that is not known do not count.
+  // Those of a corpus; n-grams with a label that is not known do not count.
   NgramIndex(const Corpus& corpus, const NgramOptions& options);
-  // The same with those of a model, whose labels have other numbers here. Throws std::invalid_argument where one is
-  // longer than the order allows.
-  void add(const Weights& model, std::span<const uint16_t> renamed);
+  // Those of a corpus; occurrences in all corpora count.
+  bool add(const Corpus& corpus);
+  // Those of a model, whose labels have other numbers here. Throws std::invalid_argument where one is longer than the
+  // order allows.
+  bool add(const Weights& model, std::span<const uint16_t> renamed);
+  // Packed ones, which are valid.
+  bool add(std::span<const uint64_t> packed);
 
-  size_t size() const { return runs_.size(); }
-  bool empty() const { return runs_.empty(); }
-  // One behind the other, as NgramList has them.
+  size_t size() const { return ngrams_.size(); }
+  bool empty() const { return ngrams_.empty(); }
+  // One after the other, as NgramList has them.
   std::vector<int32_t> labels() const;
-  // [run * kLongest + n], as weights hold them.
+  // [n-gram * kLongest + n], as weights hold them.
   std::vector<uint16_t> keys() const;
-  // Four labels of 16 bits each, for checkpoints.
-  uint64_t packed(size_t q) const;
-  // Which run this is, or kNoPlace.
-  size_t find_packed(uint64_t run) const;
-  size_t find(const std::array<int32_t, NgramList::kLongest>& run) const;  // -1 behind one of three
+  // Four labels of 16 bits each, for checkpoints; they rise.
+  uint64_t packed(size_t q) const { return packed(ngrams_[q]); }
+  bool is_valid(uint64_t packed, size_t L) const;
+  // The number of an n-gram, or kNoPlace.
+  size_t find_packed(uint64_t packed) const;
+  size_t find(const std::array<int32_t, NgramList::kLongest>& ngram) const;  // -1 behind the last label
 
-  // Looks up which node of the ngrams each run is.
-  void place(const LabelNgrams& ngrams);
+  // Looks up the node of the trie that each n-gram is.
+  void place(const LabelNgrams& trie);
   LabelNgrams::Node node(size_t q) const { return node_[q]; }
-  // Calls take(q) for the runs that end with the last label of a labelling which comes to this node.
-  template <class Take>
-  void for_each_ending(const LabelNgrams& ngrams, LabelNgrams::Node at, Take&& take) const {
-    if (const int32_t q = of_node_[at]; q >= 0) take(static_cast<size_t>(q));
-    const LabelNgrams::Node shorter = ngrams.suffix(at);
-    if (const int32_t q = of_node_[shorter]; q >= 0 && shorter != at) take(static_cast<size_t>(q));
+  // Calls visit(q) for the n-grams that end with the last label of a path that comes to this node.
+  template <class Visit>
+  void for_each_ending(const LabelNgrams& trie, LabelNgrams::Node at, Visit&& visit) const {
+    if (const int32_t q = of_node_[static_cast<size_t>(at)]; q >= 0) visit(static_cast<size_t>(q));
+    const LabelNgrams::Node shorter = trie.suffix(at);
+    if (const int32_t q = of_node_[static_cast<size_t>(shorter)]; q >= 0 && shorter != at) visit(static_cast<size_t>(q));
   }
 
  private:
-  size_t order_;
-  std::vector<Run> runs_;
+  static uint64_t packed(const Ngram& ngram);
+  static Ngram unpacked(uint64_t packed);
+  bool merge(std::vector<Ngram> more);
+
+  NgramOptions options_;
+  std::vector<Ngram> ngrams_;
+  std::vector<std::pair<Ngram, size_t>> rare_;  // those that did not occur often enough yet, in order, and how often
   std::vector<LabelNgrams::Node> node_;
-  std::vector<int32_t> of_node_;  // [node], -1 where it is no run
+  std::vector<int32_t> of_node_;  // [node], -1 where it is no n-gram that has a weight
 };
 
 }  // namespace tagwright

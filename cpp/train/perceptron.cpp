@@ -360,7 +360,7 @@ void Perceptron::start_from(const Weights& old, std::span<const int32_t> label) 
 
 void Perceptron::restore(double seen, const State<Borrowed>& state) {
   need(std::isfinite(seen) && seen >= 0, "state: sentences seen must be a number");
-  const auto each = [](const StateArrays<Borrowed>& a, auto&& take) {
+  const auto each = [](const OldStateArrays<Borrowed>& a, auto&& take) {
     need(a.key.size() == a.row.size() && a.weight.size() == a.row.size() && a.sum.size() == a.row.size(),
          "state: arrays of unequal length");
     for (size_t q = 0; q < a.row.size(); ++q) {

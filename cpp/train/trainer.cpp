@@ -1,0 +1,235 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+
+#include "base/need.h"
+#include "base/stop.h"
+
+namespace tagwright {
+
+// Workspaces, as many as threads compute gradients at the same time.
+class Workspaces {
+ public:
+  explicit Workspaces(const Gradient& gradient) : gradient_(gradient) {}
+
+  template <class Work>
+  void with(Work&& work) {
+    std::unique_ptr<Gradient::Workspace> own;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        own = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (!own) own = gradient_.workspace();
+    work(*own);
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(own));
+  }
+
+ private:
+  const Gradient& gradient_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Gradient::Workspace>> idle_;
+};
+
+namespace {
+
+constexpr size_t kAllShards = WeightStore::kShards;
+
+// The steps of the nodes of a sentence whose features are in a shard, or in any (kAllShards).
+template <class Rule>
+void step_nodes(const Rule& rule, const Corpus& corpus, size_t s, const SparseGradient& gradient, size_t shard,
+                WeightStore& store) {
+  const size_t first = corpus.first_token(s);
+  const double scale = rule.scale(gradient.weight), seen = store.seen();
+  for (size_t t = 0, begin = 0; t < gradient.node_end.size(); begin = gradient.node_end[t++]) {
+    if (begin == gradient.node_end[t]) continue;
+    corpus.for_each_feature(first + t, [&](size_t f, float value) {
+      if (shard != kAllShards && WeightStore::Rows::shard_of(f) != shard) return;
+      for (size_t q = begin; q < gradient.node_end[t]; ++q) {
+        const auto [key, own] = gradient.nodes[q];
+        store.update_node(f, key, rule.makes(static_cast<double>(own) * value), [&](float& weight, Moments& moments) {
+          rule.step(seen, scale * static_cast<double>(own) * value, weight, moments);
+        });
+      }
+    });
+  }
+}
+
+// The steps of edges, corrections and n-grams of a sentence.
+template <class Rule>
+void step_edges(const Rule& rule, const Corpus& corpus, size_t s, const SparseGradient& gradient, WeightStore& store) {
+  const size_t first = corpus.first_token(s);
+  const double scale = rule.scale(gradient.weight), seen = store.seen();
+  const auto step_by = [&](float own) {
+    return [&rule, seen, by = scale * static_cast<double>(own)](float& weight, Moments& moments) {
+      rule.step(seen, by, weight, moments);
+      weight = std::clamp(weight, -Rule::kMostEdge, Rule::kMostEdge);
+    };
+  };
+  for (const SparseGradient::Edge& e : gradient.edges) {
+    const bool make = rule.makes(e.gradient);
+    store.update_edge(e.i, e.j, make, step_by(e.gradient));
+    for (const int32_t set : corpus.sets_of(first + e.t))
+      store.update_correction(static_cast<size_t>(set), e.i, e.j, make, step_by(e.gradient));
+  }
+  for (const auto& [q, own] : gradient.ngrams) store.update_ngram(q, step_by(own));
+}
+
+StoreOptions store_options(const TrainerOptions& options) {
+  StoreOptions made{.edges = options.edges, .ngrams = options.ngrams};
+  made.squares = std::holds_alternative<AdaGradStep>(options.step);
+  need(options.batch >= 1, "batch must be at least 1");
+  if (const auto* const rule = std::get_if<PerceptronStep>(&options.step)) {
+    // A perceptron that may give weights to anything begins with none.
+    made.observe = !rule->grow;
+    const auto* const best = std::get_if<BestPathOptions>(&options.gradient);
+    const double margin = best ? best->margin * static_cast<double>(options.batch) : 0.5;
+    if (std::has_single_bit(options.batch) && margin == std::trunc(margin)) made.denominator = options.batch;
+  }
+  return made;
+}
+
+std::unique_ptr<Gradient> make_gradient(const WeightStore& store, PathLimits limits,
+                                        const std::variant<BestPathOptions, SumOptions>& options) {
+  if (const auto* const best = std::get_if<BestPathOptions>(&options))
+    return std::make_unique<BestPathGradient>(store, *best, std::move(limits));
+  return std::make_unique<SumGradient>(store, std::get<SumOptions>(options), std::move(limits));
+}
+
+void check_sentences(const Corpus& corpus, std::span<const int32_t> sentences) {
+  for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus.sentences(), "no such sentence");
+}
+
+}  // namespace
+
+Trainer::Trainer(Corpus corpus, std::vector<uint16_t> parts, TrainerOptions options)
+    : options_(std::move(options)),
+      store_(std::move(corpus), std::move(parts), store_options(options_)),
+      gradient_(make_gradient(store_, std::move(options_.limits), options_.gradient)) {
+  if (const auto* const rule = std::get_if<AdaGradStep>(&options_.step))
+    need(std::isfinite(rule->rate) && std::isfinite(rule->l2) && rule->l2 >= 0, "rate and l2 must be finite");
+  store_.attach(*gradient_);
+}
+
+void Trainer::compute(const Corpus& corpus, std::span<const int32_t> sentences, ThreadPool& pool,
+                      Workspaces& workspaces) {
+  if (gradients_.size() < sentences.size()) gradients_.resize(sentences.size());
+  pool.each(sentences.size(), [&](size_t n) {
+    check_stop();
+    corpus.visit();
+    workspaces.with([&](Gradient::Workspace& own) {
+      gradient_->compute(corpus, static_cast<size_t>(sentences[n]), own, gradients_[n]);
+    });
+  });
+}
+
+EpochStats Trainer::step(const Corpus& corpus, std::span<const int32_t> sentences, ThreadPool* pool) {
+  std::visit(
+      [&](const auto& rule) {
+        const auto number = [&](size_t n) { return static_cast<size_t>(sentences[n]); };
+        const auto nodes = [&](size_t shard) {
+          for (size_t n = 0; n < sentences.size(); ++n)
+            step_nodes(rule, corpus, number(n), gradients_[n], shard, store_);
+        };
+        const auto edges = [&] {
+          for (size_t n = 0; n < sentences.size(); ++n) step_edges(rule, corpus, number(n), gradients_[n], store_);
+        };
+        if (!pool) {
+          nodes(kAllShards);
+          edges();
+        } else {
+          pool->each(WeightStore::kShards + 1, [&](size_t n) { n ? nodes(n - 1) : edges(); });
+        }
+      },
+      options_.step);
+  store_.add_seen(sentences.size());
+  gradient_->end_batch();
+  EpochStats stats;
+  for (size_t n = 0; n < sentences.size(); ++n) stats += gradients_[n].stats;
+  return stats;
+}
+
+EpochStats Trainer::run(std::span<const int32_t> sentences, size_t threads, const Corpus* cut) {
+  const Corpus& corpus = cut ? *cut : store_.corpus();
+  check_sentences(corpus, sentences);
+  need(threads >= 1, "threads must be at least 1");
+  const size_t batch = std::min(options_.batch, std::max<size_t>(1, sentences.size()));
+  const Trimmed trimmed(thread_arena(), size_t{64} << 20);
+  ThreadPool pool(std::min(threads, batch));
+  Workspaces workspaces(*gradient_);
+  EpochStats stats;
+  for (size_t at = 0; at < sentences.size(); at += batch) {
+    const std::span<const int32_t> own = sentences.subspan(at, std::min(batch, sentences.size() - at));
+    compute(corpus, own, pool, workspaces);
+    // Batch by batch, so that sums are the same wherever a batch is computed.
+    stats += step(corpus, own, threads > 1 ? &pool : nullptr);
+  }
+  return stats;
+}
+
+std::vector<uint8_t> Trainer::gradient(std::span<const int32_t> sentences, size_t threads) {
+  check_sentences(store_.corpus(), sentences);
+  const Trimmed trimmed(thread_arena(), size_t{64} << 20);
+  ThreadPool pool(std::clamp<size_t>(threads, 1, std::max<size_t>(1, sentences.size())));
+  Workspaces workspaces(*gradient_);
+  compute(store_.corpus(), sentences, pool, workspaces);
+  gradient_->end_batch();
+  return to_bytes(store_.corpus(), sentences, gradients_, store_.ngrams());
+}
+
+EpochStats Trainer::apply(std::span<const std::span<const uint8_t>> gradients, std::span<const int32_t> which,
+                          std::span<const int32_t> number, size_t threads) {
+  const Corpus& whole = store_.corpus();
+  std::vector<ReceivedGradients> received;
+  for (const std::span<const uint8_t> bytes : gradients)
+    received.emplace_back(bytes, whole, store_.parts().keys(), store_.ngrams());
+  need(which.size() == number.size(), "there must be one number per sentence");
+  CorpusArrays<Owned> arrays;
+  if (gradients_.size() < which.size()) gradients_.resize(which.size());
+  for (size_t n = 0; n < which.size(); ++n) {
+    need(which[n] >= 0 && static_cast<size_t>(which[n]) < received.size(), "no such gradient");
+    const ReceivedGradients& from = received[static_cast<size_t>(which[n])];
+    need(number[n] >= 0 && static_cast<size_t>(number[n]) < from.sentences(), "no such sentence");
+    from.append(static_cast<size_t>(number[n]), arrays, gradients_[n]);
+  }
+  need(arrays.node.value.empty() || arrays.node.value.size() == arrays.node.id.size(),
+       "gradient: some features without values");
+  const Corpus batch = hold(std::move(arrays), {}, whole.L);
+  std::vector<int32_t> sentences(which.size());
+  std::iota(sentences.begin(), sentences.end(), 0);
+  ThreadPool pool(std::max<size_t>(1, threads));
+  return step(batch, sentences, threads > 1 ? &pool : nullptr);
+}
+
+void Trainer::extend(Corpus corpus, AllowedLists allowed) {
+  store_.extend(std::move(corpus));
+  gradient_->replace_allowed(store_.corpus(), std::move(allowed));
+}
+
+void Trainer::end_epoch() {
+  if (const auto* const rule = std::get_if<AdaGradStep>(&options_.step); rule && rule->l2 > 0)
+    store_.update_all([&](float& weight, Moments& moments) { rule->shrink(store_.seen(), weight, moments); });
+  gradient_->end_epoch();
+}
+
+std::vector<std::pair<double, double>> Trainer::log_z(std::span<const int32_t> sentences) const {
+  need(std::holds_alternative<SumOptions>(options_.gradient), "log Z is known only of gradients that are sums");
+  check_sentences(store_.corpus(), sentences);
+  std::vector<std::pair<double, double>> found;
+  const std::unique_ptr<Gradient::Workspace> workspace = gradient_->workspace();
+  SparseGradient gradient;
+  for (const int32_t s : sentences) {
+    gradient_->compute(store_.corpus(), static_cast<size_t>(s), *workspace, gradient);
+    found.emplace_back(gradient.log_z, gradient.stats.missing);
+  }
+  return found;
+}
+
+}  // namespace tagwright

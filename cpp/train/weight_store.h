@@ -1,0 +1,301 @@
+// The weights of a model in training: nodes, edges, token-dependent edges (correction sets) and label n-grams. They
+// grow, change one at a time, and are averaged over all sentences that training has visited.
+//
+// Averaging is lazy: beside each weight stands the sum of its changes, each times the number of sentences visited
+// before it; the average over n sentences is weight - sum / n. So a change costs what it touches.
+//
+// Rows are dealt to a fixed number of shards. Threads may change different shards at the same time; the result does not
+// depend on which thread does it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/sparse_rows.h"
+#include "lattice/lattice.h"
+#include "model/rows.h"
+#include "train/ngram_index.h"
+
+namespace tagwright {
+
+// What a weight remembers of its changes, in 8 bytes: with squared gradients both numbers in single precision, without
+// them the sum in double precision.
+struct Moments {
+  float squares = 0;  // of its gradients, summed
+  float sum = 0;      // see above
+
+  double precise_sum() const { return std::bit_cast<double>(*this); }
+  void set_precise_sum(double value) { *this = std::bit_cast<Moments>(value); }
+};
+
+template <class Key>
+class WeightRows {
+ public:
+  static constexpr size_t kShards = 8;
+  static constexpr size_t kNoPlace = static_cast<size_t>(-1);
+
+  void reset(size_t rows) {
+    rows_ = rows;
+    for (size_t n = 0; n < kShards; ++n) shards_[n].reset(rows / kShards + (n < rows % kShards));
+  }
+  // More rows, which are empty.
+  void grow(size_t rows) {
+    rows_ = std::max(rows, rows_);
+    for (size_t n = 0; n < kShards; ++n) shards_[n].grow(rows_ / kShards + (n < rows_ % kShards));
+  }
+  static size_t shard_of(size_t r) { return r % kShards; }
+  size_t rows() const { return rows_; }
+  size_t entries() const {
+    size_t sum = 0;
+    for (const Shard& shard : shards_) sum += shard.entries();
+    return sum;
+  }
+  size_t size(size_t r) const { return shard(r).size(r / kShards); }
+  std::span<const Key> keys(size_t r) const { return shard(r).keys(r / kShards); }
+  auto values(size_t r) const { return shard(r).template values<0>(r / kShards); }
+  auto moments(size_t r) const { return shard(r).template values<1>(r / kShards); }
+  void prefetch(size_t r) const { shard(r).prefetch(r / kShards); }
+
+  // Entries are numbered within the shard of their row; kNoPlace: there is none.
+  size_t begin(size_t r) const { return shard(r).begin(r / kShards); }
+  size_t find(size_t r, Key key) const { return shard(r).find(r / kShards, key); }
+  size_t find_or_add(size_t r, Key key) { return shard(r).find_or_add(r / kShards, key); }
+  float& weight(size_t r, size_t entry) { return shard(r).template at<0>(entry); }
+  Moments& moments(size_t r, size_t entry) { return shard(r).template at<1>(entry); }
+  // The weight, 0 where there is none.
+  float at(size_t r, Key key) const {
+    const size_t entry = find(r, key);
+    return entry == kNoPlace ? 0.0F : shard(r).template at<0>(entry);
+  }
+
+ private:
+  using Shard = SparseRows<Key, float, Moments>;
+  const Shard& shard(size_t r) const { return shards_[r % kShards]; }
+  Shard& shard(size_t r) { return shards_[r % kShards]; }
+  std::array<Shard, kShards> shards_;
+  size_t rows_ = 0;
+};
+
+// The entries of one kind of weights as a checkpoint holds them.
+template <template <class> class Array>
+struct StateArrays {
+  Array<uint32_t> row;
+  Array<uint64_t> key;
+  Array<float> weight;
+  Array<double> sum;     // empty: all are 0
+  Array<float> squares;  // only with squared gradients; empty: all are 0
+};
+// Of nodes, edges, correction sets and n-grams.
+template <template <class> class Array>
+using WeightState = std::array<StateArrays<Array>, 4>;
+inline constexpr std::array<const char*, 4> kStateKinds = {"nodes", "edges", "sets", "ngrams"};
+
+// Forms of the weights that gradients read, kept up to date by the store: it calls these whenever a weight of an edge,
+// a correction or an n-gram changes. Weights of nodes are read from the store itself.
+class WeightView {
+ public:
+  virtual ~WeightView() = default;
+  virtual void edge_changed(size_t i, size_t j, float weight) = 0;
+  virtual void correction_changed(size_t set, size_t i, size_t j, float weight) = 0;
+  virtual void ngram_changed(size_t ngram, float weight) = 0;
+  // There are other n-grams than before, whose weights follow by ngram_changed(). Places `ngrams` in a trie.
+  virtual void ngrams_replaced(NgramIndex& ngrams) = 0;
+  // Many weights were set: bounds may be found anew.
+  virtual void weights_replaced() {}
+};
+
+struct StoreOptions {
+  bool edges = true;         // weights for pairs of labels
+  bool squares = false;      // whether weights remember squared gradients
+  bool observe = true;       // whether what the corpus has gets weights (of 0) from the start
+  size_t denominator = 0;    // weights are multiples of 1 / denominator (a power of 2) until one is not; 0: unknown
+  NgramOptions ngrams = {};  // which n-grams have weights
+};
+
+class WeightStore {
+ public:
+  using Rows = WeightRows<uint16_t>;
+  using PairRows = WeightRows<uint64_t>;
+  static constexpr size_t kShards = Rows::kShards;
+
+  // parts: of labels, [k * L + y], or none.
+  WeightStore(Corpus corpus, std::vector<uint16_t> parts, const StoreOptions& options);
+  WeightStore(const WeightStore&) = delete;
+  WeightStore& operator=(const WeightStore&) = delete;
+  // To be called once, before weights change; the view must outlive the store's last change.
+  void attach(WeightView& view);
+
+  const Corpus& corpus() const { return corpus_; }
+  const Parts& parts() const { return parts_; }
+  const StoreOptions& options() const { return options_; }
+  const Rows& nodes() const { return nodes_; }         // [feature]: label or part
+  const Rows& edges() const { return edges_; }         // [previous]: current
+  const PairRows& sets() const { return sets_; }       // [set]: pair of labels
+  const PairRows& ngram_rows() const { return ngrams_; }  // [0]: packed n-grams, beside those of ngrams()
+  const NgramIndex& ngrams() const { return index_; }
+  size_t size() const { return nodes_.entries() + edges_.entries() + sets_.entries() + ngrams_.entries(); }
+  double seen() const { return seen_; }  // sentences
+  void add_seen(size_t sentences) { seen_ += static_cast<double>(sentences); }
+
+  // --- reading ---
+
+  // Adds to out, [key], the weights of a token's features times their values; then those of parts to their labels'.
+  template <class Score>
+  void add_scores(const Corpus& corpus, size_t token, Score* out) const {
+    const size_t begin = corpus.node.begin(token), keys = parts_.keys();
+    const auto value = [&](size_t n) { return corpus.node.value_of(begin + n); };
+    const auto whole = [&](size_t f) { return is_large(nodes_.size(f), keys) ? whole_row(f) : nullptr; };
+    add_rows(nodes_, corpus.features_of(token), value, whole, keys, out);
+    if (parts_.each) parts_.add_to_labels(out);
+  }
+  // Whether the scores of any token are exact in single precision, too: sums of multiples of 1 / denominator are as
+  // long as they stay below 2^24 of these.
+  bool sums_fit_float() const;
+
+  // --- changing: update(weight, moments) changes an entry; where there is none, nothing happens unless `make` ---
+
+  template <class Update>
+  void update_node(size_t f, uint16_t key, bool make, Update&& update) {
+    if (float* const weight = updated(nodes_, f, key, make, update)) node_changed(f, key, *weight);
+  }
+  template <class Update>
+  void update_edge(size_t i, size_t j, bool make, Update&& update) {
+    if (!options_.edges) return;
+    if (float* const weight = updated(edges_, i, static_cast<uint16_t>(j), make, update))
+      view_->edge_changed(i, j, *weight);
+  }
+  template <class Update>
+  void update_correction(size_t set, size_t i, size_t j, bool make, Update&& update) {
+    if (float* const weight = updated(sets_, set, pair_of(i, j), make, update))
+      view_->correction_changed(set, i, j, *weight);
+  }
+  template <class Update>
+  void update_ngram(size_t q, Update&& update) {
+    const size_t entry = ngrams_.begin(0) + q;
+    update(ngrams_.weight(0, entry), ngrams_.moments(0, entry));
+    view_->ngram_changed(q, ngrams_.weight(0, entry));
+  }
+  // Updates every weight.
+  template <class Update>
+  void update_all(Update&& update) {
+    for_each_kind([&](size_t, auto& rows, auto&&, auto&& notify) {
+      for (size_t r = 0; r < rows.rows(); ++r) {
+        const size_t begin = rows.begin(r);
+        for (size_t q = 0; q < rows.size(r); ++q) {
+          update(rows.weight(r, begin + q), rows.moments(r, begin + q));
+          notify(r, rows.keys(r)[q], rows.weight(r, begin + q));
+        }
+      }
+    });
+  }
+
+  // --- as a whole ---
+
+  // The weights, or their average over all sentences visited.
+  Weights weights(bool averaged) const;
+  // Warm start from a model whose features come first in the corpus. label: [its label] the number here.
+  void start_from(const Weights& model, std::span<const int32_t> label);
+  // Continues with other sentences, which may have new features; their numbers follow those of the known ones.
+  void extend(Corpus corpus);
+  // With the corpus, the options and seen(), everything that training resumes from.
+  WeightState<Owned> state() const;
+  void restore(double seen, const WeightState<Borrowed>& state);
+  // Iterative parameter mixing (McDonald, Hall and Mann 2010): the weights become the mean of those with which shards of
+  // the corpus ended an epoch that all of them began with these weights. Averages are over all sentences that any shard
+  // has visited; squared gradients add up. shards: how many sentences each has visited in the epoch, and its state.
+  void mix(std::span<const std::pair<double, WeightState<Borrowed>>> shards);
+
+ private:
+  static uint64_t pair_of(size_t i, size_t j) {
+    return Corrections::pair(static_cast<int32_t>(i), static_cast<int32_t>(j));
+  }
+  template <class AnyRows, class Key, class Update>
+  static float* updated(AnyRows& rows, size_t r, Key key, bool make, Update&& update) {
+    const size_t entry = make ? rows.find_or_add(r, key) : rows.find(r, key);
+    if (entry == kNoPlace) return nullptr;
+    float& weight = rows.weight(r, entry);
+    update(weight, rows.moments(r, entry));
+    return &weight;
+  }
+  // Calls visit(kind, rows, is_valid(key), notify(row, key, weight)) for the four kinds of weights, in the order of a
+  // state.
+  template <class Visit>
+  void for_each_kind(Visit&& visit);
+  double sum_of(const Moments& moments) const { return options_.squares ? moments.sum : moments.precise_sum(); }
+  Moments moments_of(double sum, float squares) const;
+  void check_state(const WeightState<Borrowed>& state);
+  void observe_node(size_t feature, uint16_t label);
+  void observe_steps();
+  void measure_corpus();
+  void node_changed(size_t feature, uint16_t key, float weight);
+  const float* whole_row(size_t feature) const;
+  // Makes room for the n-grams of the index that have none, and places all of them in the view.
+  void hold_ngrams();
+
+  StoreOptions options_;
+  Corpus corpus_;
+  std::vector<uint16_t> part_of_;
+  Parts parts_;
+  Rows nodes_, edges_;
+  PairRows sets_, ngrams_;
+  NgramIndex index_;
+  WeightView* view_ = nullptr;
+  double seen_ = 0;
+  struct alignas(64) Shard {
+    std::unordered_map<size_t, std::vector<float>> whole;  // large rows of nodes, [feature]: [key], up to date
+    double largest = 0;                                    // magnitude of a weight, as long as it is tracked
+    bool tracked = true;                                   // all weights are multiples of 1 / denominator
+  };
+  std::array<Shard, kShards> shards_;
+  double most_added_ = 0;  // weights that are added for a label of a token
+};
+
+inline void WeightStore::node_changed(size_t f, uint16_t key, float weight) {
+  Shard& shard = shards_[Rows::shard_of(f)];
+  if (shard.tracked) {
+    const double multiple = static_cast<double>(weight) * static_cast<double>(options_.denominator);
+    shard.tracked = multiple == std::trunc(multiple);
+    shard.largest = std::max(shard.largest, std::fabs(static_cast<double>(weight)));
+  }
+  if (!is_large(nodes_.size(f), parts_.keys())) return;
+  const auto [found, fresh] = shard.whole.try_emplace(f);
+  if (fresh) {
+    found->second.assign(parts_.keys(), 0.0F);
+    set_row(nodes_, f, found->second.data());
+  }
+  found->second[key] = weight;
+}
+
+inline const float* WeightStore::whole_row(size_t f) const {
+  const auto& rows = shards_[Rows::shard_of(f)].whole;
+  const auto found = rows.find(f);
+  return found == rows.end() ? nullptr : found->second.data();
+}
+
+template <class Visit>
+void WeightStore::for_each_kind(Visit&& visit) {
+  const size_t L = corpus_.L;
+  visit(
+      size_t{0}, nodes_, [&](uint64_t key) { return key < parts_.keys(); },
+      [&](size_t f, uint16_t key, float w) { node_changed(f, key, w); });
+  visit(
+      size_t{1}, edges_, [&](uint64_t j) { return j < L; },
+      [&](size_t i, uint16_t j, float w) { view_->edge_changed(i, j, w); });
+  visit(
+      size_t{2}, sets_, [&](uint64_t pair) { return pair >> 32 < L && (pair & 0xffffffffU) < L; },
+      [&](size_t set, uint64_t pair, float w) {
+        view_->correction_changed(set, static_cast<size_t>(pair >> 32), static_cast<size_t>(pair & 0xffffffffU), w);
+      });
+  visit(
+      size_t{3}, ngrams_, [&](uint64_t key) { return index_.is_valid(key, L); },
+      [&](size_t, uint64_t key, float w) { view_->ngram_changed(index_.find_packed(key), w); });
+}
+
+}  // namespace tagwright
