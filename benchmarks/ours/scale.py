@@ -21,9 +21,9 @@ import numpy as np
 import tagwright as tw
 from benchmarks.frame.bench import Bench, MissingError
 from benchmarks.ours.sampled import write_sample
-from tagwright.cli.many_files import FileWork
+from tagwright.cli.distributed_tagging import FileWork
 from tagwright.cli.tag import tag
-from tagwright.cli.tagging import Wanted
+from tagwright.cli.tagging import TagOptions
 from tagwright.cluster.driving import CrfSums
 from tagwright.cluster.files import everywhere, jobs_of
 from tagwright.cluster.parts import CrfPart
@@ -64,7 +64,7 @@ def timed_tagging(bench: Bench) -> dict[str, Any]:
     """Return the seconds for all files with one worker and with two, which take turns."""
     X, _ = many_sentences(bench)
     given = tag.make_context("tag", []).params
-    work = FileWork(Wanted(**{name: given[name] for name in Wanted.__dataclass_fields__}), "tokens", "benchmark")
+    work = FileWork(TagOptions(**{name: given[name] for name in TagOptions.__dataclass_fields__}), "tokens", "benchmark")
     seconds: dict[str, list[float]] = {"1": [], "2": []}
     with tempfile.TemporaryDirectory() as folder, own_ray(2) as ray:
         corpus = Path(folder, "in")

@@ -104,17 +104,19 @@ def test_json_keeps_every_character(folder):
 
 
 def test_json_has_null_for_what_is_no_number():
-    answers = command.ANSWERS["json"](["A"], 1)
+    writer = command.WRITERS["json"](["A"], 1, "xpos")
     (sentence,) = next(iter(batches(io.BytesIO(b"a\n\n"), "columns")))
     for score in (math.inf, -math.inf, math.nan):
-        made = json.loads(answers.text(sentence, [tw.Tagging(["A"], score, score, [1.0])], None))
+        made = json.loads(writer.text(command.Answer(sentence, [tw.Tagging(["A"], score, score, [1.0])])))
         assert (made["score"], made["probability"]) == (None, None)
 
 
 def test_json_has_offsets_where_the_sentence_has_them():
     (sentence,) = next(iter(batches(io.BytesIO(b"it's\n"), "text")))
     raw = SimpleNamespace(**{**sentence._asdict(), "rows": [["it"], ["'s"]], "offsets": [(0, 2), (2, 4)]})
-    made = json.loads(command.ANSWERS["json"](["A"], 1).text(raw, [tw.Tagging(["A", "A"], 0.0)], None))
+    made = json.loads(
+        command.WRITERS["json"](["A"], 1, "xpos").text(command.Answer(raw, [tw.Tagging(["A", "A"], 0.0)]))
+    )
     assert [made["tokens"], made["offsets"]] == [["it", "'s"], [[0, 2], [2, 4]]]
 
 

@@ -18,8 +18,9 @@ from support.corpora import same_arrays, ten_sentences
 import tagwright as tw
 from tagwright.cli.demo import SENTENCES
 from tagwright.cli.main import main
+from tagwright.data.upos import UPOS
 
-COMMANDS = ["train", "tune", "tag", "eval", "explain", "report", "plot", "info", "serve", "decoders", "demo"]
+COMMANDS = ["train", "tune", "tag", "eval", "explain", "report", "info", "serve", "demo"]
 QUESTION = "Would service be voluntary or compulsory ?"
 ONE_SENTENCE = "the\tDT\ndog\tNN\ncan\tMD\nsee\tVB\n\n"
 PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -69,10 +70,19 @@ def test_no_command_shows_the_help_as_it_is_laid_out():
 
 
 def test_decoders():
+    said = printed("info", "--decoders")
+    assert [line.split()[0] for line in said.splitlines()[2:]] == [row.name for row in tw.decoders()]
+
+
+def test_renamed_commands_still_work(corpus, model):
     result = run("decoders")
-    assert result.exit_code == 0
-    names = [line.split()[0] for line in result.output.splitlines()[2:]]
-    assert names == [row.name for row in tw.decoders()]
+    assert (result.exit_code, result.stdout) == (0, printed("info", "--decoders"))
+    assert result.stderr == "Warning: tagwright decoders is now tagwright info --decoders\n"
+    result = run("plot", "curve", model, "-o", corpus.with_name("curve.jpg"))
+    assert result.exit_code == 2
+    warning, error = result.stderr.splitlines()
+    assert warning == "Warning: tagwright plot is now tagwright report --plot"
+    assert "ends in .png, .svg, .pdf" in error
 
 
 def test_version_and_start():
@@ -491,15 +501,40 @@ def test_tag_conllu_with_a_model_of_columns(model, tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\tthe\tthe\tX\tx\t_\t0\troot\t_\t_\n\n")
     assert printed("tag", "-m", model, path) == "1\tthe\tthe\tX\tDT\t_\t0\troot\t_\t_\n\n"
-    assert printed("tag", "-m", model, path, "--label", "upos") == "1\tthe\tthe\tDT\tx\t_\t0\troot\t_\t_\n\n"
     assert f"{path}:1: 'pos' is no label of CoNLL-U" in complaint("tag", "-m", model, path, "--label", "pos")
 
 
 def test_tag_conllu_from_a_pipe(model):
     given = "# sent_id = 1\n1\tthe\tthe\tX\tx\t_\t0\troot\t_\t_\n\n"
-    assert printed("tag", "-m", model, "--label", "upos", given=given) == given.replace("X", "DT")
-    assert printed("tag", "-m", model, "--label", "UPOS", given=given[14:]) == given[14:].replace("X", "DT")
+    assert printed("tag", "-m", model, "--label", "xpos", given=given) == given.replace("\tx\t", "\tDT\t")
+    assert printed("tag", "-m", model, "--label", "XPOS", given=given[14:]) == given[14:].replace("\tx\t", "\tDT\t")
     assert printed("tag", "-m", model, given=given[14:]) == given[14:].replace("\tx\t", "\tDT\t")
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["-k", "2"], ["--to", "conllu"]], ids=" ".join)
+def test_penn_tags_do_not_get_into_upos(model, tmp_path, more):
+    given = "1\tthe\tthe\tX\tx\t_\t0\troot\t_\t_\n2\tdog\t_\tX\tx\t_\t0\troot\t_\t_\n\n"
+    for label in ("upos", "UPOS"):
+        result = run("tag", "-m", model, "--label", label, *more, given=given)
+        assert result.exit_code == 0
+        assert result.stderr.startswith("Note: UPOS tags are mapped from the model's Penn tags")
+        if "--json" not in more:
+            tokens = [line.split("\t") for line in result.stdout.splitlines() if line[:1].isdigit()]
+            assert [token[3:5] for token in tokens[:2]] == [["DET", "x"], ["NOUN", "x"]]
+            assert {token[3] for token in tokens} <= UPOS
+    (tmp_path / "chunks.txt").write_text("the\tB-NP\ndog\tI-NP\n\n")
+    printed("train", tmp_path / "chunks.txt", tmp_path / "chunks")
+    for label in ("upos", "upos+feats"):
+        said = complaint("tag", "-m", tmp_path / "chunks", "--label", label, given=given)
+        assert "the model's labels (B-NP, I-NP) are not UPOS tags; write them with --label xpos" in said
+
+
+def test_a_model_of_upos_writes_upos(tmp_path):
+    (tmp_path / "a.conllu").write_text("1\tthe\tthe\tDET\tx\t_\t0\troot\t_\t_\n\n")
+    printed("train", tmp_path / "a.conllu", tmp_path / "m", "--label", "upos")
+    given = "1\tthe\tthe\tX\tx\t_\t0\troot\t_\t_\n\n"
+    for label in ([], ["--label", "upos"]):
+        assert printed("tag", "-m", tmp_path / "m", *label, given=given) == given.replace("X", "DET")
 
 
 def test_tag_conllu_whose_labels_are_empty(model):
@@ -592,7 +627,10 @@ def ready_made(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["dmeo"], "No such command 'dmeo'"),
+        (["dmeo"], "No such command 'dmeo'; did you mean 'demo'?"),
+        (["trian", "a.txt", "m"], "No such command 'trian'; did you mean 'train'?"),
+        (["xyz"], "No such command 'xyz'; there are demo, eval, "),
+        (["tune", "model.safetensors", "--dev", "x"], "Missing argument 'CORPUS...': tagwright tune CORPUS... MODEL"),
         (["tag", "--speed", "9"], "No such option"),
         (["demo", "-k", "0"], "'-k': 0 is not in the range"),
         (["demo", "--labels", "x"], "'x' is not a valid integer"),

@@ -87,7 +87,7 @@ def test_a_file_that_cannot_grow_is_an_error(text, tmp_path, environment):
     [
         "tag corpus",
         "info",
-        "decoders",
+        "info --decoders",
         "eval corpus",
         "eval corpus --json",
         "train corpus m",

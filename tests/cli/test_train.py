@@ -21,7 +21,7 @@ from tagwright.cli.train import train
 from tagwright.learners import LEARNERS
 from tagwright.learners.learner import Learner
 
-READING = {"label", "partial", "format", "comments", "tokenize", "dev", "learner", "quiet", "verbose"}
+READING = {"label", "partial", "format", "comments", "tokenize", "dev", "learner", "quiet", "verbose", "force"}
 OPTIONS = [option for option in train.params if isinstance(option, click.Option) and option.name not in READING]
 
 

@@ -113,7 +113,7 @@ def test_what_cannot_be_tagged_on_a_cluster_is_told(tmp_path, path, monkeypatch)
     assert "--json is not for Parquet files" in complaint(*tag, "a.parquet", "--json", "-o", "out")
     assert "--proba all is not for Parquet files" in complaint(*tag, "a.parquet", "--proba", "all", "-o", "out")
     assert "are tagged with --ray" in complaint("tag", "-m", path, "a.txt", "a.parquet")
-    assert ".: a folder is tagged with --ray" in complaint("tag", "-m", path, ".")
+    assert "a.parquet: Parquet files are tagged with --ray" in complaint("tag", "-m", path, ".")
     assert not (tmp_path / "out").exists()
 
 
@@ -176,16 +176,16 @@ def test_parquet_that_does_not_fit_is_refused_with_the_place(tmp_path, path):
 
 
 def test_a_worker_writes_what_the_command_would(tmp_path, path):
-    from tagwright.cli.many_files import FileWork
+    from tagwright.cli.distributed_tagging import FileWork
     from tagwright.cli.tag import tag
-    from tagwright.cli.tagging import Wanted
+    from tagwright.cli.tagging import TagOptions
 
     X, y = ten_sentences()
     own = job(tmp_path)
     (tmp_path / "in.txt").write_text(columns(X, y))
     for flags in ([], ["--json", "-k", "2"], ["--proba", "all"]):
         given = tag.make_context("tag", ["-m", str(path), *flags]).params
-        wanted = Wanted(**{name: given[name] for name in Wanted.__dataclass_fields__})
+        wanted = TagOptions(**{name: given[name] for name in TagOptions.__dataclass_fields__})
         outcome = FileWork(wanted, "tokens", " ".join(flags))(own)
         assert (outcome.made, outcome.complaint) == (True, "")
         assert (tmp_path / "out" / "in.txt").read_text() == printed("tag", "-m", path, own.source, *flags)

@@ -196,8 +196,8 @@ def run_command(draw):
     context = click.Context(main)
     name = draw.choice([name for name in main.list_commands(context) if name not in LEFT_OUT])
     likely = {"model": "new" if name == "train" else "model", "model_path": "model"}
-    if name == "plot":
-        likely |= {"models": "model", "output": draw.choice(PICTURES)}
+    if name == "report" and draw.chance(0.5):
+        likely |= {"output": draw.choice(PICTURES)}
     arguments = []
     found = main.get_command(context, name)
     if isinstance(found, click.Group):

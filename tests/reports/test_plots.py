@@ -52,10 +52,11 @@ def test_pictures_are_files_of_their_kind_and_always_the_same(form, tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_eval_and_plot_draw_the_same_calibration(crf, tmp_path):
+def test_the_calibration_that_is_drawn_is_that_of_eval(crf, tmp_path):
     one, two = tmp_path / "one.svg", tmp_path / "two.svg"
-    assert printed("plot", "calibration", "-m", crf, GOLD, "-o", one) == ""
-    table = printed("eval", "-m", crf, GOLD, "--plot", two)
+    assert printed("report", "--plot", "calibration", "-m", crf, GOLD, "-o", one) == ""
+    table = printed("eval", "-m", crf, GOLD)
+    assert printed("report", "--plot", "calibration", "-m", crf, GOLD, "-o", two, "--threads", "2") == ""
     assert one.read_bytes() == two.read_bytes()
     error = re.search(r"calibration error +337 +([\d.]+)", table)[1]
     assert f"model, error {error}%" in texts(one)
@@ -63,7 +64,7 @@ def test_eval_and_plot_draw_the_same_calibration(crf, tmp_path):
 
 def test_the_heat_map_has_the_counts_of_the_evaluation(crf, tmp_path):
     path = tmp_path / "confusion.svg"
-    printed("plot", "confusion", "-m", crf, GOLD, "-o", path, "--most", "6")
+    printed("report", "--plot", "confusion", "-m", crf, GOLD, "-o", path, "--most", "6")
     X, y = tw.read(GOLD, label=2)
     table = confusion_of(tw.evaluate(y, tw.load(crf).tag_batch(X)), 6)
     shown = texts(path)
@@ -80,7 +81,7 @@ def test_curves_have_a_panel_per_measure_and_a_line_per_model(crf, tmp_path):
     other = crf.with_name("other.safetensors")
     other.write_bytes(crf.read_bytes())
     path = tmp_path / "curve.svg"
-    printed("plot", "curve", crf, other, "-o", path)
+    printed("report", "--plot", "curve", crf, other, "-o", path)
     shown = texts(path)
     assert {"objective", "accuracy on dev, %", "iteration", "crf.safetensors", "other.safetensors"} <= {*shown}
 
@@ -116,10 +117,10 @@ def test_letters_that_the_font_lacks_are_a_warning(crf, tmp_path):
     model.save(tmp_path / "zh.safetensors")
     (tmp_path / "zh.txt").write_text("a\t动词\nb\t名词\n\n", encoding="utf-8")
     png, svg = tmp_path / "x.png", tmp_path / "x.svg"
-    done = run("plot", "confusion", "-m", tmp_path / "zh.safetensors", tmp_path / "zh.txt", "-o", png)
+    done = run("report", "--plot", "confusion", "-m", tmp_path / "zh.safetensors", tmp_path / "zh.txt", "-o", png)
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.startswith("Warning: the font of the picture lacks some letters")
-    assert printed("plot", "confusion", "-m", tmp_path / "zh.safetensors", tmp_path / "zh.txt", "-o", svg) == ""
+    assert printed("report", "--plot", "confusion", "-m", tmp_path / "zh.safetensors", tmp_path / "zh.txt", "-o", svg) == ""
     assert "名词" in texts(svg)
 
 
@@ -129,13 +130,13 @@ def test_what_cannot_be_drawn_is_said(crf, tmp_path):
     tw.HMM().fit(X, y).model_.save(tmp_path / "hmm.safetensors")
     tw.Perceptron(epochs=1, progress=False).fit(X, y).model_.save(tmp_path / "perceptron.safetensors")
     (tmp_path / "gold.txt").write_text("dog\tNN\n\n")
-    assert "keeps no history" in complaint("plot", "curve", tmp_path / "hmm.safetensors", "-o", path)
+    assert "keeps no history" in complaint("report", "--plot", "curve", tmp_path / "hmm.safetensors", "-o", path)
     gold = ["-m", tmp_path / "perceptron.safetensors", tmp_path / "gold.txt"]
-    assert "not probabilities" in complaint("plot", "calibration", *gold, "-o", path)
-    assert "ends in .png, .svg, .pdf" in complaint("plot", "confusion", *gold, "-o", tmp_path / "x.jpg")
-    assert "not probabilities" in complaint("eval", *gold, "--plot", path)
-    assert "ends in .png, .svg, .pdf" in complaint("plot", "curve", crf, "-o", "-")
-    assert "100" in complaint("plot", "confusion", *gold, "-o", path, "--most", "101")
+    assert "not probabilities" in complaint("report", "--plot", "calibration", *gold, "-o", path)
+    assert "ends in .png, .svg, .pdf" in complaint("report", "--plot", "confusion", *gold, "-o", tmp_path / "x.jpg")
+    assert "not probabilities" in complaint("report", *gold, "--plot", "calibration", "-o", path)
+    assert "ends in .png, .svg, .pdf" in complaint("report", "--plot", "curve", crf, "-o", "-")
+    assert "100" in complaint("report", "--plot", "confusion", *gold, "-o", path, "--most", "101")
     assert not path.exists()
 
 
@@ -148,7 +149,7 @@ def test_a_picture_may_go_to_a_stream(crf, tmp_path):
 def test_without_matplotlib_there_is_a_clear_error(tmp_path):
     code = "import sys; sys.modules['matplotlib'] = None; from tagwright.cli import main; main(sys.argv[1:])"
     done = subprocess.run(
-        [sys.executable, "-c", code, "plot", "confusion", str(GOLD), "--label", "2", "-o", str(tmp_path / "x.png")],
+        [sys.executable, "-c", code, "report", "--plot", "confusion", str(GOLD), "--label", "2", "-o", str(tmp_path / "x.png")],
         capture_output=True,
         text=True,
         check=False,

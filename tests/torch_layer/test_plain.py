@@ -105,7 +105,7 @@ def test_a_mask_of_other_numbers_names_the_first():
     crf = CRF(3, batch_first=True)
     mask = torch.ones(2, 4)
     mask[1, 2] = 0.5
-    with pytest.raises(ValueError, match="token 2 of sentence 1 has 0.5"):
+    with pytest.raises(ValueError, match=r"token 2 of sentence 1 has 0\.5"):
         crf(torch.zeros(2, 4, 3), torch.zeros(2, 4, dtype=torch.long), mask)
 
 

@@ -1,149 +1,182 @@
-"""How `tag` writes its answers: as text with labels, as JSON, as spans, or as the differences between the k best."""
+"""The output forms of `tag`: lines with labels, CoNLL-U, word/TAG, JSON, spans, and differences of the k best."""
 
 from __future__ import annotations
 
 import abc
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tagwright.data.conllu import Conllu
 from tagwright.data.reading import text
-from tagwright.data.sentence import Sentence
+from tagwright.data.sentence import Request, Sentence
 from tagwright.decoding.spans import Span
 from tagwright.models.as_json import finite, labelling, share
 from tagwright.models.model import Tagging
 
-__all__ = ["ANSWERS", "Answers"]
-
-Marginals = npt.NDArray[np.float32] | None
-"""(T, L), the probability of every label of every token; None unless all were asked for."""
+__all__ = ["WRITERS", "Answer", "Writer"]
 
 
-class Answers(abc.ABC):
-    """A way to write the labellings of a sentence.
+@dataclass(frozen=True)
+class Answer:
+    """What is known of a sentence once it is tagged."""
 
-    Args:
-        labels: the names of a model's labels, in its order.
-        k: how many labellings were asked for.
+    sentence: Sentence
+    taggings: Sequence[Tagging]
+    """Its labellings, best first."""
+    marginals: npt.NDArray[np.float32] | None = None
+    """(T, L): the probability of every label of every token, if requested."""
+    spans: Sequence[Span] | None = None
+    """If requested."""
 
+
+class Writer(abc.ABC):
+    """Writes answers in one form.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The names of a model's labels, in its order.
+    k : int
+        The number of labellings that were requested.
+    fields : str
+        Where labels go in CoNLL-U: upos, xpos, feats or a joint.
+    upos : dict, optional
+        The UPOS of each label, if these are written in CoNLL-U in place of the labels.
     """
 
-    def __init__(self, labels: Sequence[str], k: int) -> None:
+    def __init__(self, labels: Sequence[str], k: int, fields: str, upos: dict[str, str] | None = None) -> None:
         """Keep what is the same for all sentences."""
-        self.labels, self.k = labels, k
+        self.labels, self.k, self.fields, self.upos = labels, k, fields, upos
 
     @abc.abstractmethod
-    def text(
-        self,
-        sentence: Sentence,
-        taggings: Sequence[Tagging],
-        marginals: Marginals,
-        spans: Sequence[Span] | None = None,
-    ) -> str:
-        """Return what is written for a sentence; taggings: its labellings, best first; spans: where asked for."""
+    def text(self, answer: Answer) -> str:
+        """Return the text of a sentence, with what separates it from the next."""
 
 
-class Tagged(Answers):
+class Lines(Writer):
     """The lines of the input with labels; with k > 1 once per labelling, after a line ``# rank score`` as in CRF++.
 
-    Where there are probabilities, that line has the probability and its logarithm in place of the score.
-    All probabilities are one more cell per label, ``label/probability``, as CRF++ writes them with ``-v2``.
+    With probabilities, that line has the probability and its logarithm in place of the score. All probabilities are
+    one more cell per label, ``label/probability``, as CRF++ writes them with ``-v2``.
     """
 
-    def text(
-        self,
-        sentence: Sentence,
-        taggings: Sequence[Tagging],
-        marginals: Marginals,
-        spans: Sequence[Span] | None = None,
-    ) -> str:
+    def text(self, answer: Answer) -> str:
         """Return the sentence once per labelling."""
         cells = None
-        if marginals is not None:
-            cells = [
-                [f"{name}/{p:.6f}" for name, p in zip(self.labels, row, strict=True)] for row in marginals.tolist()
-            ]
+        if answer.marginals is not None:
+            rows = answer.marginals.tolist()
+            cells = [[f"{name}/{p:.6f}" for name, p in zip(self.labels, row, strict=True)] for row in rows]
+        sentence = self.written(answer.sentence)
         pieces = []
-        for rank, tagging in enumerate(taggings):
+        for rank, tagging in enumerate(answer.taggings):
             if self.k > 1:
                 pieces.append(f"# {rank} {_value(tagging)}\n")
-            pieces.append(text(sentence, tagging.labels, tagging.marginals, cells))
+            labels = tagging.labels
+            if self.upos is not None and isinstance(sentence.form, Conllu):
+                labels = [self.upos[label] for label in labels]
+            pieces.append(text(sentence, labels, tagging.marginals, cells))
+        return "".join(pieces)
+
+    def written(self, sentence: Sentence) -> Sentence:
+        """Return the sentence whose lines are written: as it was read."""
+        return sentence
+
+
+class ConlluLines(Lines):
+    """CoNLL-U from any input; text keeps its own text and where blanks are missing (``SpaceAfter=No``)."""
+
+    def written(self, sentence: Sentence) -> Sentence:
+        """Return the sentence as CoNLL-U without labels."""
+        form = sentence.form
+        if isinstance(form, Conllu):
+            return sentence
+        lines = [line for line in sentence.lines if form.is_comment(line, form.request)]
+        misc = ["_"] * len(sentence.rows)
+        if (offsets := sentence.offsets) is not None and offsets:
+            lines.append(f"# text = {' '.join(sentence.lines[0][offsets[0][0] : offsets[-1][1]].split())}")
+            for t in range(len(offsets) - 1):
+                if offsets[t][1] == offsets[t + 1][0]:
+                    misc[t] = "SpaceAfter=No"
+        first = len(lines)
+        for number, (row, note) in enumerate(zip(sentence.rows, misc, strict=True), 1):
+            lines.append("\t".join([str(number), row[0], *"_" * 7, note]))
+        at = list(range(first, len(lines)))
+        request = Request(form.request.file, fields=self.fields)
+        return Sentence(sentence.rows, None, lines, at, sentence.first, Conllu("", sentence.first, request))
+
+
+class SlashLines(Writer):
+    """A line per sentence of ``word/TAG``; with k > 1 a line per labelling, after a line ``# rank score``."""
+
+    def text(self, answer: Answer) -> str:
+        """Return a line per labelling."""
+        words = [row[0] for row in answer.sentence.rows]
+        pieces = []
+        for rank, tagging in enumerate(answer.taggings):
+            if self.k > 1:
+                pieces.append(f"# {rank} {_value(tagging)}\n")
+            pieces.append(" ".join(map("/".join, zip(words, tagging.labels, strict=True))) + "\n")
         return "".join(pieces)
 
 
-class Json(Answers):
+class Json(Writer):
     """One JSON object per line and sentence; `docs/command_line.md` has its keys."""
 
-    def text(
-        self,
-        sentence: Sentence,
-        taggings: Sequence[Tagging],
-        marginals: Marginals,
-        spans: Sequence[Span] | None = None,
-    ) -> str:
+    def text(self, answer: Answer) -> str:
         """Return a line of JSON."""
+        sentence = answer.sentence
         rows, form = sentence.rows, sentence.form
-        told: dict[str, Any] = {"line": sentence.first, "tokens": [row[0] for row in rows]}
+        payload: dict[str, Any] = {"line": sentence.first, "tokens": [row[0] for row in rows]}
         if sentence.offsets is not None:
-            told["offsets"] = sentence.offsets
+            payload["offsets"] = sentence.offsets
         if any(len(row) > 1 for row in rows):
-            told["columns"] = rows
+            payload["columns"] = rows
         if comments := [line for line in sentence.lines if form.is_comment(line, form.request)]:
-            told["comments"] = comments
-        told |= labelling(taggings[0])
-        if spans is not None:
-            told["spans"] = [self._span(span) for span in spans]
-        if marginals is not None:
-            told["distributions"] = [dict(zip(self.labels, map(share, row), strict=True)) for row in marginals.tolist()]
+            payload["comments"] = comments
+        payload |= labelling(answer.taggings[0])
+        if answer.spans is not None:
+            payload["spans"] = [
+                span._asdict() | {"log_probability": finite(span.log_probability)} for span in answer.spans
+            ]
+        if answer.marginals is not None:
+            shares = answer.marginals.tolist()
+            payload["distributions"] = [dict(zip(self.labels, map(share, row), strict=True)) for row in shares]
         if self.k > 1:
-            told["kbest"] = list(map(labelling, taggings))
-        return json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n"
-
-    def _span(self, span: Span) -> dict[str, Any]:
-        return span._asdict() | {"log_probability": finite(span.log_probability)}
+            payload["kbest"] = list(map(labelling, answer.taggings))
+        return json.dumps(payload, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-class SpanLines(Answers):
+class SpanLines(Writer):
     """A line per span: its first and its last token, counted from 1, its label, its probability and its words."""
 
-    def text(
-        self,
-        sentence: Sentence,
-        taggings: Sequence[Tagging],
-        marginals: Marginals,
-        spans: Sequence[Span] | None = None,
-    ) -> str:
-        """Return the spans, and an empty line behind them."""
+    def text(self, answer: Answer) -> str:
+        """Return the spans, and an empty line after them."""
         lines = [
             [
                 str(span.start + 1),
                 str(span.end),
                 span.label or "_",
                 f"{span.probability:.6f}",
-                " ".join(row[0] for row in sentence.rows[span.start : span.end]),
+                " ".join(row[0] for row in answer.sentence.rows[span.start : span.end]),
             ]
-            for span in spans or ()
+            for span in answer.spans or ()
         ]
         return "".join("\t".join(line) + "\n" for line in lines) + "\n"
 
 
-class Differences(Answers):
+class Differences(Writer):
     """The best labelling in full; of each other one its rank, score and distance, and the tokens where it differs."""
 
-    def text(
-        self,
-        sentence: Sentence,
-        taggings: Sequence[Tagging],
-        marginals: Marginals,
-        spans: Sequence[Span] | None = None,
-    ) -> str:
+    def text(self, answer: Answer) -> str:
         """Return the best labelling, and what the others have in its place."""
-        best = taggings[0]
+        sentence, (best, *others) = answer.sentence, answer.taggings
         pieces = [f"# 0 {_value(best)}\n", text(sentence, best.labels, best.marginals)]
-        for rank, other in enumerate(taggings[1:], 1):
+        for rank, other in enumerate(others, 1):
             pieces.append(f"# {rank} {_value(other)} {other.score - best.score:.6f}\n")
             differ = [t for t, (own, its) in enumerate(zip(best.labels, other.labels, strict=True)) if own != its]
             rows = [[str(t + 1), sentence.rows[t][0], best.labels[t], "->", other.labels[t]] for t in differ]
@@ -157,7 +190,14 @@ class Differences(Answers):
         return "".join(pieces)
 
 
-ANSWERS: dict[str, type[Answers]] = {"text": Tagged, "json": Json, "spans": SpanLines, "diff": Differences}
+WRITERS: dict[str, type[Writer]] = {
+    "lines": Lines,
+    "conllu": ConlluLines,
+    "slash": SlashLines,
+    "json": Json,
+    "spans": SpanLines,
+    "diff": Differences,
+}
 
 
 def _value(tagging: Tagging) -> str:

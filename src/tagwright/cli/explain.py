@@ -8,11 +8,9 @@ from typing import Any
 import click
 
 from tagwright.cli.options import COUNT, INPUT, model_option, reading_options, tokenize_option
-from tagwright.cli.raw_text import advised
-from tagwright.cli.tagging import load_for_text, rows_of
+from tagwright.cli.tagging import load_for_text, rows_of, tokenizer_of, with_notes
 from tagwright.data.reading import batches
 from tagwright.models.explanation import Explanation, compared, explanation_json
-from tagwright.models.facts import tokenizer_in
 from tagwright.models.model import Model
 from tagwright.table import table
 
@@ -46,7 +44,7 @@ def explain(
     most: int,
     as_json: bool,
     tokenize: str,
-    **asked: Any,
+    **reading: Any,
 ) -> None:
     """Explain why a token of INPUT, by default of standard input, has its label and not its rival.
 
@@ -59,8 +57,8 @@ def explain(
       tagwright explain -m pos.safetensors test.txt --sentence 3 --token 2 --label NN --label VB
     """
     model = load_for_text(model_path)
-    asked["tokenize"] = (tokenizer_in(model.facts) or "whitespace") if tokenize == "auto" else tokenize
-    rows = _sentence(model, source, number, asked)
+    reading["tokenize"] = tokenizer_of(model, tokenize)
+    rows = _sentence(model, source, number, reading)
     found = model.explain(rows, _place(model, rows, token), list(labels) or None)
     if as_json:
         click.echo(json.dumps(explanation_json(found), ensure_ascii=False, allow_nan=False))
@@ -71,17 +69,17 @@ def explain(
         click.echo(f"\nnot in the model: {'  '.join(found.unknown)}")
 
 
-def _sentence(model: Model, source: str, number: int, asked: dict[str, Any]) -> Row:
-    seen = 0
-    for batch in advised(batches(source, columns=model.columns, **asked), model, asked["tokenize"]):
-        if number <= seen + len(batch):
-            return rows_of(model, batch)[number - seen - 1]
-        seen += len(batch)
-    raise click.ClickException(f"--sentence {number}: there {'is' if seen == 1 else 'are'} only {seen}")
+def _sentence(model: Model, source: str, number: int, reading: dict[str, Any]) -> Row:
+    count = 0
+    for batch in with_notes(batches(source, columns=model.columns, **reading), model, reading["tokenize"]):
+        if number <= count + len(batch):
+            return rows_of(model, batch)[number - count - 1]
+        count += len(batch)
+    raise click.ClickException(f"--sentence {number}: there {'is' if count == 1 else 'are'} only {count}")
 
 
 def _place(model: Model, rows: Row, token: str | None) -> int:
-    """Return the place of the token that is asked for."""
+    """Return the index of the requested token."""
     words = [row[0] for row in rows]
     if token is None:
         best, *others = (found.labels for found in model.tag_kbest([rows], 2)[0])

@@ -1,4 +1,4 @@
-"""Gold labels of a file beside those of a model, for `eval`, `report` and `plot`."""
+"""Gold labels of a file beside those of a model, for `eval` and `report`."""
 
 from __future__ import annotations
 
@@ -7,57 +7,71 @@ from typing import Any
 
 import click
 
-from tagwright.cli.options import Command
-from tagwright.cli.tagging import load_for_text, rows_of
+from tagwright.cli.tagging import constraints_of, load_for_text, rows_of
+from tagwright.data.allowed import allowed_labels
 from tagwright.data.reading import batches
 from tagwright.evaluation.breakdown import MOST_LABELS
 from tagwright.models.facts import label_column
 from tagwright.models.model import Model
 from tagwright.reports.collect import Collected
 
-__all__ = ["MOST", "collected", "label_option"]
+__all__ = ["MOST", "collected"]
 
 MOST = click.IntRange(1, MOST_LABELS)
 """How many labels a table of confusions may have."""
 
-_MANY = 0.1  # of the tokens: a share of unknown labels that new text of the same kind does not have
+_WARNED, _REFUSED = 0.1, 0.9  # of the tokens: shares of unknown labels that new text of the same kind does not have
 _EXAMPLES = 5  # labels that a message names
 
 
-def label_option(command: Command) -> Command:
-    """Add the option that says where the gold labels are."""
-    return click.option("-l", "--label", help="Column of the right label; by default as in training.")(command)
+def collected(source: str, worst: int = 0, **options: Any) -> Collected:
+    """Tag a file with gold labels.
 
+    Parameters
+    ----------
+    source : str
+        The file.
+    worst : int
+        How many sentences are kept whole.
+    **options
+        Those of `gold_options`.
 
-def collected(
-    source: str, label: str | None, model_path: str | None, decoder: str, threads: int, worst: int = 0, **asked: Any
-) -> Collected:
-    """Return the labels of a file beside those of a model; worst: how many sentences are kept whole."""
-    model = load_for_text(model_path)
-    asked["label"] = label or label_column(model.facts) or "last"
-    found = Collected(model, decoder, threads, worst)
-    for batch in batches(source, columns=model.columns, **asked):
-        found.add(rows_of(model, batch), [sentence.labels or [] for sentence in batch])
+    Returns
+    -------
+    Collected
+        The gold labels beside those of the model.
+    """
+    model = load_for_text(options.pop("model_path"))
+    constraints = constraints_of(model, options.pop("scheme"), options.pop("dictionary"))
+    found = Collected(model, options.pop("decoder"), options.pop("threads"), worst, constraints)
+    label, partial = options.pop("label"), options.pop("partial")
+    label = label or label_column(model.facts) or "last"
+    for batch in batches(source, columns=model.columns, label=label, **options):
+        gold: list[Any] = [sentence.labels or [] for sentence in batch]
+        if partial:
+            gold = [[allowed_labels(cell) for cell in own] for own in gold]
+        found.add(rows_of(model, batch), gold)
     _check_labels(model, source, found.gold)
     return found
 
 
 def _check_labels(model: Model, source: str, gold: list[list[str]]) -> None:
-    """Refuse gold labels of which the model knows none; warn where it does not know those of many tokens."""
+    """Refuse gold labels of which the model knows hardly any; warn where it does not know those of many tokens."""
     count = Counter(label for labels in gold for label in labels)
     known = {*model.labels}
     unknown = [label for label, _ in count.most_common() if label not in known]
     tokens, missed = count.total(), sum(count[label] for label in unknown)
+    if missed <= _WARNED * tokens:
+        return
     examples = ", ".join(unknown[:_EXAMPLES])
-    if missed == tokens:
-        theirs = ", ".join(model.labels[:_EXAMPLES])
+    if missed > _REFUSED * tokens:
+        what = "knows none of its labels" if missed == tokens else f"does not know {missed / tokens:.1%} of its labels"
         raise click.ClickException(
-            f"{source}: the model knows none of its labels ({examples}); its own are {theirs}; "
+            f"{source}: the model {what} ({examples}); its own are {', '.join(model.labels[:_EXAMPLES])}; "
             "choose another column with --label, or another model"
         )
-    if missed > _MANY * tokens:
-        click.echo(
-            f"Warning: {missed / tokens:.1%} of the tokens have a gold label that the model does not know "
-            f"({examples}); they count as wrong",
-            err=True,
-        )
+    click.echo(
+        f"Warning: {missed / tokens:.1%} of the tokens have a gold label that the model does not know ({examples}); "
+        "they count as wrong",
+        err=True,
+    )

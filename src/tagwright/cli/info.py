@@ -1,4 +1,4 @@
-"""`tagwright info`: what a model is."""
+"""`tagwright info`: what a model is, and which decoders there are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 import numpy as np
 
 from tagwright.cli.options import COUNT, FILE
+from tagwright.decoding.decoders import decoders as decoder_rows
 from tagwright.models.bidirectional import BidirectionalModel
 from tagwright.models.facts import fact_in
 from tagwright.models.history import FORMATS, unit_of
@@ -21,21 +22,34 @@ __all__ = ["describe", "info"]
 @click.option("--labels", type=COUNT, default=8, help="Number of labels to show.")
 @click.option("--most", type=COUNT, default=5, help="Number of features per label, and of edges.")
 @click.option("--history", is_flag=True, help="Show every epoch or iteration of the training, not only some.")
-def info(model: str | None, labels: int, most: int, history: bool) -> None:
+@click.option("--decoders", is_flag=True, help="List the decoders in place of a model.")
+def info(model: str | None, labels: int, most: int, history: bool, decoders: bool) -> None:
     """Describe MODEL, by default the included English one: sizes, how training went, strongest features and edges.
+
+    With --decoders, list every decoder: its paper, whether it is exact, whether it returns k paths, and what it
+    maximises.
 
     \b
     Example:
       tagwright info pos.safetensors
       tagwright info pos.safetensors --history
+      tagwright info --decoders
     """
-    click.echo(describe(load(model), labels, most, history))
+    click.echo(_decoders() if decoders else describe(load(model), labels, most, history))
+
+
+def _decoders() -> str:
+    rows = [
+        [row.name, "yes" if row.exact else "no", "yes" if row.kbest else "no", row.maximises, row.paper]
+        for row in decoder_rows()
+    ]
+    return table(["decoder", "exact", "k-best", "maximises", "paper"], rows, left=(0, 3, 4))
 
 
 def describe(model: Model, labels: int = 8, most: int = 5, history: bool = False) -> str:
     """Return a model's sizes, options and history, the strongest features of its first labels, its strongest edges.
 
-    history: whether every epoch or iteration of the training is shown, or only some.
+    `history` shows every epoch or iteration of the training instead of some.
     """
     parts = [table(["model", ""], summary(model)), _history(model, history)]
     if isinstance(model, BidirectionalModel):
@@ -60,8 +74,8 @@ def _history(model: Model, whole: bool) -> str:
     for number, fact in enumerate(history, 1):
         seconds += fact.get("seconds", 0.0)
         if number in (1, len(history)) or number % step == 0:
-            told = {**fact, "seconds": seconds}
-            rows.append([str(number), *(f"{told[name]:{FORMATS[name]}}" if name in told else "" for name in names)])
+            shown = {**fact, "seconds": seconds}
+            rows.append([str(number), *(f"{shown[name]:{FORMATS[name]}}" if name in shown else "" for name in names)])
     header = [
         unit_of(model.facts),
         *("seconds in all" if name == "seconds" else name.replace("_", "-") for name in names),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from typing import Any, NoReturn
@@ -20,17 +21,18 @@ COMMANDS = {
     "eval": "evaluate",
     "explain": "explain",
     "report": "report",
-    "plot": "plot",
     "info": "info",
     "serve": "serve",
-    "decoders": "decoders",
     "demo": "demo",
 }
-"""The commands, and what they are called in their modules."""
+"""The commands, and the names of their functions."""
+
+_RENAMED = {"decoders": ["info", "--decoders"], "plot": ["report", "--plot"]}
+"""Earlier commands; removed in the release after next."""
 
 
 class OneLine(click.Group):
-    """A group that imports a command when it is asked for, and reports an error as one line with exit code 2."""
+    """A group that imports a command when it is called, and reports an error as one line with exit code 2."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
@@ -42,6 +44,21 @@ class OneLine(click.Group):
             return None
         command: click.Command = getattr(importlib.import_module(f"tagwright.cli.{cmd_name}"), COMMANDS[cmd_name])
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return a command and its arguments; renamed commands with a warning, and for others a suggestion."""
+        name = args[0]
+        if name in _RENAMED and not ctx.resilient_parsing:
+            new = _RENAMED[name]
+            click.echo(f"Warning: tagwright {name} is now tagwright {' '.join(new)}", err=True)
+            args = [*new, *args[1:]]
+        elif name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name, COMMANDS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(COMMANDS))}"
+            raise click.UsageError(f"No such command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command."""

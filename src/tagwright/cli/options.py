@@ -1,16 +1,19 @@
-"""Options that several commands share, and help that lists options in sections."""
+"""Options that several commands share, declared once."""
 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from tagwright.data.formats import format_names
 from tagwright.data.tokens import TOKENIZERS
 from tagwright.decoding.decoders import decoders, plan
+from tagwright.features.presets import PRESETS
 
 __all__ = [
     "COUNT",
@@ -22,13 +25,18 @@ __all__ = [
     "Command",
     "SectionOption",
     "Sectioned",
+    "corpus_arguments",
     "decoder_option",
+    "force_option",
+    "gold_options",
+    "limit_options",
     "model_option",
     "reading_options",
     "section",
     "tagging_options",
     "threads_option",
     "tokenize_option",
+    "training_options",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -53,17 +61,40 @@ def _decoder_names(context: click.Context, parameter: click.Parameter, incomplet
     return [row.name for row in decoders() if row.name.startswith(incomplete)]
 
 
+def _presets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = [CompletionItem(name) for name in PRESETS if name.startswith(incomplete)]
+    return [CompletionItem(incomplete, type="file"), *names]
+
+
 decoder_option = click.option(
     "--decoder",
     callback=_known_decoder,
     shell_complete=_decoder_names,
     default="auto",
-    help="Decoder, as tagwright decoders lists them; with options as in beam:16.",
+    help="Decoder, as tagwright info --decoders lists them; with options as in beam:16.",
 )
 model_option = click.option(
     "-m", "--model", "model_path", type=FILE, help="Model file; by default the included model of English POS."
 )
 threads_option = click.option("--threads", type=COUNT, default=1, help="Number of threads, which share the sentences.")
+force_option = click.option("--force", is_flag=True, help="Overwrite an output that is an input or is not a model.")
+scheme_option = click.option(
+    "--scheme",
+    metavar="NAME[:PART]",
+    help="Label scheme that labellings keep to: BIO, IOB1, IOBES, BILOU, BMES; of joint labels such as NN|B-NP the "
+    "part that has it, or with BIO:1 part 1.",
+)
+
+
+def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options, the first one first."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def tokenize_option(text: str) -> Callable[[Command], Command]:
@@ -71,17 +102,81 @@ def tokenize_option(text: str) -> Callable[[Command], Command]:
     return click.option("--tokenize", type=click.Choice(["auto", *TOKENIZERS]), default="auto", help=text)
 
 
-def reading_options(command: Command) -> Command:
-    """Add the options that say how a file is read."""
-    formats = click.Choice(format_names())
-    format = click.option("--format", type=formats, default="auto", help="Format of the input file.")
-    comments = click.option("--comments", is_flag=True, help="Lines that start with '# ' are comments, not tokens.")
-    return format(comments(command))
+def partial_option(text: str) -> Callable[[Command], Command]:
+    """Return the option for cells that name several labels; text: its help."""
+    return click.option("--partial", is_flag=True, help=text)
 
 
-def tagging_options(command: Command) -> Command:
-    """Add the options that say how sentences are tagged."""
-    return model_option(decoder_option(threads_option(command)))
+def limit_options(partial: str) -> Callable[[Command], Command]:
+    """Return the options that limit labels in tagging; partial: the help of --partial."""
+    words = "File of lines of a word, a tab and the labels that it may have, with commas between them."
+    return _all(
+        scheme_option,
+        click.option("--dictionary", type=INPUT, help=words),
+        partial_option(partial),
+    )
+
+
+reading_options = _all(
+    click.option("--format", type=click.Choice(format_names()), default="auto", help="Format of the input file."),
+    click.option("--comments", is_flag=True, help="Lines that start with '# ' are comments, not tokens."),
+)
+"""How a file is read."""
+
+tagging_options = _all(model_option, decoder_option, threads_option)
+"""How sentences are tagged."""
+
+gold_options = _all(
+    click.option("-l", "--label", help="Column of the right label; by default as in training."),
+    limit_options("Gold labels may be partly known: NN,VB for one of the two; tokens with _ are not counted."),
+    tagging_options,
+    reading_options,
+)
+"""A model, and the file with gold labels that it is compared with."""
+
+
+def _corpora(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    if value:
+        return value
+    only = context.params.get("model")
+    usage = f"tagwright {context.info_name} CORPUS... MODEL"
+    if only is not None and (only == "-" or os.path.exists(only)):
+        raise click.UsageError(f"Missing argument 'MODEL', the file to write: {usage}")
+    raise click.UsageError(f"Missing argument 'CORPUS...': {usage}")
+
+
+corpus_arguments = _all(
+    click.argument("corpora", metavar="CORPUS...", nargs=-1, type=FILES, callback=_corpora),
+    click.argument("model", type=OUTPUT, required=False, is_eager=True),
+)
+"""The corpora that a model is trained on, and the model to write."""
+
+training_options = _all(
+    click.option("-f", "--features", default="pos", shell_complete=_presets, help="Preset or template file."),
+    click.option(
+        "--list",
+        "lists",
+        multiple=True,
+        metavar="NAME=FILE",
+        help="Word list for %in[row,col,NAME]; may be repeated.",
+    ),
+    click.option(
+        "-l",
+        "--label",
+        default="last",
+        help="Label column: last, 3, or 2+3 for a joint label; in CoNLL-U upos, xpos, feats or a joint.",
+    ),
+    partial_option("Labels may be partly known: NN,VB for one of the two, _ for any."),
+    scheme_option,
+    click.option(
+        "--dictionary",
+        type=COUNT,
+        help="Words that occur at least this often may only have the labels that they have in the corpus.",
+    ),
+    tokenize_option("How the corpus was split, so that tag splits raw text alike; auto: not known."),
+    reading_options,
+)
+"""What a corpus is and what is read from it, for `train` and `tune`."""
 
 
 def section(title: str, *learners: str) -> Callable[..., Callable[[Command], Command]]:

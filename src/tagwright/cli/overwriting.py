@@ -11,9 +11,7 @@ from tagwright.data.inputs import inputs_of
 from tagwright.data.output import is_stream
 from tagwright.models.file import is_model
 
-__all__ = ["check_inputs", "check_model_target", "force_option"]
-
-force_option = click.option("--force", is_flag=True, help="Overwrite an output file that is an input or not a model.")
+__all__ = ["check_inputs", "check_model_target"]
 
 
 def check_model_target(model: str, inputs: Iterable[str | None], force: bool) -> None:

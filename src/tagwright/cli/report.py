@@ -1,49 +1,129 @@
-"""`tagwright report`: how good a model is, on one page."""
+"""`tagwright report`: how good a model is, on one page or in one picture."""
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tagwright.cli.gold import MOST, collected, label_option
-from tagwright.cli.options import INPUT, OUTPUT, reading_options, tagging_options
-from tagwright.cli.overwriting import check_inputs, force_option
+from tagwright.cli.gold import MOST, collected
+from tagwright.cli.options import INPUT, OUTPUT, force_option, gold_options
+from tagwright.cli.overwriting import check_inputs
 from tagwright.data.output import is_stream
 from tagwright.models.summary import size_text
 
-__all__ = ["report"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PLOTS", "report"]
+
+PLOTS = ("confusion", "calibration", "curve")
+"""The pictures that --plot draws."""
 
 
 @click.command()
-@click.argument("source", metavar="GOLD", type=INPUT)
-@click.option("-o", "--output", type=OUTPUT, default="report.html", help="The page; - is standard output.")
+@click.argument("sources", metavar="GOLD", nargs=-1, required=True, type=INPUT)
+@click.option("-o", "--output", type=OUTPUT, help="The page, by default report.html; - is standard output.")
+@click.option(
+    "--plot",
+    type=click.Choice(PLOTS),
+    help="Draw one picture in place of the page, as PNG, SVG or PDF, as the name of -o ends. For curve, name models "
+    "in place of GOLD: how their trainings went.",
+)
 @click.option("--title", help="Title of the page; by default the name of the model.")
 @click.option("--most", type=MOST, default=20, help="Number of labels in the table of confusions.")
 @click.option("--worst", type=click.IntRange(0, 100), default=20, help="Number of sentences to show, the worst first.")
-@label_option
 @force_option
-@tagging_options
-@reading_options
-def report(source: str, output: str, title: str | None, most: int, worst: int, force: bool, **asked: Any) -> None:
+@gold_options
+def report(
+    sources: tuple[str, ...],
+    output: str | None,
+    plot: str | None,
+    title: str | None,
+    most: int,
+    worst: int,
+    force: bool,
+    **options: Any,
+) -> None:
     """Tag GOLD, compare with the labels it has, and write a page of figures and pictures.
 
     One HTML file, which loads nothing and runs no script: accuracy, F1, confusions, accuracy by frequency of labels and
     length of sentences, calibration, the learning curve, and the worst sentences with the reasons of their mistakes.
+    With --plot, one picture for a paper or a slide, which needs matplotlib: pip install 'tagwright[plot]'.
 
     \b
     Example:
       tagwright report -m pos.safetensors test.txt.xz -o report.html
+      tagwright report -m pos.safetensors test.txt.xz --plot confusion -o confusion.svg --most 12
+      tagwright report small.safetensors large.safetensors --plot curve -o curve.png
     """
+    if plot is not None and output is None:
+        raise click.UsageError("Missing option '-o': a file whose name ends in .png, .svg or .pdf")
+    output = output or "report.html"
+    check_inputs(output, [*sources, options["model_path"], options["dictionary"]], force)
+    if plot is not None:
+        _check_picture(output)
+    if plot == "curve":
+        _save(output, _curves(sources))
+        return
+    if len(sources) > 1:
+        raise click.UsageError("several files; name one GOLD, or models with --plot curve")
+    if plot is not None:
+        _save(output, _picture(plot, sources[0], most, options))
+        return
     from tagwright.reports.report import Report
 
-    check_inputs(output, [source, asked["model_path"]], force)
-    found = collected(source, worst=worst, **asked)
-    named = os.path.basename(asked["model_path"] or "the included model of English")
-    made = Report.of(found, title or named, "" if source == "-" else os.path.basename(source), most)
+    model = os.path.basename(options["model_path"] or "the included model of English")
+    found = collected(sources[0], worst, **options)
+    made = Report.of(found, title or model, "" if sources[0] == "-" else os.path.basename(sources[0]), most)
     made.save(output)
     if not is_stream(output):
         result = made.evaluation
         size = size_text(os.path.getsize(output))
         click.echo(f"{output}: {size}; {result.token_accuracy:.2%} of {result.tokens:,} labels are right")
+
+
+def _picture(plot: str, source: str, most: int, options: dict[str, Any]) -> Callable[[Figure], None]:
+    """Return what draws the confusions or the calibration of a model."""
+    from tagwright.evaluation.breakdown import confusion_of
+    from tagwright.reports.plots import draw_calibration, draw_confusion
+
+    found = collected(source, **options)
+    if plot == "confusion":
+        return functools.partial(draw_confusion, table=confusion_of(found.evaluation(), most))
+    found.model.need_probabilities()
+    calibration = found.evaluation().calibration
+    assert calibration is not None
+    return functools.partial(draw_calibration, found=calibration)
+
+
+def _curves(models: Sequence[str]) -> Callable[[Figure], None]:
+    """Return what draws the training of models: error or objective, and the accuracy on --dev."""
+    from tagwright.models.model import load
+    from tagwright.reports.curves import curves_of
+    from tagwright.reports.plots import draw_curves
+
+    return functools.partial(draw_curves, models=[(os.path.basename(path), curves_of(load(path))) for path in models])
+
+
+def _check_picture(output: str) -> None:
+    """Raise what is wrong before minutes of tagging: no matplotlib, or an unknown ending."""
+    from tagwright.reports.plots import form_of, need_matplotlib
+
+    form_of(output)
+    try:
+        need_matplotlib()
+    except ImportError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _save(output: str, draw: Callable[[Figure], None]) -> None:
+    """Write a picture; warn where its font lacks letters."""
+    from tagwright.reports.plots import form_of, save_picture
+
+    if not save_picture(output, draw) and form_of(output) != "svg":
+        text = "Warning: the font of the picture lacks some letters; in a file .svg, whoever opens it chooses the font"
+        click.echo(text, err=True)

@@ -1,18 +1,29 @@
-"""`tagwright tag`: labels for a file or a pipe, or for many files on a cluster."""
+"""`tagwright tag`: labels for files or a pipe, in this process or on a cluster."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
-from tagwright.cli.options import COUNT, FILES, INPUT, reading_options, tagging_options, tokenize_option
-from tagwright.cli.overwriting import check_inputs, force_option
-from tagwright.cli.tagging import Tagger, Wanted
+from tagwright.cli.options import (
+    COUNT,
+    FILES,
+    force_option,
+    limit_options,
+    reading_options,
+    tagging_options,
+    tokenize_option,
+)
+from tagwright.cli.overwriting import check_inputs
+from tagwright.cli.tagging import Tagger, TagOptions
+from tagwright.cluster.parquet import is_parquet
+from tagwright.data.inputs import inputs_of
 from tagwright.data.output import is_standard_output, writing
+from tagwright.models.file import is_model
 
 __all__ = ["tag"]
 
@@ -20,21 +31,19 @@ _SHARES = ("label", "all")
 
 
 class _Tag(click.Command):
-    """A command whose --proba may stand alone: what follows is its value only if it is one."""
+    """A command whose --proba may stand alone: the next argument is its value only if it is one of them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write out the value where it is left out, but for what stands after --."""
+        """Insert the value where it is left out, except after --."""
         end = args.index("--") if "--" in args else len(args)
         read: list[str] = []
-        for arg in args[:end]:
+        for arg in [*args[:end], ""]:
             if read and read[-1] == "--proba":
                 read[-1] = f"--proba={arg if arg in _SHARES else _SHARES[0]}"
                 if arg in _SHARES:
                     continue
             read.append(arg)
-        if read and read[-1] == "--proba":
-            read[-1] = f"--proba={_SHARES[0]}"
-        return super().parse_args(ctx, read + args[end:])
+        return super().parse_args(ctx, read[:-1] + args[end:])
 
 
 @click.command(cls=_Tag)
@@ -47,6 +56,11 @@ class _Tag(click.Command):
     "labelling.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object per sentence, each on one line.")
+@click.option(
+    "--to",
+    type=click.Choice(["conllu", "slash"]),
+    help="Write CoNLL-U, or a line of word/TAG per sentence; by default, the lines of INPUT with labels.",
+)
 @click.option("--diff", is_flag=True, help="With -k: write the best labelling, and where others differ.")
 @click.option(
     "--spans",
@@ -59,33 +73,21 @@ class _Tag(click.Command):
     "--output",
     type=click.Path(allow_dash=True, readable=False),
     default="-",
-    help="Output file; - is standard output. With --ray, a folder.",
+    help="Output file; - is standard output. A folder gets a file for each INPUT.",
 )
 @force_option
 @click.option(
     "--ray",
     "address",
     metavar="ADDRESS",
-    help="Tag many files on a Ray cluster: auto for the one of this machine, HOST:6379, or local to start one. INPUT "
-    "is files and folders, also Parquet; -o is a folder, which gets a file for each of them.",
+    help="Tag files on a Ray cluster: auto for the one of this machine, HOST:6379, or local to start one. INPUT is "
+    "files and folders, also Parquet; -o is a folder.",
 )
 @click.option("--column", default="tokens", help="With --ray: the column of Parquet files that has lists of tokens.")
 @click.option(
     "-l", "--label", help="Where labels go in CoNLL-U; by default where they were in training, or else to XPOS."
 )
-@click.option(
-    "--scheme", metavar="NAME[:PART]", help="Label scheme that labellings keep to: BIO, IOBES, ...; BIO:1 for part 1."
-)
-@click.option(
-    "--dictionary",
-    type=INPUT,
-    help="File of lines of a word, a tab and the labels that it may have, with commas between them.",
-)
-@click.option(
-    "--partial",
-    is_flag=True,
-    help="The last column of INPUT has the labels that a token may have, such as NN,VB; _ stands for any.",
-)
+@limit_options("The last column of INPUT has the labels that a token may have, such as NN,VB; _ stands for any.")
 @tagging_options
 @tokenize_option("How text becomes tokens; auto: as the model was trained, or else between blanks.")
 @click.option(
@@ -98,43 +100,74 @@ class _Tag(click.Command):
     help="Take each line of text for one sentence; --tokenize english may find several in it.",
 )
 @reading_options
-def tag(sources: tuple[str, ...], output: str, force: bool, address: str | None, column: str, **options: Any) -> None:
+def tag(sources: tuple[str, ...], output: str, force: bool, address: str | None, column: str, **settings: Any) -> None:
     """Tag INPUT, by default standard input: write each line with its label as another column.
 
     INPUT has one token per line, or is CoNLL-U, or plain text with a sentence or paragraph per line, which --tokenize
-    splits into tokens. With -k a line '# rank score' stands before each labelling. With --proba the probability of
-    each label is one more column (in CoNLL-U, Prob= in MISC), and with -k that of the whole labelling and its logarithm
-    replace the score. With --proba all the probability of every label follows, as label/probability.
+    splits into tokens. Text whose lines are wrapped is recognised in files; --format paragraphs says so of a pipe.
+    Several files, and folders, are tagged one after the other. With -k a line '# rank score' stands before each
+    labelling. With --proba the probability of each label is one more column (in CoNLL-U, Prob= in MISC), and with -k
+    that of the whole labelling and its logarithm replace the score. With --proba all the probability of every label
+    follows, as label/probability.
 
-    With --ray, a run that was interrupted goes on where it was: files that are finished are not tagged again.
+    With --ray, an interrupted run resumes: files that are finished are not tagged again.
 
     \b
     Example:
       echo "Time flies like an arrow." | tagwright tag -k 5
+      echo "Time flies like an arrow." | tagwright tag --to slash
       echo "Time flies like an arrow." | tagwright tag -k 5 --diff
       tagwright tag -m pos.safetensors --json test.txt
       tagwright tag -m chunk.safetensors --scheme BIO test.txt
       tagwright tag -m pos.safetensors --threads 2 test.txt.xz -o tagged.txt
+      tagwright tag -m pos.safetensors a.txt b.txt -o tagged/
       tagwright tag -m pos.safetensors --ray auto corpus -o tagged
     """
-    wanted = Wanted(**options)
-    wanted.check()
+    options = TagOptions(**settings)
+    options.check()
+    _check_no_model(sources)
     if address is not None:
-        from tagwright.cli.many_files import tag_files
+        from tagwright.cli.distributed_tagging import tag_files
 
-        tag_files(wanted, sources, output, address, column)
+        tag_files(options, sources, output, address, column)
         return
-    folder = next((source for source in sources if os.path.isdir(source)), None)
-    if folder is not None or len(sources) > 1:
-        what = f"{folder}: a folder is" if folder is not None else "several files are"
-        raise click.ClickException(f"{what} tagged with --ray; --ray local starts a cluster here")
-    check_inputs(output, [*sources, wanted.model_path, wanted.dictionary], force)
-    tagger = Tagger(wanted)
-    pieces = tagger.pieces(sources[0] if sources else "-")
-    watched = not is_standard_output(output) and sys.stderr.isatty()
-    with writing(output) as file:
-        for piece in _watched(pieces) if watched else pieces:
-            file.write(piece)
+    check_inputs(output, [*sources, options.model_path, options.dictionary], force)
+    targets = _targets(sources, output)
+    tagger = Tagger(options)
+    for target, inputs in targets:
+        watched = not is_standard_output(target) and sys.stderr.isatty()
+        with writing(target) as file:
+            for source in inputs:
+                pieces = tagger.pieces(source)
+                for piece in _watched(pieces) if watched else pieces:
+                    file.write(piece)
+
+
+def _check_no_model(sources: Sequence[str]) -> None:
+    for source in sources:
+        if os.path.isfile(source) and is_model(source):
+            raise click.ClickException(f"{source}: a model, not text; write -m {source} for the model to tag with")
+
+
+def _targets(sources: Sequence[str], output: str) -> list[tuple[str, list[str]]]:
+    """Return the files to write, each with its inputs: one for all, or in a folder one per input."""
+    if not sources:
+        return [(output, ["-"])]
+    if output != "-" and (os.path.isdir(output) or output.endswith(os.sep)):
+        from tagwright.cluster.files import jobs_of
+
+        if "-" in sources:
+            raise click.ClickException(f"{output}: a folder, which standard input has no file name for; name a file")
+        jobs = jobs_of(sources, output)
+        for job in jobs:
+            os.makedirs(os.path.dirname(job.target), exist_ok=True)
+        return [(job.target, [job.source]) for job in jobs]
+    files = [[source] if source == "-" else [os.fspath(file.path) for file in inputs_of(source)] for source in sources]
+    inputs = [file for some in files for file in some]
+    for file in inputs:
+        if is_parquet(file):
+            raise click.ClickException(f"{file}: Parquet files are tagged with --ray; --ray local starts one")
+    return [(output, inputs)]
 
 
 def _watched(pieces: Iterator[bytes]) -> Iterator[bytes]:

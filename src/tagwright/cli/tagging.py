@@ -1,39 +1,41 @@
-"""What `tag` does with one input, in this process or in another: the model, the options, and the answers in pieces."""
+"""How `tag` treats one input, in this process or in another: the model, the options, and the output in pieces."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from tagwright.cli.answers import ANSWERS
-from tagwright.cli.raw_text import advised, tell_guess
+from tagwright.cli.answers import WRITERS, Answer
 from tagwright.constraints.constraints import Constraints
 from tagwright.constraints.reading import labels_of_cell
 from tagwright.data.conllu import FIELDS
 from tagwright.data.reading import batches_or_answers
 from tagwright.data.sentence import Form, Sentence
+from tagwright.data.tokens import unsplit
+from tagwright.data.upos import UPOS, penn_to_upos
 from tagwright.models.facts import fact_in, label_column, tokenizer_in
 from tagwright.models.limits import scheme_constraints
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model, load
 
-__all__ = ["Tagger", "Wanted", "load_for_text", "rows_of"]
+__all__ = ["TagOptions", "Tagger", "constraints_of", "load_for_text", "rows_of", "tokenizer_of", "with_notes"]
 
 _MOST_MARGINALS = 1 << 21  # probabilities that are in memory at once
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What `tag` is asked for, wherever its input comes from and its output goes to; the names are those of options."""
+class TagOptions:
+    """The options of `tag` that decide what is written; the names are those of the command line."""
 
     model_path: str | None
     k: int
     proba: str | None
     as_json: bool
+    to: str | None
     diff: bool
     spans: bool
     label: str | None
@@ -47,16 +49,26 @@ class Wanted:
     format: str
     comments: bool
 
+    @property
+    def writer(self) -> str:
+        """The name of the output form."""
+        flags = {"json": self.as_json, "spans": self.spans, "diff": self.diff}
+        return next((name for name, given in flags.items() if given), self.to or "lines")
+
     def check(self) -> None:
-        """Refuse options that do not go together."""
+        """Refuse options that contradict each other."""
         if self.diff and (self.as_json or self.proba == "all"):
             what = "--json" if self.as_json else "all of --proba all"
             raise click.ClickException(f"--diff is for people; leave out {what}")
         if self.diff and self.k < 2:
-            raise click.ClickException("--diff compares labellings; ask for some with -k 2 or more")
+            raise click.ClickException("--diff compares labellings; request some with -k 2 or more")
         if self.spans and (self.diff or self.proba == "all"):
             other = "--diff" if self.diff else "--proba all"
             raise click.ClickException(f"--spans and {other} do not go together")
+        if self.to is not None and self.writer != self.to:
+            raise click.ClickException(f"--to {self.to} and --{self.writer} do not go together")
+        if self.to == "slash" and self.proba:
+            raise click.ClickException("--to slash has no place for probabilities; leave out --proba")
 
 
 def load_for_text(path: str | None) -> Model:
@@ -65,6 +77,11 @@ def load_for_text(path: str | None) -> Model:
     if model.features is None:
         raise click.ClickException(f"{path}: a model of ready-made features, which files do not have; use it in Python")
     return model
+
+
+def tokenizer_of(model: Model, tokenize: str) -> str:
+    """Return the tokeniser for a model; ``"auto"`` is the one that it was trained with, or else between blanks."""
+    return (tokenizer_in(model.facts) or "whitespace") if tokenize == "auto" else tokenize
 
 
 def rows_of(model: Model, batch: Sequence[Sentence]) -> list[list[list[str]]]:
@@ -78,97 +95,90 @@ def rows_of(model: Model, batch: Sequence[Sentence]) -> list[list[list[str]]]:
     return [sentence.rows for sentence in batch]
 
 
-class Tagger:
-    """A model that tags files as it is asked to."""
+def constraints_of(model: Model, scheme: str | None, dictionary: str | None) -> Constraints | None:
+    """Return the constraints of --scheme and --dictionary for a model's labels."""
+    own = None if scheme is None else scheme_constraints(scheme, model.labels)
+    if dictionary is None:
+        return own
+    words = Constraints(model.labels, words=dictionary)
+    return words if own is None else own & words
 
-    def __init__(self, wanted: Wanted) -> None:
-        """Open the model; refuse what it does not have."""
-        self._wanted = wanted
-        self._model = model = load_for_text(wanted.model_path)
-        if wanted.proba or wanted.spans:
+
+class Tagger:
+    """A model that tags files by the options of `tag`."""
+
+    def __init__(self, options: TagOptions) -> None:
+        """Open the model; refuse options that it does not support."""
+        self._options = options
+        self._model = model = load_for_text(options.model_path)
+        if options.proba or options.spans:
             model.need_probabilities()
-        label = wanted.label
-        if label is None:
-            trained = label_column(model.facts) or ""
-            label = trained if trained.split("+")[0].lower() in FIELDS else "xpos"
+        trained = label_column(model.facts) or ""
+        label = options.label or (trained if trained.split("+")[0].lower() in FIELDS else "xpos")
         # Columns with blanks between them look like a sentence; a model that was trained on such columns expects them.
         width = fact_in(model.facts, int, "data", "blanks")
-        auto = wanted.tokenize == "auto"
-        self._asked: dict[str, Any] = {
-            "format": wanted.format,
-            "comments": wanted.comments,
-            "split": wanted.split,
+        self._reading: dict[str, Any] = {
+            "format": options.format,
+            "comments": options.comments,
+            "split": options.split,
             "fields": label,
             "widths": (width, width - 1) if width else (),
-            "tokenize": (tokenizer_in(model.facts) or "whitespace") if auto else wanted.tokenize,
+            "tokenize": tokenizer_of(model, options.tokenize),
         }
-        form = "json" if wanted.as_json else "spans" if wanted.spans else "diff" if wanted.diff else "text"
-        self._answers = ANSWERS[form](model.labels, 1 if wanted.spans else wanted.k)
-        # One most probable span is asked for in Python; -k 1 is what is asked for without -k.
-        self._spans = (wanted.k if wanted.k > 1 else None) if wanted.spans else 0
-        self._limits = _Limits(model, wanted.scheme, wanted.dictionary, wanted.partial)
-        # Whether blocks of plain files may be answered by the core alone.
-        self._short = form == "text" and wanted.k == 1 and not wanted.proba and not self._limits
+        upos = _upos_for(model, label, trained) if options.label else None
+        self._writer = WRITERS[options.writer](model.labels, 1 if options.spans else options.k, label, upos)
+        # In Python k=1 requests the one most probable span; -k 1 is the default and stands for the best labelling.
+        self._spans = (options.k if options.k > 1 else None) if options.spans else 0
+        self._constraints = constraints_of(model, options.scheme, options.dictionary)
+        self._number = {name: y for y, name in enumerate(model.labels)}
+        # Whether the core may answer blocks of plain files.
+        limited = self._constraints is not None or options.partial
+        self._native = options.writer == "lines" and options.k == 1 and not (options.proba or limited or upos)
 
     def pieces(self, source: str) -> Iterator[bytes]:
         """Yield each batch of a file, tagged."""
         # Nothing here makes cycles, and looking for them takes longer than tagging with a small model.
         gc.disable()
-        model, wanted, answers = self._model, self._wanted, self._answers
-        most = _MOST_MARGINALS // len(model.labels) if wanted.proba == "all" else None
-        read = batches_or_answers(source, self._shortcut, columns=model.columns, empty_ok=source == "-", **self._asked)
-        for batch in advised(read, model, self._asked["tokenize"]):
+        model, options = self._model, self._options
+        most = _MOST_MARGINALS // len(model.labels) if options.proba == "all" else None
+        read = batches_or_answers(source, self._answer, columns=model.columns, empty_ok=source == "-", **self._reading)
+        for batch in with_notes(read, model, self._reading["tokenize"]):
             if isinstance(batch, bytes):
                 yield batch
                 continue
             for part in _parts(batch, most):
-                X = rows_of(model, part)
-                under = self._limits.of(part)
-                if self._spans != 0:
-                    both = model.tag_spans(X, self._spans, wanted.decoder, wanted.threads, **under)
-                    pieces = (answers.text(own, [best], None, its) for own, (best, its) in zip(part, both, strict=True))
-                    yield "".join(pieces).encode()
-                    continue
-                found = model.tag_kbest(X, answers.k, wanted.decoder, wanted.threads, bool(wanted.proba), **under)
-                every = wanted.proba == "all"
-                marginals = model.marginals(X, threads=wanted.threads, **under) if every else [None] * len(part)
-                yield "".join(map(answers.text, part, found, marginals)).encode()
+                yield "".join(map(self._writer.text, self._answers(part))).encode()
 
-    def _shortcut(self, form: Form, block: bytes) -> bytes | None:
-        lines = form.lines() if self._short else None
+    def _answers(self, batch: list[Sentence]) -> Iterator[Answer]:
+        model, options = self._model, self._options
+        X, threads = rows_of(model, batch), options.threads
+        limits: dict[str, Any] = {"constraints": self._constraints, "allowed": self._allowed(batch)}
+        if self._spans != 0:
+            both = model.tag_spans(X, self._spans, options.decoder, threads, **limits)
+            return (Answer(own, [best], None, spans) for own, (best, spans) in zip(batch, both, strict=True))
+        found = model.tag_kbest(X, self._writer.k, options.decoder, threads, bool(options.proba), **limits)
+        every = options.proba == "all"
+        marginals = model.marginals(X, threads=threads, **limits) if every else [None] * len(batch)
+        return map(Answer, batch, found, marginals)
+
+    def _answer(self, form: Form, block: bytes) -> bytes | None:
+        """Return a block of lines with labels, by the core alone; None where it has to be read here."""
+        lines = form.lines() if self._native else None
         if lines is None or not isinstance(self._model, LinearModel):
             return None
-        answer = self._model.tag_lines(block, lines, self._wanted.decoder, self._wanted.threads)
+        answer = self._model.tag_lines(block, lines, self._options.decoder, self._options.threads)
         if answer is not None:
-            tell_guess(form)
+            _print_note(form)
         return answer
 
-
-class _Limits:
-    """What the command line says of labels beside the model."""
-
-    def __init__(self, model: Model, scheme: str | None, dictionary: str | None, partial: bool) -> None:
-        self._constraints: Constraints | None = None
-        if scheme is not None:
-            self._constraints = scheme_constraints(scheme, model.labels)
-        if dictionary is not None:
-            words = Constraints(model.labels, words=dictionary)
-            self._constraints = words if self._constraints is None else self._constraints & words
-        self._partial, self._columns = partial, model.columns
-        self._number = {name: y for y, name in enumerate(model.labels)}
-
-    def __bool__(self) -> bool:
-        """Return whether anything is said."""
-        return self._constraints is not None or self._partial
-
-    def of(self, batch: Sequence[Sentence]) -> dict[str, Any]:
-        """Return what limits the sentences of a batch, as models take it."""
-        return {"constraints": self._constraints, "allowed": self._lists(batch) if self._partial else None}
-
-    def _lists(self, batch: Sequence[Sentence]) -> list[list[list[str] | None]]:
+    def _allowed(self, batch: Sequence[Sentence]) -> list[list[list[str] | None]] | None:
+        """Return the labels that the last column allows, with --partial."""
+        if not self._options.partial:
+            return None
+        columns = self._model.columns
         for own in batch:
-            if own.rows and len(own.rows[0]) <= self._columns:
-                what = f"--partial wants labels in a column behind the {self._columns} that the model reads"
+            if own.rows and len(own.rows[0]) <= columns:
+                what = f"--partial needs labels in a column behind the {columns} that the model reads"
                 raise own.form.error(own.first + own.at[0], what)
         return [[self._labels(own, t) for t in range(len(own.rows))] for own in batch]
 
@@ -183,8 +193,56 @@ class _Limits:
         return labels
 
 
+def _upos_for(model: Model, label: str, trained: str) -> dict[str, str] | None:
+    """Return the UPOS of the model's labels where Penn tags would be written to UPOS; refuse other labels there."""
+    fields = label.lower().split("+")
+    if "upos" not in fields or "upos" in trained.lower().split("+") or {*model.labels} <= UPOS:
+        return None
+    upos = penn_to_upos(model.labels) if fields == ["upos"] else None
+    if upos is None:
+        some = ", ".join(model.labels[:5])
+        remedy = "write them with --label xpos, or train a model on --label upos"
+        raise click.ClickException(f"--label {label}: the model's labels ({some}) are not UPOS tags; {remedy}")
+    click.echo("Note: UPOS tags are mapped from the model's Penn tags: no SCONJ, and AUX for modals only", err=True)
+    return upos
+
+
+Batch = TypeVar("Batch", list[Sentence], list[Sentence] | bytes)
+"""Sentences, or the output of sentences that are answered already."""
+
+
+def with_notes(batches: Iterable[Batch], model: Model, tokenize: str) -> Iterator[Batch]:
+    """Yield the same; report on standard error what was guessed of the file, and text whose tokens are not split."""
+    looking = (
+        tokenize == "whitespace" and tokenizer_in(model.facts) in (None, "english") and model.knows("") is not None
+    )
+    for batch in batches:
+        if not isinstance(batch, bytes):
+            _print_note(batch[-1].form)
+            if looking and (warning := _unsplit(batch, model)):
+                click.echo(f"Warning: {warning}", err=True)
+                looking = False
+        yield batch
+
+
+def _print_note(form: Form) -> None:
+    if form.note:
+        click.echo(f"Note: {form.note}", err=True)
+        form.note = ""
+
+
+def _unsplit(batch: list[Sentence], model: Model) -> str:
+    """Return a warning about the first token of text of which the model knows the pieces only, or nothing."""
+    for sentence in batch:
+        if sentence.spans is not None and (pieces := unsplit(sentence.lines[0], lambda word: bool(model.knows(word)))):
+            place, known = f"{sentence.form.request.file}:{sentence.first}", " and ".join(map(repr, pieces))
+            remedy = "split raw English with --tokenize english, or say --tokenize none if it is split"
+            return f"{place}: {''.join(pieces)!r} is one token, but the model knows {known}; {remedy}"
+    return ""
+
+
 def _parts(batch: list[Sentence], most: int | None) -> Iterator[list[Sentence]]:
-    """Yield the sentences of a batch, as many at a time as have so many tokens, at least one; None: all at once."""
+    """Yield the sentences of a batch in parts of at most this many tokens, or of one sentence; None: all at once."""
     begin = tokens = 0
     for at, sentence in enumerate(batch):
         tokens += len(sentence.rows)

@@ -17,17 +17,17 @@ from tagwright.cli.logging import said
 from tagwright.cli.options import (
     COUNT,
     FILE,
-    FILES,
     FOLDER,
-    OUTPUT,
     Sectioned,
+    corpus_arguments,
     decoder_option,
+    force_option,
     reading_options,
     section,
     threads_option,
     tokenize_option,
 )
-from tagwright.cli.overwriting import check_model_target, force_option
+from tagwright.cli.overwriting import check_model_target
 from tagwright.cli.training_summary import summary
 from tagwright.data.output import check_target, is_standard_output
 from tagwright.data.rescue import rescued
@@ -66,8 +66,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     cls=Sectioned,
     epilog="An HMM counts and has few options. An option that is not for the learner is an error.",
 )
-@click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True, type=FILES)
-@click.argument("model", type=OUTPUT)
+@corpus_arguments
 @click.option(
     "-l",
     "--label",

@@ -12,8 +12,8 @@ import click
 
 from tagwright.cli.corpora import read_corpora
 from tagwright.cli.learners import learner_class
-from tagwright.cli.overwriting import check_model_target, force_option
-from tagwright.cli.options import COUNT, FILE, FILES, OUTPUT, reading_options, threads_option
+from tagwright.cli.options import COUNT, FILE, corpus_arguments, force_option, reading_options, threads_option
+from tagwright.cli.overwriting import check_model_target
 from tagwright.data.output import check_target, is_standard_output
 from tagwright.learners.interrupts import stops
 from tagwright.table import table
@@ -33,8 +33,7 @@ _FACTOR = 3  # one of so many goes on, with so many times as many epochs
 
 
 @click.command()
-@click.argument("corpora", metavar="CORPUS...", nargs=-1, required=True, type=FILES)
-@click.argument("model", type=OUTPUT)
+@corpus_arguments
 @click.option("--dev", type=FILE, required=True, help="File on which the accuracy decides.")
 @click.option("--learner", "kind", type=click.Choice(["perceptron", "crf"]), default="perceptron", help="Learner.")
 @click.option("-f", "--features", default="pos", help="Preset or template file.")

@@ -95,6 +95,9 @@ class SpanReader:
 
     def __init__(self, labels: Sequence[str]) -> None:
         """Find the prefix and the type of each label; ValueError where they are not labels of spans."""
+        wrong = next((name for name in labels if not isinstance(name, str)), None)
+        if wrong is not None:
+            raise ValueError(f"labels must be names such as 'B-NP'; {checks.shown(wrong)} is not a string")
         read = span_parts(labels)
         if read is None:
             few = ", ".join(map(repr, labels[:5]))

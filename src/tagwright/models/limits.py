@@ -12,6 +12,7 @@ from tagwright.constraints.constraints import Constraints
 from tagwright.constraints.reading import word_of
 from tagwright.models.native import Sentences
 from tagwright.models.tagging import TokenLists
+from tagwright.schemes import PARTS, span_parts
 
 __all__ = ["HELD", "Limiter", "Limits", "scheme_constraints"]
 
@@ -131,8 +132,16 @@ def _with_words(constraints: Constraints, s: int, sentence: Sequence[Any], given
 
 
 def scheme_constraints(text: str, labels: Sequence[str]) -> Constraints:
-    """Return the constraints of a scheme; ``BIO:1`` is BIO for part 1 of labels such as ``NN|B-NP``."""
+    """Return the constraints of a scheme.
+
+    ``BIO`` applies to the part of joint labels such as ``NN|B-NP`` or ``NN:B-NP`` that has spans; ``BIO:1`` names the
+    part by its number.
+    """
     name, _, part = text.partition(":")
     if part and not part.isdecimal():
         raise ValueError(f"a scheme is a name such as BIO, or BIO:1 for part 1 of joint labels, not {text!r}")
-    return Constraints(labels, name, part=int(part) if part else None)
+    if part:
+        sep = "|" if any("|" in label for label in labels) else ":"
+        return Constraints(labels, name, part=int(part), sep=sep)
+    found = span_parts(labels)
+    return Constraints(labels, name, scheme_of=None if found is None else PARTS[found[0]])

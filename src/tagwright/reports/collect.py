@@ -6,11 +6,15 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
 from tagwright.evaluation.evaluate import evaluate
 from tagwright.evaluation.result import Evaluation
 from tagwright.models.model import Model
 from tagwright.models.native import Sentences
+
+Known = str | frozenset[str] | None
+"""A gold label, a set of labels of which one is right, or None where nothing is known."""
 
 __all__ = ["Collected", "Tagged", "word_of"]
 
@@ -41,12 +45,20 @@ class Collected:
         threads: threads over the sentences.
         worst: how many sentences are kept whole: those with the most wrong labels; of as many, those in which they are
             the larger share.
+        constraints: rules for labellings, beside those of the model.
 
     """
 
-    def __init__(self, model: Model, decoder: str | Decoder = "auto", threads: int = 1, worst: int = 0) -> None:
+    def __init__(
+        self,
+        model: Model,
+        decoder: str | Decoder = "auto",
+        threads: int = 1,
+        worst: int = 0,
+        constraints: Constraints | None = None,
+    ) -> None:
         """Begin without sentences."""
-        self.model, self.decoder, self.threads = model, decoder, threads
+        self.model, self.decoder, self.threads, self.constraints = model, decoder, threads, constraints
         self.gold: list[list[str]] = []
         self.predicted: list[list[str]] = []
         self._knows = model.knows("") is not None
@@ -54,14 +66,21 @@ class Collected:
         self._probabilities: list[list[float]] = []
         self._most, self._worst = worst, list[tuple[int, float, int, Tagged]]()
 
-    def add(self, X: Sentences, gold: Sequence[Sequence[str]]) -> None:
-        """Tag sentences and keep their labels."""
-        proba = self.model.probabilistic
-        for tokens, truth, found in zip(
-            X, gold, self.model.tag_kbest(X, 1, self.decoder, self.threads, proba), strict=True
-        ):
-            labels, shares = found[0].labels, found[0].marginals
-            sentence = Tagged(len(self.gold), tokens, list(truth), labels, shares)
+    def add(self, X: Sentences, gold: Sequence[Sequence[Known]]) -> None:
+        """Tag sentences and keep their labels.
+
+        A gold label may be a set: a label of the set is right. A token whose gold label is None is left out.
+        """
+        proba, under = self.model.probabilistic, self.constraints
+        answers = self.model.tag_kbest(X, 1, self.decoder, self.threads, proba, constraints=under)
+        for sentence_tokens, sentence_gold, found in zip(X, gold, answers, strict=True):
+            tokens, truth, labels, shares = sentence_tokens, sentence_gold, found[0].labels, found[0].marginals
+            if not all(isinstance(label, str) for label in truth):
+                known = [t for t, label in enumerate(truth) if label is not None]
+                tokens, labels = [tokens[t] for t in known], [labels[t] for t in known]
+                shares = None if shares is None else [shares[t] for t in known]
+                truth = [_resolved(truth[t], own) for t, own in zip(known, labels, strict=True)]
+            sentence = Tagged(len(self.gold), tokens, [str(label) for label in truth], labels, shares)
             self.gold.append(sentence.gold)
             self.predicted.append(labels)
             if self._knows:
@@ -80,6 +99,13 @@ class Collected:
         """Return how good the labels are."""
         known = self._known if self._knows else None
         return evaluate(self.gold, self.predicted, known, self._probabilities if self.model.probabilistic else None)
+
+
+def _resolved(gold: Known, predicted: str) -> str:
+    """Return the predicted label if a set of gold labels has it, or else the first label of the set."""
+    if gold is None or isinstance(gold, str):
+        return gold or ""
+    return predicted if predicted in gold else min(gold)
 
 
 def word_of(token: object) -> str:

@@ -86,14 +86,14 @@ def check_scores(emissions: Tensor, lengths: Tensor, start: Tensor, stop: Tensor
     T = emissions.shape[1]
     inside = _inside(lengths, T)
     used = inside[:, 1:, None, None] if transitions.dim() == 4 else inside.new_ones(())
-    for name, scores, where in (
+    for name, given, where in (
         ("sentence {}: the node score of token {}, label {}", emissions, inside.unsqueeze(2)),
         ("the start score of label {}", start, inside.new_ones(())),
         ("the stop score of label {}", stop, inside.new_ones(())),
         ("the edge score {} -> {}" if transitions.dim() == 2 else "sentence {}, step {}: the edge score {} -> {}",
          transitions, used),
     ):  # fmt: skip
-        scores = scores.detach()
+        scores = given.detach()
         wrong = (scores.isnan() | scores.isposinf()) & where
         if _any(wrong):
             place = wrong.nonzero()[0].tolist()

@@ -17,7 +17,7 @@ import click
 from tqdm import tqdm
 
 from tagwright import __version__
-from tagwright.cli.tagging import Tagger, Wanted
+from tagwright.cli.tagging import Tagger, TagOptions
 from tagwright.cluster.batch_tagger import BatchTagger
 from tagwright.cluster.files import Job, Outcome, digest_of, everywhere, jobs_of, once
 from tagwright.cluster.parquet import is_parquet, tag_parquet
@@ -27,58 +27,61 @@ from tagwright.models.model import BUILT_IN
 
 __all__ = ["FileWork", "tag_files"]
 
-_TEXT_ONLY = ("as_json", "diff", "spans", "scheme", "dictionary", "partial")
+_TEXT_ONLY = ("as_json", "to", "diff", "spans", "scheme", "dictionary", "partial")
 
 
 @functools.lru_cache(maxsize=1)
-def _tagger(wanted: Wanted, key: str) -> Tagger:
+def _tagger(options: TagOptions, key: str) -> Tagger:
     """Return the tagger of this process; key: changes with the model's file."""
-    return Tagger(wanted)
+    return Tagger(options)
 
 
 @dataclass(frozen=True)
 class FileWork:
-    """What a worker does for a file.
+    """The task of a worker for one file.
 
-    Args:
-        wanted: the options of `tag`, with absolute paths.
-        column: of Parquet files.
-        key: stands for the model and all options.
-
+    Parameters
+    ----------
+    options : TagOptions
+        With absolute paths.
+    column : str
+        Of Parquet files.
+    key : str
+        A digest of the model and all options.
     """
 
-    wanted: Wanted
+    options: TagOptions
     column: str
     key: str
 
     def __call__(self, job: Job) -> Outcome:
-        """Tag a file, unless that is done already."""
-        said = io.StringIO()
+        """Tag a file, unless it is finished already."""
+        messages = io.StringIO()
         try:
-            with contextlib.redirect_stderr(said):
+            with contextlib.redirect_stderr(messages):
                 made = once(job, self.key, self._tag)
         except (ValueError, OSError, click.ClickException) as error:
-            return Outcome(False, _told(error))
-        return Outcome(made, said=said.getvalue())
+            return Outcome(False, _message(error))
+        return Outcome(made, said=messages.getvalue())
 
     def _tag(self, source: str, out: Any) -> None:
         if is_parquet(source):
-            wanted = self.wanted
-            proba = wanted.proba is not None
-            tag_parquet(source, out, BatchTagger(wanted.model_path, self.column, wanted.k, proba, wanted.threads))
+            options = self.options
+            proba = options.proba is not None
+            tag_parquet(source, out, BatchTagger(options.model_path, self.column, options.k, proba, options.threads))
             return
-        for piece in _tagger(self.wanted, self.key).pieces(source):
+        for piece in _tagger(self.options, self.key).pieces(source):
             out.write(piece)
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
     return error.format_message() if isinstance(error, click.ClickException) else str(error)
 
 
-def tag_files(wanted: Wanted, sources: Sequence[str], output: str, address: str, column: str) -> None:
-    """Tag files and folders on a cluster, and say how many; what could not be tagged is told when the rest is done."""
+def tag_files(options: TagOptions, sources: Sequence[str], output: str, address: str, column: str) -> None:
+    """Tag files and folders on a cluster, and print how many; errors are reported when all other files are done."""
     if output == "-":
         raise click.ClickException("--ray writes a file for each that it tags; name a folder with -o")
     if "-" in sources or not sources:
@@ -87,22 +90,22 @@ def tag_files(wanted: Wanted, sources: Sequence[str], output: str, address: str,
         raise click.ClickException(f"{output}: not a folder; --ray writes a file for each that it tags")
     jobs = jobs_of(sources, output)
     if tables := [job.source for job in jobs if is_parquet(job.source)]:
-        _check_tables(wanted, tables[0])
-    wanted = replace(wanted, model_path=_absolute(wanted.model_path), dictionary=_absolute(wanted.dictionary))
-    work = FileWork(wanted, column, _key(wanted, column))
+        _check_tables(options, tables[0])
+    options = replace(options, model_path=_absolute(options.model_path), dictionary=_absolute(options.dictionary))
+    work = FileWork(options, column, _key(options, column))
     if len(tables) < len(jobs):
-        Tagger(wanted)  # what the model does not have is told at once
-    complaints, made, said = [], 0, ""
+        Tagger(options)  # reports at once what the model does not support
+    complaints, made, messages = [], 0, ""
     with stops() as check, connected(address) as ray:
-        outcomes = everywhere(ray, work, jobs, wanted.threads, check)
+        outcomes = everywhere(ray, work, jobs, options.threads, check)
         for _, outcome in tqdm(outcomes, total=len(jobs), unit=" files", disable=None):
             made += outcome.made
             if outcome.complaint:
                 complaints.append(outcome.complaint)
-            if outcome.said and not said:
-                said = outcome.said
+            if outcome.said and not messages:
+                messages = outcome.said
                 with tqdm.external_write_mode():
-                    click.echo(said, err=True, nl=False)
+                    click.echo(messages, err=True, nl=False)
     before = len(jobs) - made - len(complaints)
     click.echo(f"{output}: {made:,} files tagged" + f", {before:,} were finished before" * bool(before))
     if complaints:
@@ -113,17 +116,17 @@ def _absolute(path: str | None) -> str | None:
     return None if path is None else os.path.abspath(path)
 
 
-def _check_tables(wanted: Wanted, table: str) -> None:
-    given = [f"--{name.removeprefix('as_')}" for name in _TEXT_ONLY if getattr(wanted, name)]
-    given += ["--proba all"] * (wanted.proba == "all") + ["--decoder"] * (wanted.decoder != "auto")
+def _check_tables(options: TagOptions, table: str) -> None:
+    given = [f"--{name.removeprefix('as_')}" for name in _TEXT_ONLY if getattr(options, name)]
+    given += ["--proba all"] * (options.proba == "all") + ["--decoder"] * (options.decoder != "auto")
     if given:
         raise click.ClickException(f"{table}: {given[0]} is not for Parquet files; leave it out, or tag them apart")
 
 
-def _key(wanted: Wanted, column: str) -> str:
-    """Return a digest of all that decides what is written, beside the input; threads do not."""
-    options = asdict(replace(wanted, threads=1, model_path=None, dictionary=None)) | {"column": column}
-    model = digest_of(BUILT_IN if wanted.model_path is None else wanted.model_path)
-    words = None if wanted.dictionary is None else digest_of(wanted.dictionary)
-    about = json.dumps([__version__, model, words, options], sort_keys=True)
+def _key(options: TagOptions, column: str) -> str:
+    """Return a digest of all that decides what is written, except the input; threads do not."""
+    values = asdict(replace(options, threads=1, model_path=None, dictionary=None)) | {"column": column}
+    model = digest_of(BUILT_IN if options.model_path is None else options.model_path)
+    words = None if options.dictionary is None else digest_of(options.dictionary)
+    about = json.dumps([__version__, model, words, values], sort_keys=True)
     return hashlib.sha256(about.encode()).hexdigest()
