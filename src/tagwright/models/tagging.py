@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tagwright.decoding.decode import Decoding, Work, decode
+from tagwright import _core
+from tagwright.decoding.decode import Decoding, Work, decode, one_lattice
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.edges import Edges
 from tagwright.decoding.keep import Keep
@@ -72,6 +73,19 @@ class TagResult(NamedTuple):
     """Spans with their probabilities, where they were requested."""
 
 
+class Through(NamedTuple):
+    """Best labellings through nodes and edges of a lattice, beside the labels of interest."""
+
+    best: float
+    """Score of the best labelling."""
+    nodes: list[npt.NDArray[np.float64]]
+    """[t][i]: how far the best labelling through that node is behind; inf where there is none."""
+    edges: list[npt.NDArray[np.float64]]
+    """[t][i, j]: the same for the edge from node i of token t to node j of the next."""
+    probabilities: list[npt.NDArray[np.float64]]
+    """[t][i, j]: probability of that edge over all labellings."""
+
+
 class _Scores(NamedTuple):
     nodes: npt.NDArray[np.floating[Any]]
     """(T, L); label y is ``model.labels[y]``, and -inf stands where a token may not have it."""
@@ -133,3 +147,11 @@ class Lattice(_Scores):
     def sample(self, n: int = 1, seed: int = 0) -> npt.NDArray[np.int32]:
         """Return n labellings (n, T), drawn as `tw.sample` draws them."""
         return sample(self.nodes, self.edges, n, seed, active=self.active, allowed=self.allowed)
+
+    def through(self, labels: list[list[int]]) -> Through:
+        """Return how good the best labellings through some nodes, and through the edges between them, are.
+
+        labels: for each token the labels of interest; what is returned is exact over all labels.
+        """
+        given = one_lattice(self.nodes, self.edges, self.active, None, self.allowed)
+        return Through(*_core.paths_through(*given, labels, True))
