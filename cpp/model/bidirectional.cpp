@@ -130,8 +130,8 @@ class LatticeSearch : public SentenceSearch {
   std::vector<int32_t> labels_;
 };
 
-// Calls work(first, last) for pieces of so many sentences, over several threads: what a search remembers serves for all
-// sentences of a piece.
+// Calls work(first, last) for pieces of the sentences, over several threads: the caches of a search serve all sentences
+// of a piece.
 void in_pieces(size_t sentences, size_t threads, const std::function<void(size_t, size_t)>& work) {
   constexpr size_t kLongest = 512, kEach = 4;
   const size_t piece = std::clamp<size_t>(sentences / (kEach * threads), 1, kLongest);
@@ -189,10 +189,10 @@ std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, con
   right.scorer().templates().check_text(right_text);
   const size_t L = left.scorer().L();
   need(right.scorer().L() == L && to_left.size() == L, "the models have different labels");
-  std::vector<bool> met(L, false);
+  std::vector<bool> used(L, false);
   for (const int32_t y : to_left) {
-    need(y >= 0 && static_cast<size_t>(y) < L && !met[static_cast<size_t>(y)], "labels must be renumbered");
-    met[static_cast<size_t>(y)] = true;
+    need(y >= 0 && static_cast<size_t>(y) < L && !used[static_cast<size_t>(y)], "labels must be renumbered");
+    used[static_cast<size_t>(y)] = true;
   }
   left_limits.check(left_text, L);
   right_limits.check(right_text, L);

@@ -1,8 +1,8 @@
 // Two models made to agree on labels, by dual decomposition (Wang, Zong and Xue 2013, Algorithm 2).
 //
-// A price mu(i, t) is added to one model's score for label t of token i and taken away from the other's. Whatever the
-// prices are, the sum of the two best scores is a bound on what any labelling scores under both models together. So if
-// both models' best labellings are the same one, it is the best of all under the sum of the two.
+// A price mu(i, t) is added to one model's score for label t of token i and subtracted from the other's. For any
+// prices, the sum of the two best scores is an upper bound on the sum of both models' scores of a labelling. So if the
+// best labellings of both models are equal, it has the best sum of all.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace tagwright {
 
-// One model and one sentence: all that dual decomposition knows of a model.
+// One model and one sentence: the interface of dual decomposition to a model.
 class PricedSearch {
  public:
   virtual ~PricedSearch() = default;
@@ -27,15 +27,15 @@ class PricedSearch {
   virtual void change(size_t t, int32_t label, double by) = 0;
   // The best labels under the prices, or good ones where these can be had much sooner.
   virtual const std::vector<int32_t>& find() = 0;
-  // The best labels that the search can find; asked for behind find(), before labels are trusted.
+  // The best labels that the search can find; called after find(), before labels are relied on.
   virtual const std::vector<int32_t>& confirm() = 0;
   // Whether what was confirmed is proven to be the best.
   virtual bool exact() const = 0;
 };
 
-// What the labels of a sentence must keep to.
+// The limits of the labels of a sentence.
 struct SearchLimits {
-  const PairRules* rules = nullptr;  // for searches over histories; lattices have edges that keep to them
+  const PairRules* rules = nullptr;  // for searches over histories; a lattice has constrained edges instead
   Allowed allowed = {};              // of its tokens, in the order of reading
 };
 
@@ -54,10 +54,10 @@ struct TextLimits {
   }
 };
 
-// The same for a trained model, which can be asked about one sentence after the other.
+// The same for a trained model and one sentence after the other.
 class SentenceSearch : public PricedSearch {
  public:
-  // Goes on to another sentence, without prices.
+  // Starts another sentence, without prices.
   virtual void start(const Text& text, size_t sentence, const SearchLimits& limits = {}) = 0;
   // The score of labels without prices.
   virtual double score(std::span<const int32_t> labels) = 0;
@@ -65,13 +65,13 @@ class SentenceSearch : public PricedSearch {
 
 class Scorer;
 
-// A trained model, and how sentences are searched with it.
+// A trained model that can be searched under prices.
 class PricedModel {
  public:
   virtual ~PricedModel() = default;
   virtual const Scorer& scorer() const = 0;
   virtual std::unique_ptr<SentenceSearch> search() const = 0;
-  // What the search of so many tokens under prices may take.
+  // Memory that the search of a sentence under prices may take.
   virtual double bytes(size_t tokens) const = 0;
 };
 
@@ -88,7 +88,7 @@ struct AgreeOptions {
   double step = 0.5;
   Schedule schedule = Schedule::falling;
 
-  // Throws std::invalid_argument for what cannot be.
+  // Throws std::invalid_argument for values out of range.
   void check() const;
 };
 

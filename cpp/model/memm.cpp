@@ -13,25 +13,25 @@ namespace {
 // Sums in different orders may differ by this much: less, and one score is not known to be above another.
 constexpr double kRounding = 1e-9;
 
-// Scores of labels alone that a search keeps, also from sentence to sentence: 16 MB.
+// Limit of the cache of scores of label features, which is kept from sentence to sentence: 16 MB.
 constexpr size_t kHeldScores = size_t{4} << 20;
 
-// Of a sentence, what is held of the scores of tokens (features alone), and of rows of probabilities. Longer ones
-// have theirs computed again when a pass comes by once more.
+// Limits of the caches of a sentence: node scores of tokens, and rows of probabilities. For longer sentences they are
+// computed again in each pass.
 constexpr size_t kHeldNodes = size_t{16} << 20, kHeldRows = size_t{64} << 20;  // bytes
 
-// A beam begins so wide, and is widened so many times as long as its answer is not known to be exact.
+// Initial width of a beam, and the factor by which it is widened while its answer is not proven exact.
 constexpr size_t kNarrow = 2, kWiden = 3;
-// So many histories are held all from the beginning, where there are no more.
+// Up to this number, all histories are held from the start.
 constexpr size_t kFew = 4;
 
-// What a beam over so many tokens takes.
+// Memory of a beam over a sentence.
 double beam_bytes(size_t tokens, size_t width) {
   constexpr size_t kToken = 128;  // beside the beam
   return static_cast<double>(tokens) * static_cast<double>(kToken + width * sizeof(Partial));
 }
 
-// Better first; of equals the one that Algorithm 1 comes to first.
+// Better first; of equals the one that Algorithm 1 visits first.
 bool better(const Partial& a, const Partial& b) {
   if (a.score != b.score) return a.score > b.score;
   return a.parent != b.parent ? a.parent < b.parent : a.label < b.label;
@@ -147,7 +147,7 @@ const float* MemmSearch::node(size_t t) {
   return nodes_.data() + (t - first_node_) * L;
 }
 
-// Adds to scores_ what the labels before say, alone and together with words.
+// Adds to scores_ the features of the labels before, with and without words.
 void MemmSearch::add_history(size_t t, LabelHistory history) {
   const size_t L = model_.L();
   std::array<int32_t, kLongestHistory> labels{};
@@ -160,7 +160,7 @@ void MemmSearch::add_history(size_t t, LabelHistory history) {
     model_.scorer().templates().expand_history(which, *text_, sentence_, t, before, scratch_);
     model_.scorer().add_features(scratch_.node, scratch_, ids_, out);
   };
-  // What labels say alone is the same wherever they stand.
+  // Features of labels alone do not depend on the position.
   if (alone_.size() * L > kHeldScores) alone_.clear();
   std::vector<float>& alone = alone_[history];
   if (alone.empty()) {
@@ -173,7 +173,7 @@ void MemmSearch::add_history(size_t t, LabelHistory history) {
 
 const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
   const size_t L = model_.L();
-  history = seen(history);
+  history = relevant(history);
   for (const Known& known : known_[t])
     if (known.history == history) return known.row;
   if (rows_held_ * L * sizeof(double) > kHeldRows) {
@@ -249,11 +249,11 @@ void MemmSearch::find_viable() {
 }
 
 LabelHistory MemmSearch::state(LabelHistory history) const {
-  // Rules look at the label before even where no feature does.
-  return history_ || (!model_.rules.spans && !limits_.rules) ? seen(history) : history & 0xffffU;
+  // Rules depend on the label before even where no feature does.
+  return history_ || (!model_.rules.spans && !limits_.rules) ? relevant(history) : history & 0xffffU;
 }
 
-// Holds the best of what was found: as many as a column may, and of a history at most k.
+// Keeps the best candidates: at most now_ of them, and at most k of a history.
 void MemmSearch::cut(std::vector<Partial>& found) {
   size_t slots = 16;
   while (slots < 4 * now_ && slots < 4 * found.size()) slots *= 2;
@@ -262,14 +262,14 @@ void MemmSearch::cut(std::vector<Partial>& found) {
     const auto end = found.begin() + static_cast<ptrdiff_t>(some);
     if (some < found.size()) std::nth_element(found.begin(), end, found.end(), better);
     std::sort(found.begin(), end, better);
-    met_.assign(slots, {0, 0});
+    counts_.assign(slots, {0, 0});
     size_t held = 0, at = 0;
     for (; at < some && held < now_; ++at) {
       const LabelHistory own = state(found[at].history);
       size_t slot = (own * 0x9e3779b97f4a7c15U >> 32) & (slots - 1);
-      while (met_[slot].second && met_[slot].first != own) slot = (slot + 1) & (slots - 1);
-      if (met_[slot].second == k_) continue;
-      met_[slot] = {own, met_[slot].second + 1};
+      while (counts_[slot].second && counts_[slot].first != own) slot = (slot + 1) & (slots - 1);
+      if (counts_[slot].second == k_) continue;
+      counts_[slot] = {own, counts_[slot].second + 1};
       std::swap(found[held++], found[at]);
     }
     if (held < now_ && some < found.size()) continue;
@@ -293,7 +293,7 @@ bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, Own own)
   const size_t many = 2 * now_;
   const double* prices = prices_.data() + price_of_[t];
   for (size_t p = 0; p < before.size(); ++p) {
-    // No probability is above 1. The sequences that follow are worse.
+    // No probability is above 1, and the sequences that follow are worse.
     if (full_ && before[p].score + most_[t] < least_) {
       lost_ = std::max(lost_, before[p].score + most_[t]);
       break;
@@ -361,7 +361,7 @@ std::vector<int32_t> MemmSearch::path(size_t at) const {
 }
 
 const std::vector<int32_t>& MemmSearch::find() {
-  // Columns before the first that changed hold what they held: nothing in them depends on later prices.
+  // Columns before the first changed one stay valid: they do not depend on later prices.
   // A column is empty where the beam holds only sequences that the limits of the call do not let go on. With viable
   // labels alone, every sequence can go on.
   if (!pass(changed_)) {

@@ -1,11 +1,11 @@
 // Maximum entropy Markov models: p(y_i | x, y_1 .. y_i-1) (Wang, Zong and Xue 2013, section 2), and the beam that
 // decodes them.
 //
-// A history is the last few labels, packed 16 bits each into one number, the latest lowest; kNoLabel where the sentence
-// does not go back so far. Scores of labels are computed once for each history that the search comes to, and kept for
-// the sentence: prices change nothing about them.
+// A history is the last labels, packed 16 bits each into one number, the latest lowest; kNoLabel before the start of
+// the sentence. Scores of labels are computed once for each history that the search visits, and cached for the
+// sentence: they do not depend on prices.
 //
-// A model may read sentences from their end. It is then given texts that are reversed, and all inside is in that order;
+// A leftward model reads sentences from their end. Its texts are reversed, and everything inside is in that order;
 // labels and prices that come in and go out are in the order of reading.
 #pragma once
 
@@ -71,11 +71,11 @@ struct Partial {
 
 // Algorithm 1, over one sentence after the other.
 //
-// Differs from the paper: of partial sequences with the same history only the best k are held, since all of them go on
-// alike, so that a beam holds `width` different histories. No probability is above 1, so a partial sequence that is
-// already worse than all a full beam holds is not extended. What is dropped is remembered by its score, so that the
-// answer is known to be exact where nothing dropped could have become better. And so the beam may begin narrow: it is
-// widened up to `width` only as long as the answer is not known to be exact, which for most sentences it soon is.
+// Deviations from the paper: of partial sequences with the same history only the best k are held, since their
+// continuations are the same, so that a beam holds `width` different histories. No probability is above 1, so a partial
+// sequence that is worse than all that a full beam holds is not extended. The best score that was dropped is recorded,
+// so that the answer is proven exact where nothing dropped could have become better. Therefore the beam starts narrow
+// and is widened up to `width` only while the answer is not proven exact, which for most sentences happens early.
 class MemmSearch : public SentenceSearch {
  public:
   MemmSearch(const Memm& model, size_t width, size_t k = 1);
@@ -112,21 +112,21 @@ class MemmSearch : public SentenceSearch {
     const double* row;
   };
   size_t place(size_t t) const { return model_.leftward ? T_ - 1 - t : t; }
-  // The part of a history that the model looks at.
-  LabelHistory seen(LabelHistory history) const {
+  // The part of a history that features depend on.
+  LabelHistory relevant(LabelHistory history) const {
     const size_t bits = 16 * history_;
     return bits >= 64 ? history : history & ((LabelHistory{1} << bits) - 1);
   }
-  // What tells two partial sequences apart: all that later columns look at.
+  // What distinguishes two partial sequences: everything that later columns depend on.
   LabelHistory state(LabelHistory history) const;
-  // Scores of token t by the features that look at no label: [y].
+  // Scores of token t by the features that depend on no label: [y].
   const float* node(size_t t);
   void add_history(size_t t, LabelHistory history);
   bool follows(const PairRules& rules, size_t t, LabelHistory history, size_t y) const;
   bool allows(size_t t, size_t y) const;
   // False where the limits leave nothing of a column.
   bool pass(size_t from);
-  // Makes room for columns of so many partial sequences.
+  // Makes room for columns of `width` partial sequences.
   void widen(size_t width);
   std::span<const Partial> column(size_t t) const { return {partials_.data() + t * now_, held_[t]}; }
   bool all_fit() const { return all_ <= now_; }
@@ -137,8 +137,8 @@ class MemmSearch : public SentenceSearch {
 
   const Memm& model_;
   size_t history_, width_, k_;
-  size_t all_;      // histories there are, times k
-  size_t now_ = 1;  // how wide the beam is by now
+  size_t all_;      // number of histories, times k
+  size_t now_ = 1;  // current width of the beam
   const Text* text_ = nullptr;
   size_t sentence_ = 0, T_ = 0;
   SearchLimits limits_;
@@ -159,17 +159,17 @@ class MemmSearch : public SentenceSearch {
   std::vector<bool> bound_;                     // [t]: whether the word is a known one
   std::vector<Partial> partials_;               // [t * now_ + place]
   std::vector<uint32_t> held_;                  // [t]: how many of them the column holds
-  std::vector<Partial> found_;                  // for the column that is being made
+  std::vector<Partial> found_;                  // candidates for the column under construction
   std::vector<double> dropped_;                 // [t]: no dropped partial sequence of the column scores more
   std::vector<double> reached_;                 // [y]
   Meter meter_;
-  std::vector<int32_t> chosen_;                       // [y]
-  std::vector<std::pair<LabelHistory, size_t>> met_;  // a table of histories and how many a column holds
+  std::vector<int32_t> chosen_;                          // [y]
+  std::vector<std::pair<LabelHistory, size_t>> counts_;  // a hash table: how many sequences of a history are held
   std::vector<int32_t> labels_;
   size_t changed_ = 0;  // the first column whose beam is not up to date
   bool exact_ = false;
-  // Of the column that is being made:
-  bool full_ = false;  // it holds as much as it may
+  // State of the column under construction:
+  bool full_ = false;  // it holds `now_` sequences
   double least_ = 0;   // the worst it holds, where it is full
   double lost_ = 0;    // the best that was dropped
 };

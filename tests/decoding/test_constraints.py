@@ -270,14 +270,14 @@ def test_bad_lists_of_batches():
             r"the label 'V' has no part 1; parts are separated by '\|'",
         ),
         ({"part": 1}, "give the scheme, too"),
-        ({"forbid": [("O", "I-Y")]}, "forbid names 'I-Y', which is no label"),
+        ({"forbid": [("O", "I-Y")]}, "forbid names 'I-Y', which is not a label"),
         ({"forbid": ["O"]}, r"forbid must hold pairs of labels \(previous, current\), not 'O'"),
-        ({"start": ["Z"]}, "start names 'Z', which is no label"),
+        ({"start": ["Z"]}, "start names 'Z', which is not a label"),
         ({"stop": []}, "stop is empty, so that no label is left"),
         ({"words": {"a": "O"}}, "must be a list of labels, not 'O'"),
-        ({"words": {"a": ["Z"]}}, r"words\['a'\] names 'Z', which is no label"),
+        ({"words": {"a": ["Z"]}}, r"words\['a'\] names 'Z', which is not a label"),
         ({"words": {"a": []}}, r"words\['a'\] is empty"),
-        ({"words": {3: ["O"]}}, "3 is no word"),
+        ({"words": {3: ["O"]}}, "3 is not a word"),
         ({"unknown": ["O"]}, "give words, too"),
         ({"labels": []}, "labels must name at least one label"),
         ({"labels": ["O", "O"]}, "labels name 'O' twice"),
@@ -339,5 +339,5 @@ def test_words_from_a_file(tmp_path):
     with pytest.raises(ValueError, match="line 2: a line is a word, a tab and its labels"):
         tw.Constraints(["DT", "IN"], words=path)
     path.write_text("the\tXX\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="line 1: 'XX' is no label"):
+    with pytest.raises(ValueError, match="line 1: 'XX' is not a label"):
         tw.Constraints(["DT", "IN"], words=path)

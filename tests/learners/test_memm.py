@@ -257,9 +257,9 @@ def test_no_history_folds_into_nodes():
 
 def test_a_long_history_is_no_lattice():
     model = at_random(0)
-    with pytest.raises(ValueError, match=r"looks back at 2 labels is no lattice; train one with history=1"):
+    with pytest.raises(ValueError, match=r"looks back at 2 labels is not a lattice; train one with history=1"):
         model.lattice(["a"])
-    with pytest.raises(ValueError, match="is no lattice"):
+    with pytest.raises(ValueError, match="is not a lattice"):
         model.tag(["a"], "viterbi")
     with pytest.raises(ValueError, match="takes no pruning rule"):
         model.tag(["a"], tw.Beam(keep=tw.KeepRatio(0.1)))

@@ -126,7 +126,6 @@ def test_under_constraints_both_sums_are_over_what_these_leave(rule):
     number = {name: n for n, name in enumerate(model.labels)}
     expected = 0.0
     for sentence, known in zip(X, y, strict=True):
-        nodes, edges, _ = model.lattice(sentence)
         words = own.allowed(sentence)
         # Labels that are known to be possible are allowed even where the dictionary does not have them.
         given = [() if label is None else {label} if isinstance(label, str) else label for label in known]
@@ -134,6 +133,7 @@ def test_under_constraints_both_sums_are_over_what_these_leave(rule):
             its and sorted({*its, *(number[str(name)] for name in names)})
             for its, names in zip(words, given, strict=True)
         ]
+        nodes, edges, _ = model.lattice(sentence, allowed=lists)
         every = tw.marginals(nodes, edges, constraints=own.without_words(), allowed=lists).log_z
         masked = nodes.astype(float)
         for t, names in enumerate(given):

@@ -67,7 +67,7 @@ def from_arrays(labels: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -
         made.words = _words(own, L)
     if "unknown" in own:
         made.unknown = _checked(own["unknown"], L)
-    made.core()  # checks what is said of pairs
+    made.core()  # checks the rules for pairs
     return made
 
 

@@ -1,4 +1,4 @@
-"""What a user knows of labels: which may follow which, be first or last, and which a word may have."""
+"""Constraints on labellings: which label may follow which, be first or last, and which a word may have."""
 
 from __future__ import annotations
 
@@ -40,33 +40,47 @@ class Rule(NamedTuple):
 
 
 class Constraints:
-    """Rules that every labelling must keep to, for a set of labels.
+    """Rules that every labelling must satisfy, for a set of labels.
 
     They are given to `decode`, `marginals` and their like. All that is given must hold; `c1 & c2` is all of both.
 
-    Args:
-        labels: the names of all labels, in the order of their numbers.
-        scheme: how labels mark spans: "BIO", "IOB1", "IOBES" (or "BIOES"), "BILOU", "BMES" or "IO". Spans then begin
-            and end as the scheme wants it: I-X only after B-X or I-X.
-        part: of joint labels, such as ``NN|B-NP``, the number of the part to which the scheme applies.
-        sep: what separates parts.
-        scheme_of: a function from a label's name to the label that the scheme applies to, in place of `part`.
-        forbid: pairs of labels (previous, current) that may not follow each other.
-        start: labels that may be the first of a sentence. None: all.
-        stop: labels that may be the last. None: all.
-        words: a tag dictionary: for each word the labels it may have. Or the path of a file of lines: a word, a tab,
-            and its labels with commas between them.
-        unknown: labels that words not in the dictionary may have. None: all.
+    Parameters
+    ----------
+    labels
+        The names of all labels, in the order of their numbers.
+    scheme
+        How labels mark spans: "BIO", "IOB1", "IOBES" (or "BIOES"), "BILOU", "BMES" or "IO". Spans then begin and end by
+        the rules of the scheme: I-X only after B-X or I-X.
+    part
+        Of joint labels, such as ``NN|B-NP``, the number of the part to which the scheme applies.
+    sep
+        What separates parts.
+    scheme_of
+        A function from a label's name to the label that the scheme applies to, in place of `part`.
+    forbid
+        Pairs of labels (previous, current) that may not follow each other.
+    start
+        Labels that may be the first of a sentence. None: all.
+    stop
+        Labels that may be the last. None: all.
+    words
+        A tag dictionary: for each word the labels it may have. Or the path of a file of lines: a word, a tab, and its
+        labels with commas between them.
+    unknown
+        Labels that words not in the dictionary may have. None: all.
 
-    Raises:
-        ValueError: for names that are no labels, or labels that are not of the scheme.
+    Raises
+    ------
+    ValueError
+        For names that are not labels, or labels that are not of the scheme.
 
-    Example:
-        >>> import tagwright as tw
-        >>> c = tw.Constraints(["O", "B-PER", "I-PER"], scheme="BIO")
-        >>> edges = [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
-        >>> tw.decode([[1, 0, 0], [0, 0, 2]], edges, constraints=c).paths[0].labels.tolist()
-        [1, 2]
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> c = tw.Constraints(["O", "B-PER", "I-PER"], scheme="BIO")
+    >>> edges = [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
+    >>> tw.decode([[1, 0, 0], [0, 0, 2]], edges, constraints=c).paths[0].labels.tolist()
+    [1, 2]
 
     """
 
@@ -127,20 +141,27 @@ class Constraints:
         column: int = 0,
         labels: Iterable[str] | None = None,
     ) -> Constraints:
-        """Return the tag dictionary of a corpus: words met often can have only the labels they were met with.
+        """Return the tag dictionary of a corpus: frequent words may have only the labels that they occur with.
 
-        Args:
-            X: sentences: lists of words, or of rows of columns.
-            y: the labels of their tokens.
-            min_count: how often a word must be met; all other words may have any label.
-            column: the column that holds the word.
-            labels: all labels, where there are more than those of y.
+        Parameters
+        ----------
+        X
+            Sentences: lists of words, or of rows of columns.
+        y
+            The labels of their tokens.
+        min_count
+            How often a word must occur; all other words may have any label.
+        column
+            The column that holds the word.
+        labels
+            All labels, where there are more than those of y.
 
-        Example:
-            >>> import tagwright as tw
-            >>> c = tw.Constraints.learnt([["the", "the", "a"]], [["DT", "DT", "DT"]], min_count=2, labels=["DT", "NN"])
-            >>> c.allowed(["the", "dog"])
-            [[0], None]
+        Examples
+        --------
+        >>> import tagwright as tw
+        >>> c = tw.Constraints.learnt([["the", "the", "a"]], [["DT", "DT", "DT"]], min_count=2, labels=["DT", "NN"])
+        >>> c.allowed(["the", "dog"])
+        [[0], None]
 
         """
         checks.at_least_one("min_count", min_count)
@@ -206,8 +227,10 @@ class Constraints:
     def for_labels(self, labels: Sequence[str]) -> Constraints:
         """Return the same for labels in another order, or for some of them.
 
-        Raises:
-            ValueError: for labels that the constraints do not know.
+        Raises
+        ------
+        ValueError
+            For labels that the constraints do not know.
 
         """
         if list(labels) == self.labels:
@@ -233,9 +256,12 @@ class Constraints:
     def allowed(self, words: Iterable[Any], column: int = 0) -> list[list[int] | None]:
         """Return the labels that the tag dictionary allows each token, as numbers; None where it allows all.
 
-        Args:
-            words: a sentence: words, or rows of columns.
-            column: the column that holds the word.
+        Parameters
+        ----------
+        words
+            A sentence: words, or rows of columns.
+        column
+            The column that holds the word.
 
         """
         lists = [self.list_of(word_of(token, column)) for token in words]
@@ -263,11 +289,11 @@ class Constraints:
 
     @property
     def limits_edges(self) -> bool:
-        """Whether anything is said of pairs, first or last labels."""
+        """Whether there are rules for pairs, first or last labels."""
         return bool(self.rules) or len(self.forbidden) > 0 or self.start is not None or self.stop is not None
 
     def core(self) -> _core.PairRules:
-        """Return what is said of pairs, first and last labels, as the core takes it."""
+        """Return the rules for pairs, first and last labels as the core takes them."""
         if self._core is None:
             previous, current = (np.ascontiguousarray(self.forbidden[:, side]) for side in (0, 1))
             rules = [(rule.name, rule.entry, rule.exit) for rule in self.rules]
@@ -276,10 +302,10 @@ class Constraints:
 
     def __repr__(self) -> str:
         """Say what there is."""
-        said = [rule.name for rule in self.rules]
+        parts = [rule.name for rule in self.rules]
         if len(self.forbidden):
-            said.append(f"{len(self.forbidden)} forbidden pairs")
-        said += [name for name in ("start", "stop") if not self.rules and getattr(self, name) is not None]
+            parts.append(f"{len(self.forbidden)} forbidden pairs")
+        parts += [name for name in ("start", "stop") if not self.rules and getattr(self, name) is not None]
         if self.words is not None:
-            said.append(f"a dictionary of {len(self.words)} words")
-        return f"Constraints({len(self.labels)} labels; {', '.join(said) or 'nothing'})"
+            parts.append(f"a dictionary of {len(self.words)} words")
+        return f"Constraints({len(self.labels)} labels; {', '.join(parts) or 'nothing'})"

@@ -1,4 +1,4 @@
-"""How what a user says of labels is read: names, pairs, words."""
+"""Reading of constraints: label names, pairs, words."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def number_of(what: str, name: object, number: Mapping[str, int]) -> int:
     """Return the number of a label; ValueError if there is none."""
     found = number.get(name) if isinstance(name, str) else None
     if found is None:
-        raise ValueError(f"{what} names {checks.shown(name)}, which is no label")
+        raise ValueError(f"{what} names {checks.shown(name)}, which is not a label")
     return found
 
 
@@ -103,7 +103,7 @@ def label_list(what: str, names: Iterable[str], number: Mapping[str, int]) -> In
 def checked_word(word: object) -> str:
     """Return a word, after a check."""
     if not isinstance(word, str):
-        raise ValueError(f"words must be a dict from words to labels; {checks.shown(word)} is no word")
+        raise ValueError(f"words must be a dict from words to labels; {checks.shown(word)} is not a word")
     return word
 
 
@@ -124,7 +124,9 @@ def read_words(path: str | os.PathLike[str], number: Mapping[str, int]) -> dict[
             unknown = next((name for name in labels_of_cell(cell, number) if name not in number), None)
             if not tab or not word or unknown is not None:
                 why = (
-                    f"{unknown!r} is no label" if tab and word else "a line is a word, a tab and its labels: the\tDT,NN"
+                    f"{unknown!r} is not a label"
+                    if tab and word
+                    else "a line is a word, a tab and its labels: the\tDT,NN"
                 )
                 raise ValueError(f"{os.fspath(path)}, line {n}: {why}")
             words[word] = [*words.get(word, []), *labels_of_cell(cell, number)]
@@ -132,7 +134,7 @@ def read_words(path: str | os.PathLike[str], number: Mapping[str, int]) -> dict[
 
 
 def both_flags(one: Bools | None, other: Bools | None) -> Bools | None:
-    """Return what both allow; None where neither says anything."""
+    """Return the flags that both allow; None where neither has any."""
     if one is None or other is None:
         return other if one is None else one
     return one & other

@@ -106,7 +106,7 @@ class Confusion:
 
 
 def confusion_of(evaluation: Evaluation, most: int) -> Confusion:
-    """Return a table of the labels that matter: at most so many, from the most frequent confusions on."""
+    """Return a table of the labels that matter: at most `most`, from the most frequent confusions on."""
     checks.at_least_one("labels", most)
     if most > MOST_LABELS:
         raise ValueError(f"labels is {most}, more than a table of confusions can show; use at most {MOST_LABELS}")

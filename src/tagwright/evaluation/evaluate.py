@@ -26,12 +26,19 @@ def evaluate(
 ) -> Evaluation:
     """Return how good predicted labels are beside gold labels, both a list of label names for each sentence.
 
-    Args:
-        gold: the right labels.
-        predicted: those of a model.
-        known: for each word, whether it was met in training; splits the accuracy.
-        probabilities: of each predicted label, as `Tagging.marginals` has them; adds the calibration.
+    Parameters
+    ----------
+    gold
+        The right labels.
+    predicted
+        Labels that a model predicts.
+    known
+        For each word, whether it was observed in training; splits the accuracy.
+    probabilities
+        Probability of each predicted label, as in `Tagging.marginals`; adds the calibration.
 
+    Notes
+    -----
     Spans are scored where every gold label is O or PREFIX-TYPE, PREFIX being one of B I O E S L U M, and at least one
     is B, I, S or U. Joint labels count too: if not the whole labels, then the parts after their last "|"
     (``NN|B-NP``), or else those after their first ":" (``alarm_query:B-date``) may all be of that form. A predicted
@@ -52,10 +59,10 @@ def evaluate(
     index = {name: y for y, name in enumerate(names)}
     truth, guess = (_numbers(map(index.__getitem__, chain.from_iterable(y))) for y in (gold, predicted))
     right = truth == guess
-    met = None
+    is_known = None
     if known is not None:
         _lengths(gold, known, "marks in known")
-        met = np.fromiter(chain.from_iterable(known), dtype=np.bool_)
+        is_known = np.fromiter(chain.from_iterable(known), dtype=np.bool_)
     shares = None
     if probabilities is not None:
         _lengths(gold, probabilities, "probabilities")
@@ -69,8 +76,8 @@ def evaluate(
         macro_f1=mean_f1(labels),
         labels=labels,
         spans=score_spans(names, truth, guess, lengths),
-        known=None if met is None else _share(right[met]),
-        unknown=None if met is None else _share(right[~met]),
+        known=None if is_known is None else _share(right[is_known]),
+        unknown=None if is_known is None else _share(right[~is_known]),
         confusions=_confusions(names, truth[~right], guess[~right]),
         calibration=None if shares is None else calibrate(shares, right),
     )

@@ -72,7 +72,7 @@ class Evaluation:
     spans: Spans | None
     """None where the labels are not span labels."""
     known: tuple[float, int] | None
-    """Accuracy on the words met in training, and their count. None if there are none, or if it was not said."""
+    """Accuracy on words observed in training, and their count; None if there are none, or if it is not known."""
     unknown: tuple[float, int] | None
     """The same for the other words."""
     confusions: list[tuple[str, str, int]]

@@ -15,11 +15,16 @@ __all__ = ["score_spans"]
 def score_spans(names: Sequence[str], truth: Ints, guess: Ints, lengths: Ints) -> Spans | None:
     """Return the scores of the spans in gold and predicted labels; None if gold labels are not span labels.
 
-    Args:
-        names: of the labels.
-        truth: numbers of the gold labels of all tokens, sentence by sentence.
-        guess: those of the predicted labels.
-        lengths: of the sentences.
+    Parameters
+    ----------
+    names
+        Names of the labels.
+    truth
+        Numbers of the gold labels of all tokens, sentence by sentence.
+    guess
+        Numbers of the predicted labels.
+    lengths
+        Tokens of each sentence.
 
     """
     read = span_parts([names[y] for y in np.unique(truth)], typed=True)

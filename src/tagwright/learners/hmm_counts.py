@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tagwright.decoding.marginals import marginals
 from tagwright.learners.partial import Known, Numbers, Weights
 
 if TYPE_CHECKING:
@@ -136,12 +135,7 @@ class _Expected:
         weight: float,
     ) -> None:
         """Add what a sentence counts, given which labels each token may have."""
-        given, edges, on = model.lattice(sentence)
-        nodes = np.full(given.shape, -np.inf)
-        for t, own in enumerate(allowed):
-            among = slice(None) if own is None else own
-            nodes[t, among] = given[t, among]
-        sums = marginals(nodes, edges, with_edges=True, active=on)
+        sums = model.lattice(sentence, allowed=allowed).marginals(with_edges=True)
         share, L = weight * sums.nodes, self.L
         for word, row in zip(words, share, strict=True):
             self.words[word] += row

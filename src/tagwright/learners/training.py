@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,9 @@ class Training:
         """Read the examples."""
         self.learner, self.examples = learner, examples
         self.old = old = self._old_model()
-        self.features = self._features(examples.first_token(), old)
+        first = examples.first_token()
+        self.features = self._features(first, old)
+        self.columns = 1 if isinstance(first, str) else len(first) if isinstance(first, Sized) else 0
         self.known = None if old is None else _core.Weights.from_arrays(len(old.labels), old.arrays)
         self.labels = examples.read(self, old.labels if old else ())
         self.sentences, self.tokens = examples.sentences, examples.tokens
@@ -175,6 +177,7 @@ class Training:
             "options": {"features": name, **options, **self.deciding()},
             "sentences": self.sentences,
             "tokens": self.tokens,
+            **({"columns": self.columns} if self.features is not None else {}),
             **({"partial_tokens": int((self.examples.ids < 0).sum())} if self.examples.partial else {}),
             "version": __version__,
         }

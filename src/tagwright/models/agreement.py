@@ -28,7 +28,7 @@ class Agreement(NamedTuple):
     agreed: bool
     """Whether both models gave these labels in the end."""
     rounds: int
-    """How often both models were asked; 1 where they agreed at once."""
+    """Number of rounds; 1 where the models agreed at once."""
     disputed: list[int]
     """Tokens on which they still differed in the last round."""
     certain: bool
@@ -49,28 +49,39 @@ def dual_decomposition(
 ) -> Agreement:
     """Return the labels that two searches agree on (Algorithm 2); all it needs of them is labels for prices.
 
-    Prices are 0 at first. Each round asks both for their best labels, `left` with prices mu and `right` with -mu. Where
-    they differ, mu falls by a step at the label of `left` and rises by it at that of `right`.
+    Prices are 0 at first. In each round both return their best labels, `left` with prices mu and `right` with -mu.
+    Where they differ, mu falls by a step at the label of `left` and rises by it at that of `right`.
 
-    Args:
-        left: a function from prices (T, L), which it adds to its scores of labels, to its best labels, one per token.
-        right: the same for the other model.
-        T: number of tokens.
-        L: number of labels.
-        rounds: the largest number of rounds.
-        step: how far prices move (the paper's delta).
-        schedule: "constant" moves them by the step in every round, as the paper does; "falling" by step / n in the
-            n-th round in which the token is in dispute.
-        score: the sum of both models' scores of labels, without prices. Where they do not agree, the better of the
-            last round's two answers is taken by it; without it, that of `left`.
-        exact: whether both searches are exact; an agreement is then certain to be the best.
+    Parameters
+    ----------
+    left
+        A function from prices (T, L), which it adds to its scores of labels, to its best labels, one per token.
+    right
+        The same for the other model.
+    T
+        Number of tokens.
+    L
+        Number of labels.
+    rounds
+        The largest number of rounds.
+    step
+        How far prices move (the paper's delta).
+    schedule
+        "constant" moves them by the step in every round, as the paper does; "falling" by step / n in the n-th round in
+        which the token is in dispute.
+    score
+        The sum of both models' scores of labels, without prices. Where they do not agree, the better of the last
+        round's two answers is taken by it; without it, that of `left`.
+    exact
+        Whether both searches are exact; an agreement is then certain to be the best.
 
-    Example:
-        >>> import numpy as np, tagwright as tw
-        >>> left, right = np.array([[3.0, 2.0]]), np.array([[0.0, 2.0]])
-        >>> best = lambda scores: lambda prices: (scores + prices).argmax(axis=1)
-        >>> tw.dual_decomposition(best(left), best(right), 1, 2).labels
-        [1]
+    Examples
+    --------
+    >>> import numpy as np, tagwright as tw
+    >>> left, right = np.array([[3.0, 2.0]]), np.array([[0.0, 2.0]])
+    >>> best = lambda scores: lambda prices: (scores + prices).argmax(axis=1)
+    >>> tw.dual_decomposition(best(left), best(right), 1, 2).labels
+    [1]
 
     """
     check_options(rounds, step, schedule)

@@ -11,14 +11,14 @@ __all__ = ["finite", "labelling", "share"]
 
 
 def labelling(tagging: Tagging) -> dict[str, Any]:
-    """Return a labelling with its score and, where they were asked for, its probabilities."""
-    told: dict[str, Any] = {"labels": tagging.labels, "score": finite(tagging.score)}
+    """Return a labelling with its score and, where they were requested, its probabilities."""
+    payload: dict[str, Any] = {"labels": tagging.labels, "score": finite(tagging.score)}
     if tagging.probability is not None and tagging.marginals is not None:
-        told["probability"] = finite(tagging.probability)
+        payload["probability"] = finite(tagging.probability)
         if tagging.log_probability is not None:
-            told["log_probability"] = finite(tagging.log_probability)
-        told["marginals"] = list(map(share, tagging.marginals))
-    return told
+            payload["log_probability"] = finite(tagging.log_probability)
+        payload["marginals"] = list(map(share, tagging.marginals))
+    return payload
 
 
 def share(p: float) -> float:

@@ -40,7 +40,7 @@ class BidirectionalModel(Model):
         "probabilities": "the joint scores of two models are not probabilities; ask one of them, or train a CRF",
         "edges": "two models have no edges in common; ask model.left or model.right",
         "lattice": "two models have no lattice in common; ask model.left or model.right",
-        "explain": "what two models agree on is no sum of weights; ask model.left or model.right",
+        "explain": "what two models agree on is not a sum of weights; ask model.left or model.right",
         "priced": "a bidirectional model cannot be one of two; take its own left and right",
     }
 
@@ -111,7 +111,7 @@ class BidirectionalModel(Model):
         return max(self.left.columns, self.right.columns)
 
     def reader(self, columns: int) -> str:
-        """Return which template of either model reads a column that tokens with so many columns do not have."""
+        """Return which template of either model reads a column beyond the first `columns`; for messages."""
         return max(self.left, self.right, key=lambda side: side.columns).reader(columns)
 
     def knows(self, word: str) -> bool | None:

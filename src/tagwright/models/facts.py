@@ -1,4 +1,4 @@
-"""What a model says about itself: read with care, since anyone may have written it."""
+"""A model's facts: metadata of its training, which anyone may have written and which is therefore checked."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tagwright.data.tokens import TOKENIZERS
 __all__ = ["OWN", "checked", "fact_in", "label_column", "plain", "tokenizer_in"]
 
 OWN = {
-    "attribution", "backoff", "bidirectional", "data", "epochs_done", "first_only", "history", "iterations_done",
-    "learner", "memm", "options", "sentences", "tokens", "unlabelled", "version",
+    "attribution", "backoff", "bidirectional", "columns", "data", "epochs_done", "first_only", "history",
+    "iterations_done", "learner", "memm", "options", "sentences", "tokens", "unlabelled", "version",
 }  # fmt: skip
 """The names of the facts that tagwright itself writes; all others are the user's."""
 
@@ -38,7 +38,7 @@ def checked(facts: object, name: str, check: Callable[[Any], None], otherwise: d
 
 
 def label_column(facts: object) -> str | None:
-    """Return where labels were in training, as ``--label`` says it; None where that is not known."""
+    """Return the column of labels in training, in the form of ``--label``; None where it is not known."""
     label = fact_in(facts, str, "data", "label")
     named = {*FIELDS, "last"}
     whole = label is not None and all(part.isdecimal() or part.lower() in named for part in label.split("+"))

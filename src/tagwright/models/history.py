@@ -22,11 +22,11 @@ FORMATS = {
     "dev": ".2%",
     "seconds": ".1f",
 }
-"""What an epoch or iteration may tell, in the order in which it is shown, and the format of its text."""
+"""Measures of an epoch or iteration, in the order in which they are shown, and their formats."""
 
 
 def history_of(facts: object) -> History:
-    """Return the history that a model's facts hold, whoever wrote them: what is no finite number is left out."""
+    """Return the history that a model's facts hold, without values that are not finite numbers."""
     found = fact_in(facts, list, "history")
     if found is None or not all(isinstance(fact, dict) for fact in found):
         return []
@@ -48,7 +48,7 @@ def unit_of(facts: object) -> str:
 def timed_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """Return a model's facts as they are saved: without seconds if SOURCE_DATE_EPOCH is set.
 
-    Seconds are never the same twice. That variable is how builds are told that their files must be
+    Seconds are never the same twice. That variable tells builds that their files must be
     (https://reproducible-builds.org/specs/source-date-epoch).
     """
     if "history" not in facts or not os.environ.get("SOURCE_DATE_EPOCH"):

@@ -14,7 +14,7 @@ __all__ = ["KINDS", "Kind", "kind_of"]
 
 
 class Kind(NamedTuple):
-    """What the name of a learner says about its models."""
+    """What follows from the name of a learner."""
 
     module: str
     """In tagwright.models; imported when a model of this kind is made."""

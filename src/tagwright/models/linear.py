@@ -55,8 +55,8 @@ class LinearModel(Model):
 
     def needed_facts(self) -> dict[str, Any]:
         """Return how the scores of features are put together."""
-        said = "first_only" in (fact_in(self.facts, dict) or {})
-        return {"first_only": self._first_only} if said or self._first_only else {}
+        named = "first_only" in (fact_in(self.facts, dict) or {})
+        return {"first_only": self._first_only} if named or self._first_only else {}
 
     @cached_property
     def edges(self) -> Edges:

@@ -116,7 +116,7 @@ class MemmModel(Model):
         """
         if self.order > 1:
             raise ValueError(
-                f"a MEMM that looks back at {self.order} labels is no lattice; train one with history=1, "
+                f"a MEMM that looks back at {self.order} labels is not a lattice; train one with history=1, "
                 "or use the decoder 'auto' or a beam"
             )
         text = self.text([sentence])

@@ -45,13 +45,18 @@ class Model(Tagger):
     label histories (`MemmModel`), two models that must agree (`BidirectionalModel`). ``Model(...)`` makes a
     `LinearModel`, and `load` a model of the kind that its file names.
 
-    Args:
-        labels: their names, most frequent first.
-        features: templates, or None where tokens are given as ready-made features.
-        arrays: names.slots, names.ends, names.bytes (the feature index), rows.end, rows.label, rows.weight (one sparse
-            row per feature), edges.previous, edges.current, edges.score; where there are any, start, stop, and for
-            token-dependent edges edge_names.* and corrections.set, .previous, .current, .score.
-        facts: learner, options, and what it was trained on.
+    Parameters
+    ----------
+    labels
+        Their names, most frequent first.
+    features
+        Templates, or None where tokens are given as ready-made features.
+    arrays
+        Names.slots, names.ends, names.bytes (the feature index), rows.end, rows.label, rows.weight (one sparse row per
+        feature), edges.previous, edges.current, edges.score; where there are any, start, stop, and for token-dependent
+        edges edge_names.* and corrections.set, .previous, .current, .score.
+    facts
+        Learner, options, and what it was trained on.
 
     """
 
@@ -87,7 +92,7 @@ class Model(Tagger):
         return self.features.columns if self.features else 0
 
     def reader(self, columns: int) -> str:
-        """Return which template reads a column that tokens with so many columns do not have; for messages."""
+        """Return which template reads a column beyond the first `columns`; for messages."""
         return self.features.reader(columns) if self.features else ""
 
     def knows(self, word: str) -> bool | None:
@@ -155,9 +160,9 @@ class Model(Tagger):
         raise self._lacking("explain")
 
     def priced(self, decoder: str | Decoder = "auto", constraints: Constraints | None = None) -> _core.PricedModel:
-        """Return what dual decomposition asks for the best labels under prices, found by this decoder.
+        """Return the search that dual decomposition runs under prices, with this decoder.
 
-        constraints: that a lattice keeps to; a search over histories is told of them for each sentence.
+        constraints: those of a lattice; a search over label histories takes them with each sentence.
         """
         raise self._lacking("priced")
 
@@ -180,8 +185,8 @@ class Model(Tagger):
         """Write the model with arrays and metadata of a training that is under way."""
         from tagwright import __version__
 
-        told = {"format": container.FORMAT, "version": __version__, **self.meta(), **meta}
-        container.write(path, {**self.arrays, **more}, told)
+        about = {"format": container.FORMAT, "version": __version__, **self.meta(), **meta}
+        container.write(path, {**self.arrays, **more}, about)
 
     def meta(self) -> dict[str, Any]:
         """Return what a file keeps of the model beside its arrays."""
@@ -232,8 +237,10 @@ def load(path: str | os.PathLike[str] | None = None) -> Model:
     written over in place while a model is in use, or the process ends with a bus error. `save` and `tagwright train`
     are safe: they put a new file in the place of the old one.
 
-    Raises:
-        ModelError: if the file is damaged or not a model.
+    Raises
+    ------
+    ModelError
+        If the file is damaged or not a model.
 
     """
     return opened(BUILT_IN if path is None else path)[0]

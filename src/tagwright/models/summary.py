@@ -1,4 +1,4 @@
-"""What a model or a tagging says of itself in a few rows: for `tagwright info`, reports and notebooks."""
+"""Summaries of a model and of a labelling in a few rows: for `tagwright info`, reports and notebooks."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def summary(model: Model) -> list[list[str]]:
     sentences, tokens = fact_in(facts, int, "sentences"), fact_in(facts, int, "tokens")
     if sentences is not None and tokens is not None:
         rows.append(["trained on", f"{sentences:,} sentences, {tokens:,} tokens"])
-    told: dict[str, Any] = {name: fact_in(facts, object, name) for name in ("epochs_done", "version")}
+    shown: dict[str, Any] = {name: fact_in(facts, object, name) for name in ("epochs_done", "version")}
     for part in ("options", "data"):
         given = fact_in(facts, object, part)
-        told |= given if isinstance(given, dict) else {part: given}  # users may put anything there
-    told["templates"] = told.pop("features", None)
-    told |= {name: value for name, value in (fact_in(facts, dict) or {}).items() if name not in OWN}
-    return rows + [[str(name).replace("_", " "), str(value)] for name, value in told.items() if value is not None]
+        shown |= given if isinstance(given, dict) else {part: given}  # users may put anything there
+    shown["templates"] = shown.pop("features", None)
+    shown |= {name: value for name, value in (fact_in(facts, dict) or {}).items() if name not in OWN}
+    return rows + [[str(name).replace("_", " "), str(value)] for name, value in shown.items() if value is not None]
 
 
 def tagging_table(tagging: Tagging) -> Html:

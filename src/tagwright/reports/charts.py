@@ -14,7 +14,7 @@ __all__ = ["bar", "heat_map", "line_chart", "reliability", "ticks"]
 CELL = 30  # of a heat map
 PLOT = (52, 14, 14, 44)  # left, top, right and bottom margin of a chart
 LONGEST_LABEL = 20  # characters
-MOST_DOTS = 60  # on a line, which shows its points up to so many
+MOST_DOTS = 60  # on a line, which shows its points up to this number
 
 
 def svg(width: float, height: float, title: str, *parts: Html, class_: str = "chart") -> Html:
@@ -75,11 +75,11 @@ def _cell(table: Confusion, g: int, p: int, edge: int) -> Html:
     if not count:
         return box
     guess = table.labels[p] if p < len(table.labels) else "another label"
-    told = f"{cut(table.labels[g])} tagged {cut(guess)}: {count:,} of {sum(table.counts[g]):,}, {share:.1%}"
+    caption = f"{cut(table.labels[g])} tagged {cut(guess)}: {count:,} of {sum(table.counts[g]):,}, {share:.1%}"
     shade = tag("rect", x=x, y=y, width=CELL - 1, height=CELL - 1, class_=kind, fill_opacity=round(strength, 2))
     ink = "on" if strength > 0.55 else "off"
     number = tag("text", short(count), x=x + CELL / 2, y=y + CELL / 2 + 4, text_anchor="middle", class_=ink)
-    return tag("g", tag("title", told), box, shade, number)
+    return tag("g", tag("title", caption), box, shade, number)
 
 
 def short(count: int) -> str:
@@ -91,7 +91,7 @@ def short(count: int) -> str:
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers from low to high, both included where they are round, at most so many."""
+    """Return round numbers from low to high, both included where they are round, at most `most`."""
     if not high > low:
         return [low]
     rough = (high - low) / max(most - 1, 1)
@@ -104,11 +104,16 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 class Frame:
     """The axes of a chart: numbers to places, lines and names of the axes.
 
-    Args:
-        width: of the picture.
-        height: of the picture.
-        x: the range of the horizontal axis.
-        y: that of the vertical axis.
+    Parameters
+    ----------
+    width
+        Of the picture.
+    height
+        Of the picture.
+    x
+        The range of the horizontal axis.
+    y
+        That of the vertical axis.
 
     """
 
@@ -178,10 +183,10 @@ def reliability(found: Calibration) -> Html:
     parts.append(tag("polyline", points=points, class_="line"))
     for own in found.bins:
         x, y = frame.x(own.probability), frame.y(own.accuracy)
-        told = f"{counted(own.tokens, 'token')}, mean probability {own.probability:.1%}, right {own.accuracy:.1%}"
+        caption = f"{counted(own.tokens, 'token')}, mean probability {own.probability:.1%}, right {own.accuracy:.1%}"
         parts.append(tag("line", x1=x, x2=x, y1=frame.y(own.probability), y2=y, class_="gap"))
         radius = 3 + 9 * math.sqrt(own.tokens / tokens)
-        parts.append(tag("circle", tag("title", told), cx=x, cy=y, r=radius, class_="dot"))
+        parts.append(tag("circle", tag("title", caption), cx=x, cy=y, r=radius, class_="dot"))
     return svg(frame.width, frame.height, "Share of right labels by their probability", *parts)
 
 

@@ -39,13 +39,19 @@ class Tagged(NamedTuple):
 class Collected:
     """Labels of all sentences that were added, tagged by one model.
 
-    Args:
-        model: tags the sentences.
-        decoder: the decoder.
-        threads: threads over the sentences.
-        worst: how many sentences are kept whole: those with the most wrong labels; of as many, those in which they are
-            the larger share.
-        constraints: rules for labellings, beside those of the model.
+    Parameters
+    ----------
+    model
+        Tags the sentences.
+    decoder
+        The decoder.
+    threads
+        Threads over the sentences.
+    worst
+        How many sentences are kept whole: those with the most wrong labels; of as many, those in which they are the
+        larger share.
+    constraints
+        Rules for labellings, beside those of the model.
 
     """
 

@@ -17,7 +17,7 @@ MEASURES = {
     "kept": "labels kept per token",
     "dev": "accuracy on dev",
 }
-"""What is drawn of what a training tells; `FORMATS` has the format of each."""
+"""Measures of a training that are drawn; `FORMATS` has the format of each."""
 
 MOST_POINTS = 500  # of a curve; of more, evenly spaced ones are taken
 LARGEST = 1e100  # beyond which differences overflow

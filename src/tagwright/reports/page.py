@@ -122,7 +122,7 @@ def _percent(*shares: float) -> list[str]:
 
 
 def _wide(name: str, inside: Html, class_: str = "wide") -> Html:
-    """Return what may be wider than a phone: it scrolls by itself, by keys too; name: for screen readers."""
+    """Return a region that may be wider than a phone and scrolls on its own, also by keys; name: for screen readers."""
     return tag("div", inside, class_=class_, tabindex="0", role="region", aria_label=name)
 
 
@@ -219,7 +219,7 @@ def _worst(report: Report) -> list[Html]:
         return []
     text = (
         f"{counted(len(report.worst), 'sentence')} with the most wrong labels. ✗ is the model's label, ✓ the right "
-        "one. “Why” tells what adds to the scores of both, features that differ most first; bars to the left speak for "
+        "one. “Why” lists what adds to the scores of both, features that differ most first; bars to the left speak for "
         "the wrong label. The edges and the rest are those of the best labelling of the sentence with that label."
     )
     made = [sentence_article(own, why, n == 0) for n, (own, why) in enumerate(report.worst)]

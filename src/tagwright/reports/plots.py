@@ -36,7 +36,7 @@ MOST_MARKS = 40  # on a line
 
 
 def need_matplotlib() -> Any:
-    """Return matplotlib; ImportError that says how to install it."""
+    """Return matplotlib; ImportError with instructions if it is not installed."""
     try:
         import matplotlib
     except ImportError:
@@ -47,10 +47,14 @@ def need_matplotlib() -> Any:
 def save_picture(path: Target, draw: Callable[[Figure], None], form: str | None = None) -> bool:
     """Draw a picture and write it; return whether the font had all letters.
 
-    Args:
-        path: a file, ``"-"`` for standard output, or a binary file object.
-        draw: draws on a figure, as the functions of this module do.
-        form: "png", "svg" or "pdf"; by default as the name of the file ends.
+    Parameters
+    ----------
+    path
+        A file, ``"-"`` for standard output, or a binary file object.
+    draw
+        Draws on a figure, as the functions of this module do.
+    form
+        "png", "svg" or "pdf"; by default as the name of the file ends.
 
     """
     form = form or form_of(path)
@@ -58,16 +62,16 @@ def save_picture(path: Target, draw: Callable[[Figure], None], form: str | None 
     from matplotlib.figure import Figure
 
     # PDF has the time at which it was made, SVG too.
-    told = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     made = io.BytesIO()
-    with matplotlib.rc_context(SETTINGS), warnings.catch_warnings(record=True) as said:
+    with matplotlib.rc_context(SETTINGS), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure = Figure(layout="constrained")
         draw(figure)
-        figure.savefig(made, format=form, dpi=DOTS, metadata=told, bbox_inches="tight")
+        figure.savefig(made, format=form, dpi=DOTS, metadata=metadata, bbox_inches="tight")
     with writing(path) as file:
         file.write(made.getvalue())
-    return not any("missing from font" in str(warning.message) for warning in said)
+    return not any("missing from font" in str(warning.message) for warning in caught)
 
 
 def form_of(path: Target) -> str:

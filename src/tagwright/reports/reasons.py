@@ -40,7 +40,7 @@ class Why(NamedTuple):
 
 
 def reasons_of(model: Model, sentence: Tagged, most: int) -> list[Why]:
-    """Return why the first wrong labels of a sentence are wrong, at most so many."""
+    """Return why the first `most` wrong labels of a sentence are wrong."""
     wrong = sentence.wrong[:most]
     if len(sentence.tokens) * len(model.labels) > MOST_SCORES:
         return [Why(t, None, [], "The sentence is too long to be looked at again.") for t in wrong]

@@ -27,7 +27,7 @@ _AT_ONCE = 1000  # sentences
 
 @dataclass(frozen=True)
 class Report:
-    """What a page tells of a model; `report` makes it."""
+    """The content of a report page; `report` makes it."""
 
     title: str
     model: Model
@@ -86,21 +86,31 @@ def report(
 ) -> Report:
     """Tag sentences, compare with their labels, and return a report that notebooks show and `save` writes.
 
-    Args:
-        model: what is measured.
-        X: tokens of each sentence, as for `Model.tag_batch`.
-        y: the right labels of each sentence.
-        title: of the page.
-        labels: how many labels the table of confusions has at most, up to 100.
-        worst: how many sentences are shown, at most 100; 0 for none.
-        decoder: tags the sentences.
-        threads: threads over the sentences.
+    Parameters
+    ----------
+    model
+        What is measured.
+    X
+        Tokens of each sentence, as for `Model.tag_batch`.
+    y
+        The right labels of each sentence.
+    title
+        Of the page.
+    labels
+        How many labels the table of confusions has at most, up to 100.
+    worst
+        How many sentences are shown, at most 100; 0 for none.
+    decoder
+        Tags the sentences.
+    threads
+        Threads over the sentences.
 
-    Example:
-        >>> import tagwright as tw
-        >>> made = tw.report(tw.load(), [["Time", "flies"]], [["NN", "VBZ"]])
-        >>> made.evaluation.token_accuracy, made.html().startswith("<!DOCTYPE html>")
-        (0.5, True)
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> made = tw.report(tw.load(), [["Time", "flies"]], [["NN", "VBZ"]])
+    >>> made.evaluation.token_accuracy, made.html().startswith("<!DOCTYPE html>")
+    (0.5, True)
 
     """
     checks.at_least_zero("worst", worst)

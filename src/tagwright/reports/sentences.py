@@ -67,7 +67,7 @@ def _named(name: str, text: str, class_: str | None = None) -> Html:
 
 
 def _reason(sentence: Tagged, why: Why) -> Html:
-    """Return what speaks for a wrong label and for the right one, or why nothing can be said."""
+    """Return what speaks for a wrong label and for the right one, or why there is no explanation."""
     t = why.token
     guess, gold = (_named("bdi", name) for name in (sentence.predicted[t], sentence.gold[t]))
     heading: list[object] = [_named("bdi", word_of(sentence.tokens[t]), "word"), ": ✗ ", guess, " rather than ✓ ", gold]

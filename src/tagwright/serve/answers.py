@@ -1,4 +1,4 @@
-"""What the server answers: labellings, explanations and what it says of its models, as JSON has them."""
+"""Answers of the server as JSON payloads: labellings, explanations and descriptions of its models."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def explained(request: Request, served: Served, model: Model) -> dict[str, Any]:
         )
     if "explain" in model.lacks:
         with blamed("model"):
-            model.explain(sentence, request.token)  # says why it cannot
+            model.explain(sentence, request.token)  # raises the error that names the reason
     lattice = lattice_of(request, served, model, 0)
     with blamed("sentences[0]"):
         found = model.explain(sentence, request.token, request.labels, lattice=lattice)

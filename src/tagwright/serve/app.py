@@ -1,4 +1,4 @@
-"""The application: which path asks for what, and what every answer carries in its head."""
+"""The ASGI application: routes, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Service:
         await self.store.watch()
 
     def reopen(self) -> None:
-        """Read all models again, as SIGHUP asks for."""
+        """Read all models again, as SIGHUP requests."""
         self._tasks = [task for task in self._tasks if not task.done()]
         self._tasks.append(asyncio.get_running_loop().create_task(self.store.reopen(changed_only=False)))
 
@@ -130,7 +130,7 @@ class Service:
 
 
 class _Answer:
-    """An endpoint: reads a request, asks the service, sends what it says. An ASGI application of its own.
+    """An endpoint: reads a request, calls the service and sends its payload. An ASGI application of its own.
 
     It has no clock: `server.py` closes connections whose bodies do not come, and the batcher gives up what waits too
     long.
@@ -171,7 +171,7 @@ class _Answer:
         await _respond(send, status, payload, _JSON, [*_HEAD, *more], service.settings.timeout)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """Return a body of at most so many bytes."""
+        """Return the body; Problem if it is longer than the limit."""
         for name, value in scope["headers"]:
             if name == b"content-length" and int(value) > self.limit:
                 raise self._too_large()
@@ -194,7 +194,7 @@ class _Answer:
 
 
 def _problem(problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Return status, head and body that tell of a problem."""
+    """Return the status, headers and body of a problem."""
     return problem.status, problem.headers, answers.encode(problem.payload())
 
 
@@ -221,7 +221,7 @@ async def _respond(
 
 
 class _Fixed:
-    """An endpoint that asks for nothing."""
+    """An endpoint without a request body."""
 
     def __init__(self, service: Service, path: str, make: Callable[[], tuple[int, bytes, bytes]]) -> None:
         self.service, self.make = service, make

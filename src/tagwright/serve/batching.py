@@ -45,8 +45,8 @@ class _Group:
 class Batcher:
     """Tags what is waiting whenever nothing is being tagged.
 
-    Small batches are tagged on the event loop itself, large ones on a thread beside it, and what is large by itself or
-    takes long for other reasons on further threads.
+    Small batches are tagged on the event loop itself, large ones on a thread beside it, and a request
+    that is large or slow on further threads.
     """
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:

@@ -8,13 +8,20 @@ __all__ = ["Problem"]
 class Problem(Exception):  # noqa: N818 - what goes to a client is called so
     """An error that its sender can do something about.
 
-    Args:
-        status: of HTTP.
-        what: what is wrong.
-        where: the field of the request, the limit or the path that it is about.
-        fix: what to do.
-        retry: after so many seconds the same request may succeed.
-        close: whether the connection ends with the answer, since the rest of the request is not read.
+    Parameters
+    ----------
+    status
+        Of HTTP.
+    what
+        What is wrong.
+    where
+        The field of the request, the limit or the path that it is about.
+    fix
+        What to do.
+    retry
+        Seconds after which the same request may succeed.
+    close
+        Whether the connection ends with the answer, since the rest of the request is not read.
 
     """
 
@@ -32,6 +39,6 @@ class Problem(Exception):  # noqa: N818 - what goes to a client is called so
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """What the answer's head says."""
+        """Headers of the response."""
         made = [] if self.retry is None else [(b"retry-after", str(self.retry).encode())]
         return [*made, (b"connection", b"close")] if self.close else made

@@ -1,7 +1,7 @@
 """What a server counts, as Prometheus reads it.
 
 Counts are numbers in one array per process, so that counting costs next to nothing. Worker processes have theirs in one
-file that all of them map, and whoever is asked adds them up.
+file that all of them map, and the process that answers adds them up.
 """
 
 from __future__ import annotations
@@ -49,9 +49,12 @@ _BYTES = 8 * len(_PLACE)
 class Metrics:
     """The counts of this process and of those beside it.
 
-    Args:
-        file: that worker processes share; None for a single process.
-        worker: the number of this one.
+    Parameters
+    ----------
+    file
+        That worker processes share; None for a single process.
+    worker
+        The number of this one.
 
     """
 
@@ -68,7 +71,7 @@ class Metrics:
 
     @staticmethod
     def make_file(path: str, workers: int) -> None:
-        """Make the file for so many processes."""
+        """Make the file for `workers` processes."""
         Path(path).write_bytes(bytes(workers * _BYTES))
 
     def began(self) -> float:

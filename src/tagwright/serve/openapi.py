@@ -112,7 +112,7 @@ def described(settings: Settings) -> dict[str, Any]:
         ("/health/ready", "Whether every model is open; 503 if not."),
         ("/metrics", "Counts, as Prometheus reads them."),
     ):
-        paths[path] = {"get": {"summary": summary, "responses": {"200": {"description": "as asked"}}}}
+        paths[path] = {"get": {"summary": summary, "responses": {"200": {"description": "the answer"}}}}
     info = {"title": "tagwright", "version": __version__, "description": "Exact best and k best labellings."}
     problem = {
         "type": "object",

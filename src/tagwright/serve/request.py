@@ -1,4 +1,4 @@
-"""What a request asks for, read from JSON that anyone may have written."""
+"""Requests, parsed from untrusted JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONSTRAINTS = ("scheme", "part", "sep", "forbid", "start", "stop", "words", "un
 
 @dataclass
 class Request:
-    """A request that is in order, whatever the model may say of it."""
+    """A request whose form is valid; the model may still refuse it."""
 
     text: str | None = None
     sentences: list[list[Any]] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Request:
 
 
 def parse_json(body: bytes) -> Any:
-    """Return what JSON says; Problem if it is none."""
+    """Return the value of a JSON body; Problem if it is not JSON."""
     try:
         return _decode(body.decode())
     except RecursionError:
@@ -79,14 +79,14 @@ def parse_json(body: bytes) -> Any:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 _decode = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 def parse_request(payload: Any, settings: Settings) -> Request:
-    """Return what an object of JSON asks for, after a check of everything but what depends on the model."""
+    """Return the request of a JSON object, after a check of everything that does not depend on the model."""
     if not isinstance(payload, dict):
         raise _wrong("body", "must be an object", 'send one such as {"text": "Time flies."}')
     if unknown := payload.keys() - _KEYS:
@@ -110,7 +110,7 @@ def parse_request(payload: Any, settings: Settings) -> Request:
 
 
 def _search(request: Request, payload: dict[str, Any], settings: Settings) -> None:
-    """Read what says how labels are searched for, and which may be found."""
+    """Read the options of the search and the limits of labels."""
     if (deadline := payload.get("deadline_ms")) is not None:
         most = settings.timeout * 1e3
         if type(deadline) not in (int, float) or not 0 <= deadline <= most:
@@ -126,7 +126,7 @@ def _search(request: Request, payload: dict[str, Any], settings: Settings) -> No
                 "k", f"must be 1 for decoder {request.decoder!r}, which gives one labelling", "leave out either"
             )
     if request.tokenize is not None and request.tokenize not in TOKENIZERS:
-        raise _wrong("tokenize", "is no tokeniser", f"take one of {', '.join(TOKENIZERS)}")
+        raise _wrong("tokenize", "is not a tokeniser", f"take one of {', '.join(TOKENIZERS)}")
     if (names := payload.get("labels")) is not None:
         request.labels = _names("labels", names)
     for name in ("allowed", "forbidden"):
@@ -193,13 +193,15 @@ def _sentences(payload: Any) -> list[list[Any]]:
                 continue
             if not isinstance(token, list | dict):
                 raise _wrong(
-                    f"sentences[{s}][{t}]", "is no token", "a token is a string, a list of columns, or features"
+                    f"sentences[{s}][{t}]", "is not a token", "a token is a string, a list of columns, or features"
                 )
             if isinstance(token, list) and not all(isinstance(cell, str) for cell in token):
-                raise _wrong(f"sentences[{s}][{t}]", "holds what is no string", "columns and features are strings")
+                raise _wrong(
+                    f"sentences[{s}][{t}]", "holds a value that is not a string", "columns and features are strings"
+                )
             if isinstance(token, dict) and not all(isinstance(value, str | int | float) for value in token.values()):
                 raise _wrong(
-                    f"sentences[{s}][{t}]", "has a value that is no string, number or truth value", "values are such"
+                    f"sentences[{s}][{t}]", "has a value that is not a string, number or truth value", "values are such"
                 )
     return payload
 
@@ -221,7 +223,7 @@ def _per_token(name: str, payload: Any) -> list[Labels]:
         else:
             raise _wrong(f"{name}[{s}]", "must be a list or an object", fix)
         if any(t < 0 for t, _ in pairs):
-            raise _wrong(f"{name}[{s}]", "names a token that is no number from 0 on", fix)
+            raise _wrong(f"{name}[{s}]", "names a token that is not a number from 0", fix)
         made.append({t: _names(f"{name}[{s}][{t}]", names) for t, names in pairs if names is not None})
     return made
 

@@ -47,8 +47,10 @@ def serve(settings: Settings, listener: socket.socket, workers: int = 1) -> None
 
     SIGHUP reads the models again. Several worker processes share the socket, and the pages of large model files.
 
-    Raises:
-        OSError, ValueError: if a model cannot be opened.
+    Raises
+    ------
+    OSError, ValueError
+        If a model cannot be opened.
 
     """
     if workers == 1:
@@ -195,7 +197,7 @@ class _Workers:
                     self._signal(signal.SIGTERM, None)
                     for other in self.processes:
                         other.join()
-                    raise ValueError("a worker process could not start; its own message says why")
+                    raise ValueError("a worker process could not start; see its own message")
                 log.warning("a worker process ended with %s; another takes its place", process.exitcode)
                 self.processes[at] = self._started(at)
 

@@ -11,7 +11,7 @@ __all__ = ["Settings"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits and options of a server; `tagwright serve --help` says more."""
+    """Limits and options of a server; see `tagwright serve --help`."""
 
     models: tuple[tuple[str, str | None], ...] = (("english", None),)
     """Names and files; None is the included model."""

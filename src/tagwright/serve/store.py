@@ -97,7 +97,7 @@ class Store:
                 await self._read(own)
                 log.info("%s: opened again from %s", own.name, own.path)
             except (OSError, ValueError, MemoryError) as error:
-                log.warning("%s: %s; the model that was open goes on", own.name, error)
+                log.warning("%s: %s; the model that was open stays in use", own.name, error)
 
     async def watch(self) -> None:
         """Look at the files from time to time, for ever."""

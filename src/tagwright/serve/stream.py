@@ -73,7 +73,7 @@ async def _send_head(send: Send, status: int, head: list[tuple[bytes, bytes]]) -
 
 
 def _common(query: bytes) -> dict[str, Any]:
-    """Return what the query says: numbers and truth values as JSON writes them, all else as text."""
+    """Return the options in the query: numbers and truth values as JSON writes them, all else as text."""
     payload: dict[str, Any] = {}
     for name, value in parse_qsl(query.decode("latin-1"), max_num_fields=20):
         try:
