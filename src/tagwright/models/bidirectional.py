@@ -150,10 +150,11 @@ class BidirectionalModel(Model):
         texts = [side.text(X) for side in sides]
         own = [limits, limits.for_labels(self.right.labels, self._for_right(limits.constraints))]
         models = [side.priced(decoder, its.constraints) for side, its in zip(sides, own, strict=True)]
+        both: list[Any] = [its.searches(text) for its, text in zip(own, texts, strict=True)]
         flat, facts = _core.agree_batch(
-            models[0], texts[0], models[1], texts[1], self._to_left, threads=threads,
-            rounds=int(options["rounds"]), step=float(options["step"]), schedule=options["schedule"],
-            left_limits=own[0].searches(texts[0]), right_limits=own[1].searches(texts[1]),
+            models[0], texts[0], models[1], texts[1], self._to_left, threads=threads, left_limits=both[0],
+            right_limits=both[1], rounds=int(options["rounds"]), step=float(options["step"]),
+            schedule=options["schedule"],
         )  # fmt: skip
         names = [self.labels[y] for y in flat.tolist()]
         made, at = [], 0

@@ -208,7 +208,7 @@ def explained(
             if not isinstance(name, str) or name not in numbers:
                 raise ValueError(f"the model has no label {checks.shown(name)}; model.labels lists them")
         others = np.arange(len(model.labels))
-        chosen = [(y, _path(lattice.forbidding({t: others[others != y]}), t)) for y in map(numbers.get, labels)]
+        chosen = [(y, _path(lattice.forbidding({t: others[others != y]}), t)) for y in map(numbers.__getitem__, labels)]
     each, unknown = rows_of([y for y, _ in chosen])
     reasons = []
     for (y, (path, total)), rows in zip(chosen, each, strict=True):

@@ -23,8 +23,8 @@ HELD = 8
 class Limits(NamedTuple):
     """Everything that limits the labellings of some sentences, composed."""
 
-    labels: list[str]
-    """The names of the labels that numbers refer to."""
+    labels: dict[str, int]
+    """The numbers of the labels by name."""
     constraints: Constraints | None
     """Rules for pairs, first and last labels; the tag dictionary is in the lists already."""
     lists: list[Any] | None
@@ -38,8 +38,7 @@ class Limits(NamedTuple):
 
     def allowed(self, lengths: Sequence[int]) -> _core.AllowedLists | None:
         """Return the lists as the core takes them; ValueError where they do not fit sentences of these lengths."""
-        names = {name: y for y, name in enumerate(self.labels)}
-        return read_allowed(self.lists, list(lengths), [len(self.labels)], names)
+        return read_allowed(self.lists, list(lengths), [len(self.labels)], self.labels)
 
     def searches(self, text: _core.Text) -> tuple[_core.PairRules | None, _core.AllowedLists | None]:
         """Return rules and lists as searches over label histories take them."""
@@ -49,20 +48,20 @@ class Limits(NamedTuple):
         """Return the lists of sentence s, which has T tokens, as numbers."""
         if self.lists is None or self.lists[s] is None:
             return None
-        self.allowed([T])
-        number = {name: y for y, name in enumerate(self.labels)}
-        return [None if own is None else sorted({number.get(y, y) for y in own}) for own in self.lists[s]]
+        read_allowed(self.lists[s : s + 1], [T], [len(self.labels)], self.labels)  # checks them
+        return [None if own is None else sorted({self.labels.get(y, y) for y in own}) for own in self.lists[s]]
 
     def for_labels(self, labels: list[str], constraints: Constraints | None) -> Limits:
         """Return the same for a model that numbers its labels otherwise; constraints: those for its labels."""
-        return Limits(labels, constraints, self.named())
+        return Limits({name: y for y, name in enumerate(labels)}, constraints, self.named())
 
     def named(self) -> list[Any] | None:
         """Return the lists with the names of labels."""
         if self.lists is None:
             return None
+        names = list(self.labels)
         return [
-            own and [its and [name if isinstance(name, str) else self.labels[name] for name in its] for its in own]
+            own and [its and [name if isinstance(name, str) else names[name] for name in its] for its in own]
             for own in self.lists
         ]
 
@@ -82,6 +81,7 @@ class Limiter:
     def __init__(self, labels: list[str], own: Constraints | None) -> None:
         """Start without constraints of calls."""
         self._labels, self._own = labels, own
+        self._numbers = {name: y for y, name in enumerate(labels)}
         self._composed = functools.lru_cache(maxsize=HELD)(self._compose)
 
     def _compose(self, given: Constraints | str) -> Constraints:
@@ -108,11 +108,11 @@ class Limiter:
         both = self.compose(constraints)
         lists = None if allowed is None else list(map(lists_of, allowed))
         if both is None or both.words is None:
-            return Limits(self._labels, both, lists)
+            return Limits(self._numbers, both, lists)
         if lists is not None and len(lists) != len(X):
             raise ValueError(f"allowed has {len(lists)} entries, but there are {len(X)} sentences")
         made = [_with_words(both, s, own, lists[s] if lists else None) for s, own in enumerate(X)]
-        return Limits(self._labels, both, made)
+        return Limits(self._numbers, both, made)
 
 
 def _with_words(constraints: Constraints, s: int, sentence: Sequence[Any], given: AllowedLabels | None) -> list[Any]:

@@ -118,9 +118,10 @@ class LinearModel(Model):
         text = self.text(X)
         lengths = text.lengths().tolist()
         reader = None if options.spans is None else self._span_reader
+        rules = None if reader is None else reader.core
         labels, scores, work, *sums = self._scorer.decode(
             text, self._edges_under(limits.constraints)._core, chosen.core, options.k, options.threads,
-            limits.allowed(lengths), sure=options.proba, span_rules=reader and reader.core, spans=options.spans or 0,
+            limits.allowed(lengths), sure=options.proba, span_rules=rules, spans=options.spans or 0,
             deadline=math.inf if options.deadline is None else options.deadline,
         )  # fmt: skip
         if not chosen.row.exact:

@@ -40,10 +40,14 @@ class Tagger:
 
     labels: list[str]
     facts: dict[str, Any]
-    columns: int
     _constraints: Constraints | None
     lacks: ClassVar[Mapping[str, str]] = {}
     """Members that this kind of model does not have, each with an error message that names an alternative."""
+
+    @property
+    def columns(self) -> int:
+        """Number of columns that a token must have; 0 for ready-made features."""
+        return 0
 
     @property
     def probabilistic(self) -> bool:
