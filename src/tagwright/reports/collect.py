@@ -29,6 +29,10 @@ class Tagged(NamedTuple):
     predicted: list[str]
     probabilities: list[float] | None
     """Of the predicted labels, if the model has any."""
+    whole: Sequence[object] | None = None
+    """The sentence with the tokens whose gold label is not known; None where all are."""
+    places: list[int] | None = None
+    """Where the tokens are in the whole sentence."""
 
     @property
     def wrong(self) -> list[int]:
@@ -81,12 +85,15 @@ class Collected:
         answers = self.model.tag_kbest(X, 1, self.decoder, self.threads, proba, constraints=under)
         for sentence_tokens, sentence_gold, found in zip(X, gold, answers, strict=True):
             tokens, truth, labels, shares = sentence_tokens, sentence_gold, found[0].labels, found[0].marginals
+            known = None
             if not all(isinstance(label, str) for label in truth):
                 known = [t for t, label in enumerate(truth) if label is not None]
                 tokens, labels = [tokens[t] for t in known], [labels[t] for t in known]
                 shares = None if shares is None else [shares[t] for t in known]
                 truth = [_resolved(truth[t], own) for t, own in zip(known, labels, strict=True)]
             sentence = Tagged(len(self.gold), tokens, [str(label) for label in truth], labels, shares)
+            if known is not None:
+                sentence = sentence._replace(whole=sentence_tokens, places=known)
             self.gold.append(sentence.gold)
             self.predicted.append(labels)
             if self._knows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tagwright.constraints.constraints import Constraints
 from tagwright.models.explanation import compared
 from tagwright.models.model import Model
 from tagwright.reports.collect import Tagged
@@ -39,22 +40,24 @@ class Why(NamedTuple):
     """Why there are no lines."""
 
 
-def reasons_of(model: Model, sentence: Tagged, most: int) -> list[Why]:
-    """Return why the first `most` wrong labels of a sentence are wrong."""
+def reasons_of(model: Model, sentence: Tagged, most: int, constraints: Constraints | None = None) -> list[Why]:
+    """Return why the first `most` wrong labels of a sentence are wrong, under the constraints it was tagged with."""
     wrong = sentence.wrong[:most]
-    if len(sentence.tokens) * len(model.labels) > MOST_SCORES:
+    whole = sentence.tokens if sentence.whole is None else sentence.whole
+    if len(whole) * len(model.labels) > MOST_SCORES:
         return [Why(t, None, [], "The sentence is too long to be looked at again.") for t in wrong]
     number = {name: y for y, name in enumerate(model.labels)}
-    shares = model.marginals([sentence.tokens])[0] if model.probabilistic else None
+    shares = model.marginals([whole], constraints=constraints)[0] if model.probabilistic else None
     found = []
     for t in wrong:
+        at = t if sentence.places is None else sentence.places[t]
         pair = [sentence.predicted[t], sentence.gold[t]]
         if pair[1] not in number:
             found.append(Why(t, None, [], "The model does not know the right label: it was not in the training data."))
             continue
-        both = None if shares is None else (float(shares[t, number[pair[0]]]), float(shares[t, number[pair[1]]]))
+        both = None if shares is None else (float(shares[at, number[pair[0]]]), float(shares[at, number[pair[1]]]))
         try:
-            rows = compared(model.explain(sentence.tokens, t, pair), MOST_FEATURES)
+            rows = compared(model.explain(whole, at, pair, constraints=constraints), MOST_FEATURES)
             found.append(Why(t, both, [Line(name, *scores) for name, scores in rows], ""))
         except ValueError as error:
             found.append(Why(t, both, [], f"No reasons: {error}."))

@@ -54,7 +54,7 @@ class Report:
             accuracy_by_frequency(result, {*found.model.labels}),
             accuracy_by_length(found.gold, found.predicted),
             confusion_of(result, labels),
-            [(own, reasons_of(found.model, own, MOST_REASONS)) for own in found.worst()],
+            [(own, reasons_of(found.model, own, MOST_REASONS, found.constraints)) for own in found.worst()],
         )
 
     def html(self) -> str:

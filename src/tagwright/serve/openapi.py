@@ -37,7 +37,7 @@ def _request(settings: Settings, more: dict[str, Any]) -> dict[str, Any]:
         "sentences": {"type": "array", "items": {"type": "array", "items": _TOKEN}},
         "model": {"type": "string", "description": "Its name; by default the first."},
         "tokenize": {"enum": list(TOKENIZERS), "description": "How text is split; by default as in training."},
-        "decoder": {"type": "string", "default": "auto", "description": "As in tagwright info --decoders, such as beam:16."},
+        "decoder": {"type": "string", "default": "auto", "description": "As in info --decoders, such as beam:16."},
         "k": {"type": "integer", "minimum": 1, "maximum": settings.k, "default": 1},
         "deadline_ms": {"type": "number", "minimum": 0, "maximum": settings.timeout * 1000},
         "allowed": {**_PER_TOKEN, "title": "labels that tokens may have"},
