@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tagwright import _core
 
-__all__ = ["AllowedLabels", "lists_of", "read_allowed"]
+__all__ = ["AllowedLabels", "at_most", "lists_of", "read_allowed"]
 
 AllowedLabels: TypeAlias = Sequence[Any]
 """For each token the labels it may have, or None where it may have all."""
@@ -35,7 +36,19 @@ def read_allowed(
         The numbers of labels, where labels are given by name.
 
     """
-    return None if allowed is None else _core.AllowedLists.read(list(map(lists_of, allowed)), lengths, sizes, names)
+    if allowed is None:
+        return None
+    given = at_most(allowed, len(lengths))
+    tokens = [*lengths, 0]  # where there is one sentence too many, the core refuses
+    lists = [own if own is None else at_most(lists_of(own), tokens[s]) for s, own in enumerate(given)]
+    return _core.AllowedLists.read(lists, lengths, sizes, names)
+
+
+def at_most(values: Any, most: int) -> Any:
+    """Return a sequence, of which an endless one is cut behind `most` + 1 items, so that it is refused by its length."""
+    if isinstance(values, list | tuple | str | bytes | np.ndarray | Mapping | Set) or not isinstance(values, Iterable):
+        return values
+    return list(itertools.islice(values, most + 1))
 
 
 def lists_of(allowed: AllowedLabels | None) -> AllowedLabels | None:

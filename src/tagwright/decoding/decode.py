@@ -6,6 +6,7 @@ Scores are in the log domain: they are summed along a path, higher is better, -i
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
@@ -187,7 +188,7 @@ def score(nodes: object, edges: object, labels: object, *, active: SwitchedOn | 
         raise ValueError(f"labels must name one label per token: {len(scores)} tokens, {len(path)} labels")
     if len(path) and not (path.min() >= 0 and path.max() < prepared.L):
         raise ValueError(f"labels go from 0 to {prepared.L - 1}")
-    return _core.score(scores, prepared._core, _switches(active), path)
+    return _core.score(scores, prepared._core, _switches(active, len(scores)), path)
 
 
 def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadline: float | None) -> list[Decoding]:
@@ -250,8 +251,8 @@ def one_lattice(
 ) -> Lattices:
     """Return the lattice of one sentence as the core takes it."""
     own = _edges(edges)
-    on = None if active is None else [_switches(active)]
     arrays = [_nodes(nodes, own.L, "nodes")]
+    on = None if active is None else [_switches(active, len(arrays[0]))]
     lists = read_allowed(None if allowed is None else [allowed], [len(arrays[0])], [own.L])
     return Lattices(arrays, [under(own, constraints, lists)], on, lists)
 
@@ -288,7 +289,7 @@ def many_lattices(
         own if _is_ready(own, L) else _nodes(own, L, f"nodes of sentence {s}")
         for s, (own, L) in enumerate(zip(nodes, sizes * len(nodes) if len(sizes) == 1 else sizes, strict=True))
     ]
-    on = None if active is None else [_switches(own) for own in active]
+    on = None if active is None else [_switches(own, len(array)) for own, array in zip(active, arrays, strict=False)]
     lists = read_allowed(allowed, [len(array) for array in arrays], sizes)
     return Lattices(arrays, [under(own, constraints, lists) for own in prepared], on, lists)
 
@@ -306,11 +307,12 @@ def under(edges: Edges, constraints: Constraints | None, allowed: _core.AllowedL
     return edges.constrained(constraints)
 
 
-def _switches(active: SwitchedOn | None) -> list[list[int]] | None:
+def _switches(active: SwitchedOn | None, T: int) -> list[list[int]] | None:
+    """Return the active sets of each step; of an endless sequence one step more than T tokens have, which is refused."""
     if active is None:
         return None
     try:
-        steps = [[operator.index(s) for s in step] for step in active]
+        steps = [[operator.index(s) for s in step] for step in itertools.islice(active, T + 1)]
     except TypeError:
         raise ValueError("active must hold, for each step, the numbers of the sets active") from None
     for t, step in enumerate(steps):

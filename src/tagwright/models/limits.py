@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tagwright import _core, checks
-from tagwright.constraints.allowed import AllowedLabels, lists_of, read_allowed
+from tagwright.constraints.allowed import AllowedLabels, at_most, lists_of, read_allowed
 from tagwright.constraints.constraints import Constraints
 from tagwright.constraints.reading import word_of
 from tagwright.models.native import Sentences
@@ -106,7 +106,7 @@ class Limiter:
     ) -> Limits:
         """Return what limits these sentences. A list given for a token replaces that of the tag dictionary."""
         both = self.compose(constraints)
-        lists = None if allowed is None else list(map(lists_of, allowed))
+        lists = None if allowed is None else list(map(lists_of, at_most(allowed, len(X))))
         if both is None or both.words is None:
             return Limits(self._numbers, both, lists)
         if lists is not None and len(lists) != len(X):
@@ -120,7 +120,7 @@ def _with_words(constraints: Constraints, s: int, sentence: Sequence[Any], given
     known, unknown = constraints.word_lists()
     found: list[Any] = [known.get(token if type(token) is str else word_of(token), unknown) for token in sentence]
     if given is not None:
-        given = list(given)
+        given = list(at_most(given, len(found)))
         if len(given) != len(found):
             raise ValueError(f"allowed has {len(given)} entries, but sentence {s} has {len(found)} tokens")
         found = [own if its is None else its for own, its in zip(found, given, strict=True)]
