@@ -52,29 +52,30 @@ bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch-peers   ## the sam
 fuzz: $(VENV)/.installed $(VENV)/.test   ## attack it with drawn inputs for SECONDS=1800, or until Ctrl-C; FUZZ="arrays --seed 7" for more
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),1800) $(FUZZ)
 
+# A build with sanitizers is installed beside the other, in build/NAME/site, and uses the tools of $(VENV).
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.
-SANITIZER = $(PYTHON) -m venv .venv-$@ && .venv-$@/bin/python -m pip --disable-pip-version-check -q install $(BUILD)build/$@ \
-	  --config-settings=cmake.define.TAGWRIGHT_STUBS=OFF --config-settings=install.strip=false '.[test]' \
+SANITIZER = rm -rf build/$@/site && $(PIP) install $(BUILD)build/$@ --no-deps --target build/$@/site \
+	  --config-settings=cmake.define.TAGWRIGHT_STUBS=OFF --config-settings=install.strip=false . \
 	  --config-settings=cmake.define.TAGWRIGHT_SANITIZE
 RUN_TIMES = $(foreach name,$(1) stdc++,$$($(CXX) -print-file-name=lib$(name).so))
 
-asan:   ## the test-suite against an AddressSanitizer + UBSan build
+asan: $(VENV)/.installed $(VENV)/.test   ## the test suite against an AddressSanitizer + UBSan build; PYTEST="tests/decoding" for a part
 	$(SANITIZER)=address,undefined
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 build/asan/core_tests
-	LD_PRELOAD="$(call RUN_TIMES,asan ubsan)" \
+	LD_PRELOAD="$(call RUN_TIMES,asan ubsan)" PYTHONPATH=build/asan/site \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TAGWRIGHT_LATTICES=$${TAGWRIGHT_LATTICES:-100} \
-	  .venv-asan/bin/python -m pytest $(PYTEST)
+	  $(BIN)/python -m pytest $(PYTEST)
 
-# In one process, whose exit code tells of races. Where addresses are too random for ThreadSanitizer, setarch -R helps.
+# In one process, whose exit code reports races. Where addresses are too random for ThreadSanitizer, setarch -R helps.
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
-tsan:   ## the tests that use threads, against a ThreadSanitizer build
+tsan: $(VENV)/.installed $(VENV)/.test   ## the tests that use threads, against a ThreadSanitizer build
 	$(SANITIZER)=thread
 	$(STILL) build/tsan/core_tests
-	$(STILL) env LD_PRELOAD="$(call RUN_TIMES,tsan)" TSAN_OPTIONS=suppressions=tests/support/tsan.txt \
-	  TAGWRIGHT_LATTICES=$${TAGWRIGHT_LATTICES:-20} .venv-tsan/bin/python -m pytest -k "threads or batches or decoded_together"
+	$(STILL) env LD_PRELOAD="$(call RUN_TIMES,tsan)" PYTHONPATH=build/tsan/site TSAN_OPTIONS=suppressions=tests/support/tsan.txt \
+	  TAGWRIGHT_LATTICES=$${TAGWRIGHT_LATTICES:-20} $(BIN)/python -m pytest -k "threads or batches or decoded_together"
 
 clean:           ## remove what was built
-	rm -rf build dist $(VENV) .venv-asan .venv-tsan docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -16,5 +16,4 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 # scikit-learn adds it to estimators whose fit takes sample_weight; its text refers to pages of its own.
 autodoc_default_options = {"exclude-members": "set_fit_request, set_partial_fit_request"}
-suppress_warnings = ["myst.xref_missing"]
 autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
