@@ -12,10 +12,10 @@ import tagwright as tw
 from tagwright.decoding.decoders import Decoder, _StaggeredUnpruned, _ViterbiPairs
 
 
-def crf(features: str | None, *, dense_edges: bool = False, lanes: bool = True, **options: Any) -> tw.CRF:
-    """Return a CRF that sums over the whole matrix of edges (dense_edges), or one sentence at a time (not lanes)."""
+def crf(features: str | None, *, dense_edges: bool = False, **options: Any) -> tw.CRF:
+    """Return a CRF; dense_edges: it sums over the whole matrix of edges, one sentence at a time."""
     learner = tw.CRF(features, **options)
-    learner._dense_edges, learner._lanes = dense_edges, lanes
+    learner._dense_edges = dense_edges
     return learner
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tagwright as tw
-from benchmarks.frame import data, private, timing
+from benchmarks.frame import data, timing
 from benchmarks.frame.bench import Bench
 from tagwright.decoding.decoders import plan
 from tagwright.learners.crf_training import CrfTraining
@@ -88,7 +88,7 @@ def timed_epochs(bench: Bench) -> dict[str, Any]:
             seconds[name].append(time.process_time() - began)
     models = {
         "perceptron": perceptron.model(perceptron.trainer.average(), EPOCHS),
-        "CRF, exact": exact.model(exact.trainer.trained(exact.weights), EPOCHS),
+        "CRF, exact": exact.model(exact.trainer.model_weights(exact.weights), EPOCHS),
         **{name: run.model(run.trainer.average(), EPOCHS) for name, run in few.items()},
     }
     return {
@@ -201,7 +201,7 @@ def summed(bench: Bench, corpus: str, kind: str) -> dict[str, float]:
         train, test = (([[row[:1] for row in rows] for rows in X], y) for X, y in (train, test))
     learner = tw.CRF(features, solver="adagrad", keep=tw.KeepDivergence(0.1), progress=False)
     if kind == "exact":
-        learner = private.crf(features, dense_edges=True, l2=0.1, tolerance=1e-4, progress=False)
+        learner = tw.CRF(features, l2=0.1, tolerance=1e-4, progress=False)
     began = time.process_time()
     learner.fit(*train)
     seconds = time.process_time() - began

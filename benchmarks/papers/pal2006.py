@@ -37,18 +37,16 @@ SYMBOLS = (100, 400, 1000)
 LEAST_RATIO = 60.0  # calibration tries ratios from exp(-this) to 1
 SAMPLE = 200  # sentences on which a ratio is calibrated
 
-DENSE, ONE, SPARSE, AUTO = "exact, dense", "exact, dense, one at a time", "exact, sparse edges", "auto, sparse edges"
+DENSE, SPARSE = "exact, dense", "exact, sparse edges"
 TEN, LEAST = (f"min. divergence 0.005, at least {n}" for n in (10, 1))
 FIXED, RATIO = "fixed 20", "ratio"
 METHODS: dict[str, dict[str, Any]] = {
     DENSE: {"dense_edges": True},
-    ONE: {"dense_edges": True, "lanes": False},
     SPARSE: {},
     TEN: {"keep": tw.KeepDivergence(0.005, at_least=10), "dense_edges": True},
     LEAST: {"keep": tw.KeepDivergence(0.005, at_least=1), "dense_edges": True},
     FIXED: {"keep": tw.KeepSize(20), "dense_edges": True},
     RATIO: {"dense_edges": True},  # `keep` is found when another method has been trained
-    AUTO: {"keep": "auto"},
 }
 
 
@@ -287,7 +285,7 @@ def as_large(model: tw.Model, X: list[Any], target: float) -> float:
 def show(bench: Bench, name: str, title: str, every: Sequence[Result], paper: dict[str, str], note: str) -> None:
     """Make the table of some trainings, of which one is exact, dense."""
     of = {own.method: own for own in every}
-    against = {f"s / {method.split(', ')[-1]}": of[method].seconds for method in (DENSE, ONE) if method in of}
+    against = {f"s / {method.split(', ')[-1]}": of[method].seconds for method in (DENSE,) if method in of}
     header = ["method", "s", "iterations", "s/iteration", "ended", "labels kept", "objective, its own"]
     header += ["objective, exact", "test %", "- exact", *against, *["paper, test %"] * bool(paper)]
     rows = []
@@ -344,8 +342,7 @@ def synthetic(bench: Bench) -> None:
     y = [[f"y{state}" for state in states] for states, _ in drawn]
     train, test = (X[:count], y[:count]), (X[count:], y[count:])
     divergence = "min. divergence 0.5, at least 30"
-    # These rules keep more than a quarter of the labels, and with lanes such sentences would be summed exactly.
-    alone: dict[str, Any] = {"dense_edges": True, "lanes": False}
+    dense = METHODS[DENSE]
 
     def fit(iterations: int, **options: Any) -> Training:
         return trained("U0:%x[0,0]\nB\n", train, iterations, **options)
@@ -359,22 +356,20 @@ def synthetic(bench: Bench) -> None:
         ratio = 0.0
         if method == divergence:
             tries = 4 if bench.quick else 10
-            ratio = same_size(lambda rule: fit(limit(bench), keep=rule, **alone).kept, made.kept, tries)
+            ratio = same_size(lambda rule: fit(limit(bench), keep=rule, **dense).kept, made.kept, tries)
         return own._replace(curve=curve, ratio=ratio)
 
     def step(method: str, **options: Any) -> Result:
         return kept_result(bench, method, partial(work, method, **options))
 
-    every = [step(method, **METHODS[method]) for method in (DENSE, ONE, SPARSE)]
-    sparse = step(divergence, keep=tw.KeepDivergence(0.5, at_least=30), **alone)
+    every = [step(method, **METHODS[method]) for method in (DENSE, SPARSE)]
+    sparse = step(divergence, keep=tw.KeepDivergence(0.5, at_least=30), **dense)
     larger = round(sparse.kept)
     every += [
         sparse,
-        step("fixed 30", keep=tw.KeepSize(30), **alone),
-        step(f"fixed {larger}, the larger", keep=tw.KeepSize(larger), **alone),
-        step(f"ratio {sparse.ratio:.1e}", keep=tw.KeepRatio(sparse.ratio), **alone),
-        step("auto", keep="auto", dense_edges=True),
-        step(AUTO, **METHODS[AUTO]),
+        step("fixed 30", keep=tw.KeepSize(30), **dense),
+        step(f"fixed {larger}, the larger", keep=tw.KeepSize(larger), **dense),
+        step(f"ratio {sparse.ratio:.1e}", keep=tw.KeepRatio(sparse.ratio), **dense),
     ]
     about = f"{count} sequences of {LENGTH} to train on, {count} to test on; {STATES} states, {SYMBOLS[-1]} symbols"
     show(bench, "synthetic", about, every, {"ratio": "67.1"}, "")
@@ -383,24 +378,23 @@ def synthetic(bench: Bench) -> None:
         at = [n for n, _ in own.curve]
         lines[own.method] = ([own.times()[n - 1] for n in at], [-value for _, value in own.curve])
     draw(bench, "synthetic", about, "exact log-likelihood of the training set, less penalty", lines)
-    why = "a beam of 30 of 100 labels takes one sentence at a time, and choosing its labels costs more than it saves"
-    quarter(bench, "synthetic HMM", "paper", sparse, [every[1], every[0]], why)
+    why = "with a beam of 30 of 100 labels, choosing its labels costs more than it saves"
+    quarter(bench, "synthetic HMM", "paper", sparse, [every[0]], why)
 
 
 # --- corpora ---
 
 # What a table says of a method, where it has it.
 NOTES = {
-    DENSE: f"All begin on {START:.0%} of the sentences, which is in the time.",
-    ONE: "*One at a time* is what the paper had: dense sums, one sentence after the other.",
-    LEAST: "With 64 labels or more, sentences of which a rule keeps more than a quarter are summed exactly, and count "
-    "as if all were kept.",
+    DENSE: f"All begin on {START:.0%} of the sentences, which is in the time. *Dense* is what the paper had: sums over "
+    "all pairs of labels, one sentence after the other.",
+    SPARSE: "*Sparse edges* sums over the pairs of labels that have a weight, eight sentences in SIMD lanes.",
     RATIO: "The ratio is to keep as many labels as minimum divergence with at least 10 in the end: found on a sample, "
     "with the weights that one ended with.",
 }
 LANES = (
-    "our exact sums take eight sentences side by side, features cost the same for all, and early iterations keep "
-    "nearly all labels; what saves more, without any loss, is not to sum over edges that have no weight"
+    "features cost the same for all methods, and early iterations keep nearly all labels; what saves more, without any "
+    "loss, is not to sum over edges that have no weight"
 )
 
 
@@ -451,11 +445,11 @@ def words(bench: Bench, column: int | None, split: str) -> Corpus:
 def nettalk(bench: Bench) -> None:
     """Section 4.2: letters to phones. The paper had 19,075 words to train on, and does not name its features."""
     paper = {"exact": "91.6", TEN: "91.7", "fixed": "85.7", "ratio": "could not take a step"}
-    methods = (DENSE, ONE, SPARSE, TEN, FIXED, RATIO)
+    methods = (DENSE, SPARSE, TEN, FIXED, RATIO)
     made = real(bench, "nettalk", "g2p", partial(words, bench, None), methods, paper)
     exact, sparse, fixed = made[DENSE], made[TEN], made[FIXED]
     why = "with so few labels choosing what is kept costs more than it saves"
-    quarter(bench, "NETtalk", "paper", sparse, [made[ONE], exact], why)
+    quarter(bench, "NETtalk", "paper", sparse, [exact], why)
     other = "the features are not the paper's, which are not known"
     for own, least, whose in ((exact, 91.6, "paper"), (exact, 92.3, "aim"), (sparse, 91.7, "paper")):
         bench.claim(
@@ -473,9 +467,9 @@ def nettalk(bench: Bench) -> None:
 
 def stress(bench: Bench) -> None:
     """Letters to phones with stress: three times as many labels."""
-    methods = (DENSE, ONE, SPARSE, LEAST, AUTO)
+    methods = (DENSE, SPARSE, LEAST)
     made = real(bench, "stress", "g2p", partial(words, bench, 2), methods, {})
-    quarter(bench, "NETtalk with stress", "aim", made[LEAST], [made[DENSE], made[ONE]], LANES)
+    quarter(bench, "NETtalk with stress", "aim", made[LEAST], [made[DENSE]], LANES)
 
 
 def chunk(bench: Bench) -> None:
@@ -499,8 +493,8 @@ def crfsuite(bench: Bench) -> None:
         X, y = data.covering(*bench.read("chunk_conll2000", "train", 100), 3000)
         return peer.expanded(X), y
 
-    def ours(**options: Any) -> dict[str, Any]:
-        made = trained(None, read(), 5, **options)
+    def ours() -> dict[str, Any]:
+        made = trained(None, read(), 5)
         arrays = made.learner.model_.arrays
         weights = len(arrays["rows.weight"]) + len(arrays["edges.score"])
         counted = {"sentences": len(read()[0]), "labels": len(made.learner.model_.labels), "weights": weights}
@@ -508,13 +502,11 @@ def crfsuite(bench: Bench) -> None:
 
     theirs = bench.step("python-crfsuite", lambda: peer.iteration(*read(), L2))
     rows = []
-    for name, options in (("sparse edges, the default", {}), ("dense edges", {"dense_edges": True})):
-        own = bench.step(name, partial(ours, **options))
-        rows.append(peer.compare(f"s/iteration, ours with {name}", theirs["seconds"], own["seconds"]))
-        if not options:
-            ratio = theirs["seconds"] / own["seconds"]
-            what = "python-crfsuite's time per iteration of L-BFGS / ours"
-            bench.claim(what, "chunk_conll2000, joint", f"{ratio:.1f}", "at least 20 (aim)", ratio >= 20)
+    own = bench.step("sparse edges, the default", ours)
+    rows.append(peer.compare("s/iteration", theirs["seconds"], own["seconds"]))
+    ratio = theirs["seconds"] / own["seconds"]
+    what = "python-crfsuite's time per iteration of L-BFGS / ours"
+    bench.claim(what, "chunk_conll2000, joint", f"{ratio:.1f}", "at least 20 (aim)", ratio >= 20)
     rows.append(["weights", f"{theirs['weights']:,}", f"{own['weights']:,}", "-"])
     title = f"chunk_conll2000: {own['sentences']:,} sentences that have all {own['labels']} labels, l2 {L2}"
     bench.table("crfsuite", title, ["figure", "python-crfsuite", "tagwright", "ratio"], rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -54,8 +53,8 @@ def crfsuite_perceptron(train: Set) -> Trained:
     return Trained(seconds, data.share(list(map(own.tag, train.test[0])), train.test[1]) if train.test else None)
 
 
-def our_crf(dense: bool, train: Set) -> Trained:
-    return Trained(min(pal2006.trained(None, (train.X, train.y), 3, dense_edges=dense).each))
+def our_crf(train: Set) -> Trained:
+    return Trained(min(pal2006.trained(None, (train.X, train.y), 3).each))
 
 
 def crfsuite_crf(train: Set) -> Trained:
@@ -172,8 +171,7 @@ PERCEPTRON, CRF, EM = "averaged perceptron, one epoch", "CRF, one iteration", "B
 TRAINERS = [
     Trainer("tagwright", PERCEPTRON, our_perceptron),
     Trainer("python-crfsuite", PERCEPTRON, crfsuite_perceptron, packages.CRFSUITE),
-    Trainer("tagwright, L-BFGS", CRF, partial(our_crf, False)),
-    Trainer("tagwright, L-BFGS, dense edges", CRF, partial(our_crf, True)),
+    Trainer("tagwright, L-BFGS", CRF, our_crf),
     Trainer("python-crfsuite, L-BFGS", CRF, crfsuite_crf, packages.CRFSUITE),
     Trainer("Wapiti, L-BFGS", CRF, wapiti_crf, packages.WAPITI),
     Trainer("pytorch-crf, Adam, an epoch", CRF, pytorch_crf_epoch, packages.PYTORCH_CRF),

@@ -193,6 +193,7 @@ void bind_constraints(nb::module_& m);
 void bind_corpus(nb::module_& m);
 void bind_edges(nb::module_& m);
 void bind_batch(nb::module_& m);
+void bind_batch_objective(nb::module_& m);
 void bind_decode(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_sums(nb::module_& m);

@@ -42,6 +42,7 @@ NB_MODULE(_core, m) {
   bind_features(m);
   bind_corpus(m);
   bind_training(m);
+  bind_batch_objective(m);
   bind_models(m);
   bind_memm(m);
 }

@@ -453,8 +453,8 @@ void bind_training(nb::module_& m) {
           },
           "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a, "of"_a.none() = nb::none(),
           "Goes over the sentences once and changes weights and squares. Returns the loss, tokens, labels kept.")
-      .def("trained", &Crf::trained, "weights"_a, WithoutGil())
-      .def("start_from", &Crf::start_from, "weights"_a, "label"_a, "to"_a, WithoutGil(),
+      .def("model_weights", &Crf::trained, "weights"_a, WithoutGil())
+      .def("warm_start", &Crf::start_from, "weights"_a, "label"_a, "to"_a, WithoutGil(),
            "Takes over a model's weights, where there is a place for them; label: [its label] the number here.")
       .def_prop_ro("size", [](const Crf& crf) { return crf.keys().size(); })
       .def_prop_ro("nodes", [](const Crf& crf) { return crf.keys().nodes(); })

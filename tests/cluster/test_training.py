@@ -20,7 +20,10 @@ CRFS = {
     "token-dependent": ({"features": PAIRS, "l2": 1.0, "max_iterations": 3}, (X[:600], Y[:600])),
     "sample": ({"features": WORD, "l2": 0.1, "max_iterations": 3, "start_on": 0.4}, (X, Y)),
     "sparse": ({"features": WORD, "l2": 0.1, "max_iterations": 3, "keep": tw.KeepSize(3)}, (X, Y)),
-    "auto": ({"features": WORD, "l2": 0.1, "max_iterations": 12, "keep": "auto"}, MANY),
+    "sparse, many labels": (
+        {"features": WORD, "l2": 0.1, "max_iterations": 12, "keep": tw.KeepDivergence(0.01)},
+        MANY,
+    ),
     "online": ({"features": WORD, "epochs": 2, "batch": 64}, (X, Y)),
     "online, many labels": ({"features": WORD, "epochs": 2, "keep": tw.KeepDivergence(0.05)}, MANY),
     "online, parts": (

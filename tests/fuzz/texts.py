@@ -33,7 +33,7 @@ WORDS = {
     "label": LABELS[1:],
     "lists": ("l=words.txt", "l=missing", "l=folder", "=words.txt", "l", "é=words.txt"),
     "features": ("pos", "chunk", "morph", "templates.txt", "missing", "folder", "U:%x[0,0]\nB\n"),
-    "keep": ("auto", "size:2", "ratio:0.1", "divergence:0.1:2", "size:", "size:0", "ratio:2"),
+    "keep": ("all", "size:2", "ratio:0.1", "divergence:0.1:2", "size:", "size:0", "ratio:2"),
     "decoder": (*(row.name for row in tw.decoders()), "beam:2", "beam:", "beam:size:2", "astar:none"),
 }
 PICTURES = ("new.png", "new.svg", "new.pdf")

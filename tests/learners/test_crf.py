@@ -158,7 +158,7 @@ class Core:
     def __init__(self, X, y, **options):
         run = CrfTraining(comparing(tw.CRF, **options), Examples(X, y), None)
         self.trainer, self.labels, self.size = run.trainer, run.labels, run.trainer.size
-        numbered = run.trainer.trained(np.arange(1.0, self.size + 1))
+        numbered = run.trainer.model_weights(np.arange(1.0, self.size + 1))
         self.place = {name: int(n) - 1 for name, n in all_weights_of(run.model(numbered, 0)).items()}
         assert sorted(self.place.values()) == list(range(self.size))
         self.everyone = np.arange(run.sentences, dtype=np.int32)
@@ -207,8 +207,6 @@ SMALL = drawn(3, sentences=16, words=4, labels=3, longest=5)
 FORMS = {
     "default": (SMALL[0], {"features": RICH}),
     "dense": (SMALL[0], {"features": RICH, "dense_edges": True}),
-    "one at a time": (SMALL[0], {"features": RICH, "lanes": False}),
-    "dense, one at a time": (SMALL[0], {"features": RICH, "lanes": False, "dense_edges": True}),
     "all pairs": (SMALL[0], {"features": RICH, "all_pairs": True}),
     "all pairs, dense": (SMALL[0], {"features": RICH, "all_pairs": True, "dense_edges": True}),
     "sets": (SMALL[0], {"features": DEPENDENT}),
@@ -220,7 +218,7 @@ FORMS = {
     "ready-made": (ready_made(SMALL[0]), {"features": None}),
     "ready-made, twice": (ready_made(SMALL[0], repeat=True), {"features": None, "all_pairs": True}),
     "values": (with_values(SMALL[0]), {"features": None}),
-    "values, all pairs": (with_values(SMALL[0]), {"features": None, "all_pairs": True, "lanes": False}),
+    "values, all pairs": (with_values(SMALL[0]), {"features": None, "all_pairs": True}),
 }
 RULES = [
     tw.KeepDivergence(0.05),
@@ -316,8 +314,6 @@ MANY = all_lengths()
 EXACT = {
     "default": ({}, None),
     "dense": ({"dense_edges": True}, None),
-    "one at a time": ({"lanes": False}, None),
-    "dense, one at a time": ({"lanes": False, "dense_edges": True}, None),
     "kept": ({}, tw.KeepSize(60)),
     "kept, dense": ({"dense_edges": True}, tw.KeepSize(60)),
 }
@@ -594,7 +590,7 @@ def test_start_on_some_sentences():
     assert [len(learner.history_) for learner in first] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("options", [{}, {"l1": 1.0}, {"keep": "auto"}, {"solver": "adagrad"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"l1": 1.0}, {"keep": tw.KeepSize(2)}, {"solver": "adagrad"}], ids=str)
 @pytest.mark.parametrize(
     ("features", "X", "y"),
     [
@@ -658,41 +654,11 @@ def test_sparse_training_is_as_accurate(keep, features):
     assert learner.objective_ <= objective_of(*SURE, features, ours, 0.01) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("features", "l2", "l1"),
-    [(WORD, 0.01, 0.0), (WORD, 1.0, 0.0), (WORD, 0.01, 0.2), (DEPENDENT, 0.01, 0.0)],
-    ids=str,
-)
-def test_keep_auto_ends_where_exact_training_does(features, l2, l1):
-    options = {"features": features, "l2": l2, "l1": l1}
-    learner = tw.CRF(keep="auto", **options).fit(*SURE)
-    whole = tw.CRF(tolerance=1e-7, **options).fit(*SURE)
-    true = objective_of(*SURE, features, all_weights_of(learner.model_), l2, l1)
-    assert whole.objective_ * (1 - 1e-5) <= true <= whole.objective_ * 1.005
-
-
-@pytest.mark.slow
-def test_keep_auto_is_sparse_where_that_pays():
-    # So many edges, and so sure a corpus, that a beam is much faster.
-    L, rng = 120, np.random.default_rng(1)
-    y = [[f"L{n}" for n in rng.integers(0, L, 5)] for _ in range(60)] + [[f"L{n}" for n in range(L)]]
-    X = [[label.replace("L", "w") for label in path] for path in y]
-    options = {"features": WORD, "all_pairs": True, "l2": 1e-4}
-    learner, whole = (tw.CRF(keep=keep, **options).fit(X, y) for keep in ("auto", None))
-    assert min(fact["kept"] for fact in learner.history_) < L / 2
-    # The objective at the end, summed exactly.
-    core, weights = Core(X, y, **options), all_weights_of(learner.model_)
-    w = np.zeros(core.size)
-    w[[core.place[name] for name in weights]] = list(weights.values())
-    true = core.expect(w)[0] - float(core.observe() @ w) + 1e-4 * float(w @ w)
-    assert true == pytest.approx(whole.objective_, rel=0.005)
-
-
 @pytest.mark.parametrize("corpus", ["later", "first"])
 def test_a_line_search_that_fails_is_told(corpus):
     # Far from the end, or even before the first step, where the model would know nothing at all.
     X, y, keep = (*FEW, tw.KeepSize(1)) if corpus == "later" else (*drawn(1), tw.KeepSize(2))
-    with pytest.warns(UserWarning, match="a line search failed: what is kept is too little"):
+    with pytest.warns(UserWarning, match="a line search failed: the pruning rule keeps too few labels"):
         learner = tw.CRF(features=RICH, l2=0.01, keep=keep).fit(X, y)
     assert learner.history_[-1]["gradient"] > 0.1 * learner.history_[0]["gradient"]
     assert (len(all_weights_of(learner.model_)) > 0) == (corpus == "later")
@@ -738,7 +704,7 @@ def test_warm_start_with_new_labels_and_features(features):
     options = {"features": features, "l2": 0.1, "warm_start": old.model_}
     run = CrfTraining(tw.CRF(**options), Examples(X, y), None)
     assert set(run.labels) == set(itertools.chain(*Y10)) | {"SEE"}
-    begun = all_weights_of(run.model(run.trainer.trained(run.weights), 0))
+    begun = all_weights_of(run.model(run.trainer.model_weights(run.weights), 0))
     before, met = all_weights_of(old.model_), names_met(X, y, features)
     assert begun == {name: w for name, w in before.items() if name in met}
     assert 0 < len(begun) < len(before)
@@ -758,7 +724,7 @@ def test_warm_start_from_weights_for_parts_is_refused():
 def test_warm_start_from_a_perceptron():
     perceptron = tw.Perceptron(features=DEPENDENT, epochs=5).fit(X10, Y10).model_
     run = CrfTraining(tw.CRF(features=DEPENDENT, warm_start=perceptron), Examples(X10, Y10), None)
-    begun = all_weights_of(run.model(run.trainer.trained(run.weights), 0))
+    begun = all_weights_of(run.model(run.trainer.model_weights(run.weights), 0))
     met = names_met(X10, Y10, DEPENDENT)
     assert begun == {name: w for name, w in all_weights_of(perceptron).items() if name in met}
     warm = tw.CRF(features=DEPENDENT, warm_start=perceptron, **FINE).fit(X10, Y10)
@@ -875,7 +841,7 @@ def test_fitting_twice_is_fitting_once():
         *(
             (
                 {"keep": value},
-                r"keep must be None, 'all', 'auto', KeepDivergence\(...\), KeepSize\(...\) or KeepRatio\(...\)",
+                r"keep must be None, 'all', KeepDivergence\(...\), KeepSize\(...\) or KeepRatio\(...\)",
             )
             for value in ("sparse", "divergence:0.1", 5, tw.KeepSize, True)
         ),
@@ -972,12 +938,10 @@ def test_only_token_dependent_edges_can_tell(options):
 def test_a_trainer_without_labels_has_nothing_to_observe():
     text = _core.Text.from_ready([[["0", "<s>"], ["0", "</s>"]]] * 3)
     end, label, none = np.array([2, 4, 6], np.uint64), np.array([0, 1] * 3, np.uint16), np.array([], np.uint16)
-    trainer = _core.CrfTrainer.closed(text, 2, ["0", "<s>", "</s>"], end, label, none, none)
+    trainer = _core.BatchObjective.hmm(text, 2, ["0", "<s>", "</s>"], end, label, none, none)
     everyone, counts = np.arange(3, dtype=np.int32), np.zeros(trainer.size)
     with pytest.raises(ValueError, match="labels are not known"):
         trainer.observe(everyone, counts)
-    with pytest.raises(ValueError, match="labels are not known"):
-        trainer.adagrad(counts, counts.copy(), keep_arguments(None), everyone, 1, 0.1, 0.0)
 
 
 @pytest.mark.parametrize("dense", [False, True])

@@ -32,7 +32,9 @@ LEARNERS = {
     "online dictionary": lambda **more: tw.CRF(WORD, epochs=2, constraints=2, **more),
     "adagrad": lambda **more: tw.CRF(PAIRS, solver="adagrad", keep="all", epochs=2, min_count=2, **more),
     "lbfgs": lambda **more: tw.CRF(WORD, l2=0.1, max_iterations=8, min_count=2, **more),
-    "start_on": lambda **more: tw.CRF(WORD, l2=0.1, max_iterations=4, start_on=0.5, keep="auto", **more),
+    "start_on": lambda **more: tw.CRF(
+        WORD, l2=0.1, max_iterations=4, start_on=0.5, keep=tw.KeepDivergence(0.01), **more
+    ),
 }
 
 

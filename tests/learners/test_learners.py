@@ -49,7 +49,7 @@ LEARNERS = {
     "hmm": tw.HMM(),
     "crf": tw.CRF(l2=0.01, max_iterations=30),
     "crf, sparse": tw.CRF(l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
-    "crf, auto": comparing(tw.CRF, l2=0.01, max_iterations=30, keep="auto", dense_edges=True),
+    "crf, dense": comparing(tw.CRF, l2=0.01, max_iterations=30, dense_edges=True),
     "crf, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", l2=0.01, max_iterations=30),
     "crf, l1": tw.CRF(l1=0.01, l2=0.01, max_iterations=30),
     "crf, adagrad": tw.CRF(l2=0.01, solver="adagrad", keep="all", epochs=20),

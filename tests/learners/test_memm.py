@@ -77,7 +77,7 @@ def test_other_learners_do_not_look_at_labels(learner):
 
 def trained_numbers(run):
     """Weight numbers by (feature, label), as the trainer has them."""
-    arrays = run.model(run.trainer.trained(np.ones(run.trainer.size)), 0).arrays
+    arrays = run.model(run.trainer.model_weights(np.ones(run.trainer.size)), 0).arrays
     names, ends, labels = names_of(arrays), arrays["rows.end"], arrays["rows.label"]
     row = np.repeat(np.arange(len(ends)), np.diff(ends.astype(int), prepend=0))
     return [(names[f], run.labels[y]) for f, y in zip(row, labels, strict=True)]
@@ -93,7 +93,7 @@ def test_loss_and_gradient(direction):
     loss, gradient = objective(weights)
 
     by_name = dict(zip(trained_numbers(run), weights, strict=True))
-    model = run.model(run.trainer.trained(weights), 0)
+    model = run.model(run.trainer.model_weights(weights), 0)
     truth = -sum(log_probability(model, words, path, by_name) for words, path in zip(X, y, strict=True))
     assert loss == pytest.approx(truth + 0.3 * weights @ weights, rel=1e-9)
 

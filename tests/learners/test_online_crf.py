@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from support.brute_force import Case
-from support.corpora import many_labels, same_arrays, ten_sentences, weights_of
+from support.corpora import many_labels, ten_sentences, weights_of
 from support.levels import run_at
 from support.sums import enumerated
 
@@ -225,22 +225,16 @@ def test_auto_takes_lbfgs_where_an_option_of_it_is_set():
         "l1": 0.1,
         "l2": 1.0,
         "max_iterations": 3,
-        "keep": "auto",
+        "keep": "all",
         "all_pairs": True,
         "start_on": 0.5,
         "tolerance": 0,
     }
     for options in ({name: value} for name, value in own.items()):
         assert tw.CRF(**options)._solver == "lbfgs"
-    assert tw.CRF(solver="adagrad", keep="auto")._is_online
     assert not tw.CRF(solver="adagrad", keep="all")._is_online
     default = CrfTraining(tw.CRF(solver="lbfgs"), Examples(X10, Y10), None).options
     assert (default.l2, default.keep, default.solver) == (1.0, None, "lbfgs")
-
-
-def test_auto_is_the_solvers_own_rule():
-    models = [tw.CRF(solver="adagrad", keep=keep, epochs=2).fit(X10, Y10).model_ for keep in (None, "auto")]
-    assert same_arrays(models[0].arrays, models[1].arrays)
 
 
 def test_warm_start():

@@ -99,7 +99,7 @@ def test_the_loss_is_that_of_all_allowed_labellings():
     X, y = X10[:3], hidden(Y10[:3], 0.8, 5, sorted({label for labels in Y10[:3] for label in labels}))
     run = trainer_of(X, y)
     w = np.random.default_rng(3).normal(size=run.trainer.size)
-    model = run.model(run.trainer.trained(w), 1)
+    model = run.model(run.trainer.model_weights(w), 1)
     expected = 0.0
     for sentence, known in zip(X, y, strict=True):
         nodes, edges, _ = model.lattice(sentence)
@@ -121,7 +121,7 @@ def test_under_constraints_both_sums_are_over_what_these_leave(rule):
     limits = tw.Constraints(labels, forbid=rare) & tw.Constraints.learnt(X, Y10[:4], min_count=2, labels=labels)
     run = trainer_of(X, y, constraints=limits)
     w = np.random.default_rng(3).normal(size=run.trainer.size)
-    model = run.model(run.trainer.trained(w), 1)
+    model = run.model(run.trainer.model_weights(w), 1)
     own = limits.for_labels(model.labels)
     number = {name: n for n, name in enumerate(model.labels)}
     expected = 0.0
@@ -167,7 +167,7 @@ def test_sparse_sums_keep_an_allowed_labelling(rule):
     assert same_arrays(dict(enumerate(value(run, w, rule)[1:])), dict(enumerate(value(run, w, rule, 3)[1:])))
 
 
-@pytest.mark.parametrize("keep", [None, tw.KeepDivergence(0.01), "auto"], ids=str)
+@pytest.mark.parametrize("keep", [None, tw.KeepDivergence(0.01)], ids=str)
 def test_crfs_with_keep_learn_from_what_is_known(keep):
     learner = tw.CRF(WORD, l2=0.1, keep=keep, max_iterations=20, solver="lbfgs").fit(X10, hidden(Y10, 0.4, 9))
     assert learner.objective_ < learner.history_[0]["objective"]

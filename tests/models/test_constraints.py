@@ -212,7 +212,7 @@ def test_log_z_and_gradient_of_a_constrained_crf():
                 more = {} if lists is None else {"allowed": _core.AllowedLists.read(lists, [3, 1, 2], [3])}
                 text = core_text(sentences, features)
                 corpus = _core.Corpus.read(text, core_templates(features), right, L=3)
-                trainer = _core.CrfTrainer.make(
+                trainer = _core.BatchObjective.make(
                     corpus, all_pairs=True, dense_edges=dense, rules=constraints.core(), **more
                 )
                 rng = np.random.default_rng(4)
@@ -223,7 +223,7 @@ def test_log_z_and_gradient_of_a_constrained_crf():
                     return trainer.expect(w, ("", 0.0, 1), np.arange(3, dtype=np.int32), 1, np.zeros(trainer.size))[0]
 
                 found = trainer.expect(weights, ("", 0.0, 1), np.arange(3, dtype=np.int32), 1, counts)[0]
-                model = tw.Model(labels, features, trainer.trained(weights).arrays(), {"learner": "crf"})
+                model = tw.Model(labels, features, trainer.model_weights(weights).arrays(), {"learner": "crf"})
                 truth = 0.0
                 for sentence, own in zip(sentences, lists or [None] * 3, strict=True):
                     nodes, edges, on = model.lattice(sentence)

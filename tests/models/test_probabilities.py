@@ -208,7 +208,7 @@ def test_training_options_that_do_not_fit(crf, tmp_path, options, says):
 
 
 def test_training_with_rules(crf, tmp_path):
-    for keep in ("auto", "divergence:0.01:2", "size:5", "ratio:0.001"):
+    for keep in ("divergence:0.01:2", "size:5", "ratio:0.001"):
         stopped("train", crf[0], tmp_path / "m", "--learner", "crf", "--keep", keep, "--max-iterations", "5")
         assert tw.load(tmp_path / "m").facts["options"]["keep"] == keep
 

@@ -2,6 +2,6 @@
 
 
 def comparing(cls, **options):
-    """A learner of this class; options such as lanes=False are set by a subclass, which scikit-learn can clone."""
+    """A learner of this class; options such as dense_edges=True are set by a subclass, which scikit-learn can clone."""
     private = {f"_{name}": options.pop(name) for name in list(options) if hasattr(cls, f"_{name}")}
     return type(cls.__name__, (cls,), private)(**options)

@@ -52,7 +52,7 @@ _ABOVE_ZERO = click.FloatRange(0, min_open=True)
 
 def _known_keep(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
     try:
-        return value if value in (None, "all", "auto") else parse_keep(value)
+        return value if value in (None, "all") else parse_keep(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -185,9 +185,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     help="Squared penalty.",
 )
 @crf_option("--l1", type=_NOT_NEGATIVE, default=0.0, help="Absolute penalty.")
-@crf_option(
-    "--keep", callback=_known_keep, help="Labels summed over: all, auto, divergence:0.005:10, size:20 or ratio:1e-3."
-)
+@crf_option("--keep", callback=_known_keep, help="Labels summed over: all, divergence:0.005:10, size:20 or ratio:1e-3.")
 @crf_option(
     "--solver",
     type=click.Choice(["auto", "lbfgs", "adagrad"]),

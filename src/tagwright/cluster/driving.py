@@ -81,7 +81,6 @@ class CrfSums:
             "grain": trainer.grain,
             "feature_grain": trainer.feature_grain(),
             "dense_edges": learner._dense_edges,
-            "lanes": learner._lanes,
         }
         self._all = _Parts(engine, run, workers, CrfPart, setup, trainer.block)
 

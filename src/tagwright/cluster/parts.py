@@ -33,13 +33,12 @@ class CrfPart:
 
     def __init__(self, shard: Shard, setup: dict[str, Any]) -> None:
         """Take a part of the corpus, and what is the same for all parts."""
-        self._trainer = _core.CrfTrainer.part(
+        self._trainer = _core.BatchObjective.shard(
             shard_corpus(shard),
             setup["keys"],
             setup["grain"],
             setup["feature_grain"],
             dense_edges=setup["dense_edges"],
-            lanes=setup["lanes"],
             **_rules(setup),
         )
 

@@ -54,11 +54,8 @@ class CRF(IncrementalLearner):
         keep: None suits the solver: L-BFGS sums exactly, AdaGrad over the few labels of a token that matter, at most
             32. "all" sums exactly. `KeepDivergence`, `KeepSize` and `KeepRatio` sum over the labels that the rule keeps
             and the right ones. With L-BFGS, sentences of which it keeps more than a quarter are summed exactly, which
-            is faster then (with 64 labels or more), and "auto" sums exactly until, on a sample, KeepDivergence(0.01)
-            keeps so few labels that it pays, and takes a tenth of epsilon whenever the sparse gradient strays too far
-            from the exact one there, or a line search fails, or the end is reached and log Z is not close enough; at
-            last it sums exactly again. With AdaGrad, KeepDivergence(epsilon) promises that log Z of a sentence is at
-            most epsilon per token below the exact one, and "auto" is None.
+            is faster then (with 64 labels or more). With AdaGrad, KeepDivergence(epsilon) promises that log Z of a
+            sentence is at most epsilon per token below the exact one.
         solver: "lbfgs", with l1 OWL-QN, finds the weights that minimise the objective; "adagrad" takes steps after
             every `batch` sentences, is much faster and mostly more accurate. "auto" is "adagrad", unless an option is
             set that belongs to L-BFGS: l1, l2, max_iterations, tolerance, start_on, all_pairs, or keep.
@@ -83,7 +80,7 @@ class CRF(IncrementalLearner):
         order: how many labels before one its score depends on: 2 adds weights for runs of three labels (ngrams), 3
             also for runs of four. Rules for what to keep then choose labels by the weights of labels and pairs alone.
         min_ngram_count: runs that the corpus has less often than this have no weight.
-        seed: of the sample for `start_on` and keep="auto", and of the order of sentences for AdaGrad.
+        seed: of the sample for `start_on`, and of the order of sentences for AdaGrad.
         decoder: finds the best labelling afterwards.
         constraints: what labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as
             "BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number n, for a tag dictionary of the words met at
@@ -137,10 +134,8 @@ class CRF(IncrementalLearner):
     progress: bool | None = None
     cluster: Any = None
 
-    # For comparisons, by a subclass that sets them: sums over the whole matrix of edges, not over those that have
-    # weights; and exact sums of eight sentences side by side, or of one at a time.
     _dense_edges = False
-    _lanes = True
+    """For comparisons: sums over the whole matrix of edges, one sentence at a time, as Pal et al. (2006) have it."""
     _needs_all = False
     """Whether what is learnt from are labels that are partly known, or sentences of unequal weights."""
 
@@ -217,10 +212,9 @@ class CRF(IncrementalLearner):
         check_separators(self.parts)
         check_cluster(self.cluster)
         self._check_solver()
-        if self.keep not in (None, "all", "auto") and not isinstance(self.keep, Keep):
+        if self.keep not in (None, "all") and not isinstance(self.keep, Keep):
             raise ValueError(
-                "keep must be None, 'all', 'auto', KeepDivergence(...), KeepSize(...) or KeepRatio(...), "
-                f"not {self.keep!r}"
+                f"keep must be None, 'all', KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {self.keep!r}"
             )
         start = 1 if self.start_on is None else self.start_on
         if not checks.is_number(start) or not 0 < start <= 1:

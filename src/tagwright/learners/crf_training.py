@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 import warnings
@@ -15,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from tagwright import _core
 from tagwright.decoding.keep import Keep, keep_arguments
-from tagwright.learners.auto_keep import AutoKeep
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.lbfgs import MEMORY, MOST_ITERATIONS, PERIOD, Floats, Lbfgs, Numbers, Objective, converged
@@ -95,14 +93,14 @@ class CrfTraining(Training):
         """How many epochs or iterations there may be."""
         return self.learner.epochs if self.is_adagrad else self.learner.max_iterations or MOST_ITERATIONS
 
-    def make_trainer(self) -> _core.CrfTrainer:
-        """Return the core's trainer, which has the corpus and sums over it."""
-        return _core.CrfTrainer.make(
+    def make_trainer(self) -> _core.BatchObjective:
+        """Return the core's objective, which has the corpus and sums over it."""
+        make: Any = _core.CrfTrainer.make if self.is_adagrad else _core.BatchObjective.make
+        return make(
             self.corpus,
             edges=self.features.edges if self.features else True,
             all_pairs=self.options.all_pairs,
             dense_edges=self.learner._dense_edges,
-            lanes=self.learner._lanes,
             order=self.options.order,
             min_ngram_count=self.options.min_ngram_count,
             **self.limits(),
@@ -153,7 +151,7 @@ class CrfTraining(Training):
             raise ValueError(
                 f"warm_start: the model has weights for parts of labels, which a {self.kind.upper()} does not have"
             )
-        self.trainer.start_from(self.known, self.new_numbers(old), self.weights)
+        self.trainer.warm_start(self.known, self.new_numbers(old), self.weights)
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
@@ -162,7 +160,7 @@ class CrfTraining(Training):
     def _finish_with_last(self) -> None:
         """Take the last weights as what is returned, unless better ones were found by their dev accuracy."""
         if self.options.patience is None or self.finished is None:
-            self.finish_with(self.trainer.trained(self.last), len(self.history))
+            self.finish_with(self.trainer.model_weights(self.last), len(self.history))
 
     def _note(self, fact: dict[str, float], weights: Floats, measure: bool) -> None:
         """Add to the history what led to these weights; measure them, and write a checkpoint, if it is time."""
@@ -172,7 +170,7 @@ class CrfTraining(Training):
         if not measure:
             return
         if self.options.patience is None or is_best(self.history):
-            self.finish_with(model or self.trainer.trained(weights), len(self.history))
+            self.finish_with(model or self.trainer.model_weights(weights), len(self.history))
         self._checkpoint()
 
     def _checkpoint(self) -> None:
@@ -187,7 +185,7 @@ class CrfTraining(Training):
     def _measured(self, fact: dict[str, float], weights: Floats, after: int) -> Model | None:
         if self.dev is None:
             return None
-        model = self.model(self.trainer.trained(weights), after)
+        model = self.model(self.trainer.model_weights(weights), after)
         fact["dev"] = accuracy(model, *self.dev, "auto", self.learner.threads)
         return model
 
@@ -226,27 +224,22 @@ class CrfTraining(Training):
         self._end()
 
     def _rule(self) -> Keep | None:
-        """Return the rule that was asked for; None for exact sums and for "auto", which begins with them."""
-        return None if self.options.keep in (None, "auto") else self.learner.keep
+        """Return the pruning rule, None for exact sums."""
+        return None if self.options.keep is None else self.learner.keep
 
     def lbfgs(self) -> None:
         """Descend on a part of the corpus where that is asked for, then on all of it."""
         options = self.options
-        auto = AutoKeep(self) if options.keep == "auto" else None
         with self.progress("iteration", self.learner.max_iterations, PERIOD, self.kind.upper()) as progress:
             if options.start_on is not None and not self.history:
                 rng = np.random.default_rng([options.seed, 1])
                 some = rng.permutation(self.sentences)[: max(1, round(options.start_on * self.sentences))]
-                self._descend(np.sort(some).astype(np.int32), self._rule(), progress, None, noted=False)
-            why = self._descend(self.everyone, auto.rule if auto else self._rule(), progress, auto)
-            while auto and why == "another rule":
-                auto.change()
-                progress.say(f"keep: {auto.rule or 'everything'}", logging.DEBUG)
-                why = self._descend(self.everyone, auto.rule, progress, auto)
+                self._descend(np.sort(some).astype(np.int32), self._rule(), progress, noted=False)
+            why = self._descend(self.everyone, self._rule(), progress)
             if why == "noise":
                 warnings.warn(
-                    "a line search failed: what is kept is too little for its gradients to be trusted; "
-                    "keep more, or use keep='auto'",
+                    "a line search failed: the pruning rule keeps too few labels for its gradients to be trusted; "
+                    "keep more labels, or all",
                     stacklevel=5,
                 )
         self._end()
@@ -260,13 +253,11 @@ class CrfTraining(Training):
                 stacklevel=5,
             )
 
-    def _descend(
-        self, sentences: Numbers, rule: Keep | None, progress: Progress, auto: AutoKeep | None, noted: bool = True
-    ) -> str:
+    def _descend(self, sentences: Numbers, rule: Keep | None, progress: Progress, noted: bool = True) -> str:
         """Minimise over some sentences, from where a checkpoint left off if there was one; return why that ended.
 
-        That is "converged", "limit", "patience", "another rule" (keep="auto" only) or "noise" (a line search failed far
-        from the end). noted: whether the iterations count and are part of the history.
+        That is "converged", "limit", "patience" or "noise" (a line search failed far from the end). noted: whether the
+        iterations count and are part of the history.
         """
         if noted and len(self.history) >= self.most:
             return "limit"
@@ -286,7 +277,6 @@ class CrfTraining(Training):
                 "steps": len(self.pairs),
                 "first_norm": objective.first_norm,
                 "length": solver.length,
-                "auto": auto and auto.state,
             }
             objectives.append(solver.value)
             if noted:
@@ -298,11 +288,7 @@ class CrfTraining(Training):
                 return "limit"
             if noted and stalled(self.history, self.options.patience):
                 return "patience"
-            if converged(objectives, self.options.tolerance):
-                return "converged"
-            # Every few iterations, since it takes about as long as one.
-            looks = objectives and len(objectives) % (PERIOD // 2) == 0
-            return "another rule" if auto and looks and auto.should_change(objective) else None
+            return "converged" if converged(objectives, self.options.tolerance) else None
 
         while (why := ended()) is None and solver.step():
             fact = objective.fact(solver.value, time.perf_counter() - began)
@@ -316,7 +302,5 @@ class CrfTraining(Training):
             note(objective.fact(solver.value, 0.0), True)  # nothing to do: the start is the end
         if rule is None or why not in (None, "converged"):
             return why or "converged"
-        if auto:
-            return "another rule" if solver.failed or not auto.is_close() else "converged"
         # Close to the end every rule is too noisy, and no more is to be had from it.
         return "noise" if solver.failed and objective.norm > _FAR * objective.first_norm else "converged"

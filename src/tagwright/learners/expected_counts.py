@@ -59,7 +59,7 @@ class ByEntries:
         """Take sentences as numbers of words; the labels of word w end at end[w]; pairs: previous and current."""
         V, entries = len(end), len(label)
         self._split = entries + np.array([0, L, 2 * L])
-        self._trainer = _core.CrfTrainer.closed(
+        self._trainer = _core.BatchObjective.hmm(
             _text(sentences, V),
             L,
             [*map(str, range(V)), "<s>", "</s>"],

@@ -174,12 +174,12 @@ class MemmTraining(CrfTraining):
             changed["templates"] = Features.restored(self._label_templates(), {}).core
         return self.examples.corpus(self, **changed)
 
-    def make_trainer(self) -> _core.CrfTrainer:
+    def make_trainer(self) -> _core.BatchObjective:
         """Return the core's trainer of the corpus."""
         # Here, where the labels are known.
         self.rules = bool(self.learner.spans) and self._keeps_to_rules()
         self.words = self._dictionary()
-        return _core.CrfTrainer.make(self.corpus, edges=False)
+        return _core.BatchObjective.make(self.corpus, edges=False)
 
     def _label_templates(self) -> str:
         """Return templates for ready-made features, which have no text to look at."""

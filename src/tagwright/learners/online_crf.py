@@ -42,7 +42,7 @@ class OnlineTraining(Training):
         super().__init__(learner, examples)
         self.dev = dev
         options = OnlineOptions.of(learner)
-        self.options = replace(options, solver="adagrad", keep=None if options.keep == "auto" else options.keep)
+        self.options = replace(options, solver="adagrad")
         self.trainer = self.indexed()
         if self.old:
             self._start_from(self.old)

@@ -59,7 +59,7 @@ class CrfOptions(_Options):
     min_count: int
     patience: int | None
     l1: float = 0.0
-    keep: str | None = None  # the rule as text, or "auto"
+    keep: str | None = None  # the pruning rule as text
     solver: str = "lbfgs"
     rate: float = 0.5
     batch: int = 8

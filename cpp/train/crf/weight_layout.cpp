@@ -1,0 +1,157 @@
+#include "train/crf/weight_layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/need.h"
+#include "lattice/edge_scores.h"
+
+namespace tagwright {
+namespace {
+
+constexpr size_t kLongest = NgramList::kLongest, kShortest = NgramList::kShortest;
+
+void add_pairs(const std::vector<uint64_t>& pairs, std::vector<uint16_t>& previous, std::vector<uint16_t>& current) {
+  for (const uint64_t pair : pairs) {
+    previous.push_back(static_cast<uint16_t>(Corrections::previous(pair)));
+    current.push_back(static_cast<uint16_t>(Corrections::current(pair)));
+  }
+}
+
+// The pairs of labels that have an edge weight, in order.
+std::vector<uint64_t> edge_pairs(const Corpus& corpus, const LayoutOptions& options, std::vector<uint64_t> observed) {
+  std::vector<uint64_t> pairs;
+  if (!options.edges) return pairs;
+  const auto L = static_cast<int32_t>(corpus.L);
+  if (options.all_pairs) {
+    for (int32_t i = 0; i < L; ++i)
+      for (int32_t j = 0; j < L; ++j) pairs.push_back(Corrections::pair(i, j));
+    return pairs;
+  }
+  pairs = std::move(observed);
+  for (const auto& [i, j] : corpus.open_pairs()) pairs.push_back(Corrections::pair(i, j));
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  return pairs;
+}
+
+WeightKeys<Owned> keys_of(const Corpus& corpus, const LayoutOptions& options) {
+  WeightKeys<Owned> made;
+  if (options.all_pairs) {
+    for (size_t f = 0; f < corpus.features(); ++f) {
+      for (size_t y = 0; y < corpus.L; ++y) made.row_label.push_back(static_cast<uint16_t>(y));
+      made.row_end.push_back(made.row_label.size());
+    }
+  } else {
+    LabelsMet observed = corpus.met();
+    made.row_end = std::move(observed.end);
+    made.row_label = std::move(observed.label);
+  }
+  PairsMet observed = corpus.pairs_met();
+  add_pairs(edge_pairs(corpus, options, std::move(observed.edges)), made.previous, made.current);
+  for (size_t set = 0; set < observed.sets.size(); ++set) {
+    made.set.insert(made.set.end(), observed.sets[set].size(), static_cast<int32_t>(set));
+    add_pairs(observed.sets[set], made.set_previous, made.set_current);
+  }
+  made.runs = NgramIndex(corpus, options.ngrams).keys();
+  return made;
+}
+
+}  // namespace
+
+WeightLayout::WeightLayout(const Corpus& corpus, const LayoutOptions& options)
+    : WeightLayout(keys_of(corpus, options), corpus) {}
+
+WeightLayout::WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus)
+    : L_(corpus.L),
+      sets_(corpus.sets()),
+      held_(std::make_shared<const WeightKeys<Owned>>(std::move(keys))),
+      keys_(held_->view()),
+      set_end_(sets_, 0),
+      dense_row_(corpus.features(), -1) {
+  need(keys_.row_end.size() == corpus.features(), "weights: there must be one row per feature");
+  check();
+  for (const int32_t set : keys_.set) ++set_end_[static_cast<size_t>(set)];
+  std::partial_sum(set_end_.begin(), set_end_.end(), set_end_.begin());
+  for (size_t f = 0; f < dense_row_.size(); ++f)
+    if (row_size(f) < L_ && is_large(row_size(f), L_)) dense_row_[f] = static_cast<int32_t>(dense_rows_++);
+  find_ngrams();
+}
+
+void WeightLayout::check() const {
+  need(keys_.previous.size() == keys_.current.size(), "weights: edges.previous and edges.current differ in length");
+  need(keys_.set_previous.size() == keys_.set.size() && keys_.set_current.size() == keys_.set.size(),
+       "weights: the arrays of corrections differ in length");
+  uint64_t begin = 0;
+  for (const uint64_t end : keys_.row_end) {
+    need(end >= begin && end <= keys_.nodes(), "weights: rows.end must not decrease or exceed the number of labels");
+    for (uint64_t q = begin; q < end; ++q)
+      need(keys_.row_label[q] < L_ && (q == begin || keys_.row_label[q - 1] < keys_.row_label[q]),
+           "weights: the labels of a row must be in order and in range");
+    begin = end;
+  }
+  need(begin == keys_.nodes(), "weights: rows.end must end with the number of labels");
+  const auto pair = [&](size_t q) { return Corrections::pair(keys_.previous[q], keys_.current[q]); };
+  for (size_t q = 0; q < keys_.edges(); ++q)
+    need(keys_.previous[q] < L_ && keys_.current[q] < L_ && (q == 0 || pair(q - 1) < pair(q)),
+         "weights: edges must be in order and between labels in range");
+  for (size_t q = 0; q < keys_.corrections(); ++q)
+    need(keys_.set[q] >= 0 && static_cast<size_t>(keys_.set[q]) < sets_ && keys_.set_previous[q] < L_ &&
+             keys_.set_current[q] < L_ && (q == 0 || keys_.set[q - 1] <= keys_.set[q]),
+         "weights: corrections must be in order and in range");
+  need(keys_.runs.size() % kLongest == 0, "weights: ngrams.labels must hold four numbers per n-gram");
+}
+
+void WeightLayout::find_ngrams() {
+  if (keys_.ngrams() == 0) return;
+  for (const uint16_t label : keys_.runs) ngram_labels_.push_back(label == kNoLabel ? -1 : label);
+  ngrams_ = std::make_shared<const MutableNgrams>(L_, ngram_labels_);
+  ngram_of_node_.assign(ngrams_->nodes(), -1);
+  for (size_t q = 0; q < keys_.ngrams(); ++q) {
+    const std::span<const int32_t> labels = std::span<const int32_t>(ngram_labels_).subspan(q * kLongest, kLongest);
+    const LabelNgrams::Node node = ngrams_->find(labels.first(labels.back() < 0 ? kShortest : kLongest));
+    ngram_of_node_[static_cast<size_t>(node)] = static_cast<int32_t>(q);
+  }
+}
+
+size_t WeightLayout::node(size_t feature, int32_t label) const {
+  const std::span<const uint16_t> row = row_labels(feature);
+  const auto found = std::lower_bound(row.begin(), row.end(), label);
+  if (found == row.end() || *found != label) return kNoPlace;
+  return row_begin(feature) + static_cast<size_t>(found - row.begin());
+}
+
+size_t WeightLayout::edge(int32_t i, int32_t j) const {
+  const size_t found = find_pair(keys_.previous, keys_.current, 0, keys_.edges(), i, j);
+  return found == kNoPlace ? kNoPlace : first_edge() + found;
+}
+
+size_t WeightLayout::correction(size_t set, int32_t i, int32_t j) const {
+  const size_t shift = first_correction(), begin = set_begin(set) - shift, end = set_end(set) - shift;
+  const size_t found = find_pair(keys_.set_previous, keys_.set_current, begin, end, i, j);
+  return found == kNoPlace ? kNoPlace : shift + found;
+}
+
+void WeightLayout::warm_start(const Weights& model, std::span<const int32_t> label, std::span<double> weights) const {
+  const auto put = [&](size_t at, float weight) {
+    if (at != kNoPlace) weights[at] = weight;
+  };
+  const std::vector<uint16_t> renamed = model.renamed_keys(label, Parts::of_array({}, L_));
+  model.for_each_ngram(renamed, [&](const auto& labels, float weight) {
+    const size_t length = labels.back() < 0 ? kShortest : kLongest;
+    need(ngrams_ && length <= ngrams_->order() + 1, "the model has longer ngrams than this order allows");
+    const LabelNgrams::Node node = ngrams_->find(std::span(labels).first(length));
+    const int32_t q = node == LabelNgrams::kNoNode ? -1 : ngram_of_node_[static_cast<size_t>(node)];
+    if (q >= 0) put(first_ngram() + static_cast<size_t>(q), weight);
+  });
+  model.each(
+      renamed, [&](size_t f, int32_t y, float weight) { put(node(f, y), weight); },
+      [&](int32_t i, int32_t j, float weight) { put(edge(i, j), weight); },
+      [&](size_t set, int32_t i, int32_t j, float weight) { put(correction(set, i, j), weight); });
+}
+
+Weights WeightLayout::model_weights(const Corpus& corpus, std::span<const double> weights) const {
+  return corpus.weights(keys_, std::vector<float>(weights.begin(), weights.end()), {}, held_);
+}
+
+}  // namespace tagwright

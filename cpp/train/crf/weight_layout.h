@@ -1,0 +1,90 @@
+// WeightLayout: which weights a CRF has, and the position of each in the weight vector.
+//
+// The vector holds the weights of rows (feature, label), edges, corrections and n-grams, in the order of
+// model/weights.h. Positions of all four kinds count from the beginning of the vector.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "train/corpus.h"
+#include "train/ngram_index.h"
+
+namespace tagwright {
+
+struct LayoutOptions {
+  bool edges = true;       // whether pairs of labels have weights
+  bool all_pairs = false;  // every label for every feature and every pair of labels, not only those that occur
+  NgramOptions ngrams = {};
+};
+
+class WeightLayout {
+ public:
+  // The weights that a corpus calls for.
+  WeightLayout(const Corpus& corpus, const LayoutOptions& options);
+  // Given keys. Throws std::invalid_argument unless they are sorted and within the range of the corpus' features,
+  // labels and correction sets.
+  WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus);
+
+  const WeightKeys<Borrowed>& keys() const { return keys_; }
+  size_t size() const { return keys_.size(); }
+  size_t first_edge() const { return keys_.nodes(); }
+  size_t first_correction() const { return first_edge() + keys_.edges(); }
+  size_t first_ngram() const { return first_correction() + keys_.corrections(); }
+
+  size_t row_begin(size_t feature) const { return feature ? keys_.row_end[feature - 1] : 0; }
+  size_t row_size(size_t feature) const { return keys_.row_end[feature] - row_begin(feature); }
+  std::span<const uint16_t> row_labels(size_t feature) const {
+    return keys_.row_label.subspan(row_begin(feature), row_size(feature));
+  }
+  // Positions of the corrections of a set: from begin to end.
+  size_t set_begin(size_t set) const { return first_correction() + (set ? set_end_[set - 1] : 0); }
+  size_t set_end(size_t set) const { return first_correction() + set_end_[set]; }
+
+  // Return the position of a weight, or kNoPlace.
+  size_t node(size_t feature, int32_t label) const;
+  size_t edge(int32_t i, int32_t j) const;
+  size_t correction(size_t set, int32_t i, int32_t j) const;
+
+  // The n-grams that have weights, all of score 0; nullptr where there are none.
+  const LabelNgrams* ngrams() const { return ngrams_.get(); }
+  // Labels of the n-grams as NgramList takes them.
+  std::span<const int32_t> ngram_labels() const { return ngram_labels_; }
+  // Calls visit(position) for the n-grams that end where a labelling reaches this node.
+  template <class Visit>
+  void for_each_ngram(LabelNgrams::Node at, Visit&& visit) const {
+    // An n-gram has at least three labels, so that both nodes are n-grams only where they differ.
+    for (const LabelNgrams::Node node : {at, ngrams_->suffix(at)})
+      if (const int32_t q = ngram_of_node_[static_cast<size_t>(node)]; q >= 0)
+        visit(first_ngram() + static_cast<size_t>(q));
+  }
+
+  // Rows with weights for many of the labels are also held with one entry per label, which is faster to add: their
+  // number, and the number of a feature's row among them (-1: it is not).
+  size_t dense_rows() const { return dense_rows_; }
+  int32_t dense_row(size_t feature) const { return dense_row_[feature]; }
+
+  // Copies the weights of a model to where they have a position. label: [label of the model] its number here.
+  void warm_start(const Weights& model, std::span<const int32_t> label, std::span<double> weights) const;
+  // The weights as a model holds them, in single precision.
+  Weights model_weights(const Corpus& corpus, std::span<const double> weights) const;
+
+ private:
+  void check() const;
+  void find_ngrams();
+
+  size_t L_, sets_;
+  std::shared_ptr<const WeightKeys<Owned>> held_;  // shared with models made from it
+  WeightKeys<Borrowed> keys_;
+  std::vector<size_t> set_end_;  // [set], counted from the first correction
+  std::vector<int32_t> dense_row_;
+  size_t dense_rows_ = 0;
+  std::shared_ptr<const MutableNgrams> ngrams_;
+  std::vector<int32_t> ngram_labels_;
+  std::vector<int32_t> ngram_of_node_;  // [node], -1 where no n-gram ends
+};
+
+}  // namespace tagwright
