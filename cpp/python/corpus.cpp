@@ -31,7 +31,7 @@ Corpus read(const Text& text, const Templates& templates, std::span<const int32_
 // Arrays that lie elsewhere. mapped: the file that all of them are in, where they are mapped from one, and its
 // descriptor, which is left open.
 Corpus opened(const nb::dict& arrays, size_t L, size_t features, size_t sets,
-              const std::optional<Vector<uint8_t>>& mapped, int descriptor) {
+              const std::optional<Vector<uint8_t>>& mapped, int descriptor, size_t first) {
   Corpus made;
   NamedArrays named(arrays);
   for_each_corpus_array(made, [&](const char* name, auto& array) {
@@ -49,6 +49,7 @@ Corpus opened(const nb::dict& arrays, size_t L, size_t features, size_t sets,
   without_gil([&] {
     made.check();
     made.digest = made.computed_digest();
+    for (size_t s = 0; s < made.sentences() && first; ++s) made.origin.emplace_back(first + s, made.first_token(s));
   });
   return made;
 }
@@ -110,9 +111,9 @@ void bind_corpus(nb::module_& m) {
                   "Reads sentences, numbers their features and leaves out rare ones.")
       .def_static(
           "opened", &opened, "arrays"_a, "L"_a, "features"_a, "sets"_a, "mapped"_a.none() = nb::none(),
-          "descriptor"_a = -1,
+          "descriptor"_a = -1, "first"_a = 0,
           "Returns a corpus of arrays that lie elsewhere, after a check; mapped, descriptor: the file that they "
-          "are in.")
+          "are in; first: of a shard, the number of its first sentence in the whole corpus.")
       .def(
           "arrays",
           [](const Corpus& corpus) {

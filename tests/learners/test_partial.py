@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from sklearn.base import clone
 from support.commands import complaint, printed
 from support.corpora import many_labels, same_arrays, ten_sentences
 
@@ -183,6 +184,21 @@ def test_threads_do_not_change_what_is_learnt(name):
 
 def weighted(name, weights):
     return TAKE_WEIGHTS[name]().fit(X10, Y10, sample_weight=weights).model_
+
+
+@pytest.mark.parametrize("learner", [tw.CRF(WORD, solver="lbfgs"), tw.MEMM(WORD.replace("B\n", ""))], ids=repr)
+@pytest.mark.parametrize("heavy", [1e-6, 1e4, 1e9])
+def test_heavy_sentences_are_a_small_penalty(learner, heavy):
+    # Only the ratio of loss and penalty matters; the labels of words are ambiguous, so that weights stay small.
+    X = [["a", "b", "a"], ["b", "a"], ["a", "b"], ["b", "b", "a"]] * 3
+    y = [["X", "Y", "Y"], ["X", "Y"], ["X", "X"], ["Y", "X", "X"]] * 3
+    options = {"tolerance": 1e-12, "max_iterations": 500}
+    light = clone(learner).set_params(l2=0.5, **options).fit(X, y)
+    weighted = clone(learner).set_params(l2=0.5 * heavy, **options).fit(X, y, sample_weight=np.full(len(X), heavy))
+    assert weighted.objective_ == pytest.approx(heavy * light.objective_, rel=1e-6)
+    for part, array in light.model_.arrays.items():
+        np.testing.assert_allclose(weighted.model_.arrays[part], array, rtol=1e-3, atol=1e-3)
+    assert any(abs(weighted.model_.arrays["rows.weight"]) > 0.1)
 
 
 @pytest.mark.parametrize("name", TAKE_WEIGHTS)

@@ -12,7 +12,7 @@ from tagwright import _core
 __all__ = ["Shard", "bounds_of", "shard_arrays", "shard_corpus"]
 
 Shard = dict[str, Any]
-"""What a worker makes its part of the corpus of: arrays, and how many labels, features and sets there are."""
+"""What a worker makes its shard of: arrays, the numbers of labels, features and sets, and of its first sentence."""
 
 
 def bounds_of(lengths: npt.NDArray[np.int64], workers: int, block: int = 1) -> list[int]:
@@ -30,9 +30,11 @@ def bounds_of(lengths: npt.NDArray[np.int64], workers: int, block: int = 1) -> l
 def shard_arrays(corpus: _core.Corpus, begin: int, end: int, L: int) -> Shard:
     """Return a part of a corpus as it is sent."""
     part = corpus.cut(np.arange(begin, end, dtype=np.int32))
-    return {"arrays": part.arrays(), "L": L, "features": corpus.features, "sets": corpus.sets}
+    return {"arrays": part.arrays(), "L": L, "features": corpus.features, "sets": corpus.sets, "first": begin}
 
 
 def shard_corpus(shard: Shard) -> _core.Corpus:
     """Return the corpus that was sent; its numbers stay where they are."""
-    return _core.Corpus.opened(shard["arrays"], shard["L"], shard["features"], shard["sets"])
+    return _core.Corpus.opened(
+        shard["arrays"], shard["L"], shard["features"], shard["sets"], first=shard["first"]
+    )

@@ -21,12 +21,12 @@ PERIOD = 10  # iterations over which progress is judged, and between measurement
 MOST_ITERATIONS = 100_000
 MEMORY = 10  # steps that L-BFGS remembers
 _MOST_LOOKS = 20  # of a line search
-_SHORTEST = 1e-10  # of a direction: less is as good as nothing
+_SHORTEST = 1e-10  # share of the first step of a line search: less is as good as nothing
 _ENOUGH = 1e-4  # of the decrease that the slope promises: a step is worth taking
 _ROUNDING = 1e-13  # of the objective: smaller gains are none
 _STEEP = 0.9  # of the slope at the start: a longer step is better
 _LONGER = 4.0  # times as long is the next look
-_LEVEL = 1e-7  # no slope is above this: the minimum
+_LEVEL = 1e-7  # no slope is above this, or above this share of the first gradient: the minimum
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int32]
@@ -103,7 +103,7 @@ class Lbfgs:
     def step(self) -> bool:
         """Take a step; return False where there is none: at the minimum, or where a line search fails."""
         slopes = self.objective.slopes(self.weights, self.gradient)
-        if np.abs(slopes).max(initial=0) <= _LEVEL:
+        if np.abs(slopes).max(initial=0) <= _LEVEL * min(1.0, self.objective.first_norm):
             return False
         while not self._search(slopes):
             if not self.pairs:
@@ -138,8 +138,10 @@ class Lbfgs:
         length = min(1.0, 2 * self.length) if self.objective.l1 > 0 else 1.0
         if not self.pairs:
             length = min(1.0, 1 / math.sqrt(-slope))
+        # The first direction is the gradient, which is as large as the sentences' weights make it.
+        shortest = _SHORTEST * (1.0 if self.pairs else length)
         for _ in range(_MOST_LOOKS):
-            if length < _SHORTEST:
+            if length < shortest:
                 return False
             weights = self.weights + length * direction
             if self.objective.l1 > 0:
