@@ -220,3 +220,14 @@ def test_damaged_steps_are_refused():
         except ValueError:
             refused += 1
     assert refused > 20
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_errors_name_the_sentence_of_the_whole_corpus(workers):
+    words = [["a", "b"], ["c", "b"]] * 600
+    labels = [["A", "B"], ["C", "B"]] * 600
+    labels[700] = ["B", {"A", "C"}]
+    constraints = tw.Constraints(["A", "B", "C"], forbid=[("B", "A"), ("B", "C")])
+    learner = tw.CRF(WORD, l2=0.1, max_iterations=3, constraints=constraints, cluster=InProcess(workers))
+    with pytest.raises(ValueError, match="sentence 700: no labelling has labels that y allows"):
+        learner.fit(words, labels)

@@ -122,7 +122,8 @@ def test_under_constraints_both_sums_are_over_what_these_leave(rule):
     limits = tw.Constraints(labels, forbid=rare) & tw.Constraints.learnt(X, Y10[:4], min_count=2, labels=labels)
     run = trainer_of(X, y, constraints=limits)
     w = np.random.default_rng(3).normal(size=run.trainer.size)
-    model = run.model(run.trainer.model_weights(w), 1)
+    # A model of the same weights that knows of no limits.
+    model = tw.Model(run.labels, run.features, run.trainer.model_weights(w).arrays(), {"learner": "crf"})
     own = limits.for_labels(model.labels)
     number = {name: n for n, name in enumerate(model.labels)}
     expected = 0.0

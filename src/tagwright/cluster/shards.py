@@ -35,6 +35,4 @@ def shard_arrays(corpus: _core.Corpus, begin: int, end: int, L: int) -> Shard:
 
 def shard_corpus(shard: Shard) -> _core.Corpus:
     """Return the corpus that was sent; its numbers stay where they are."""
-    return _core.Corpus.opened(
-        shard["arrays"], shard["L"], shard["features"], shard["sets"], first=shard["first"]
-    )
+    return _core.Corpus.opened(shard["arrays"], shard["L"], shard["features"], shard["sets"], first=shard["first"])
