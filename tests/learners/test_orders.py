@@ -221,7 +221,7 @@ def test_from_order_1_to_order_2(learner):
     second = type(learner)(**options).fit(X, y).model_
     assert runs_of(second)
     assert second.labels == first.labels
-    with pytest.raises(ValueError, match="longer ngrams than this order allows"):
+    with pytest.raises(ValueError, match="longer n-grams than this order allows"):
         type(learner)(**(learner.get_params() | {"warm_start": second})).fit(X, y)
     third = type(learner)(**(options | {"warm_start": second})).fit(X, y).model_
     assert set(runs_of(third)) <= runs_met(y, 2)

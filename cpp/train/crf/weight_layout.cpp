@@ -139,7 +139,7 @@ void WeightLayout::warm_start(const Weights& model, std::span<const int32_t> lab
   const std::vector<uint16_t> renamed = model.renamed_keys(label, Parts::of_array({}, L_));
   model.for_each_ngram(renamed, [&](const auto& labels, float weight) {
     const size_t length = labels.back() < 0 ? kShortest : kLongest;
-    need(ngrams_ && length <= ngrams_->order() + 1, "the model has longer ngrams than this order allows");
+    need(ngrams_ && length <= ngrams_->order() + 1, "the model has longer n-grams than this order allows");
     const LabelNgrams::Node node = ngrams_->find(std::span(labels).first(length));
     const int32_t q = node == LabelNgrams::kNoNode ? -1 : ngram_of_node_[static_cast<size_t>(node)];
     if (q >= 0) put(first_ngram() + static_cast<size_t>(q), weight);
