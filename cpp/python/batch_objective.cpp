@@ -11,7 +11,7 @@ using Keys = std::span<const uint16_t>;
 constexpr const char* kNgramLabels = "ngrams.labels";
 
 BatchOptions options_of(bool dense_edges, std::shared_ptr<PairRules> rules, const AllowedLists* allowed) {
-  return {dense_edges ? EdgeForm::kDense : EdgeForm::kSparse, std::move(rules), allowed ? *allowed : AllowedLists()};
+  return {dense_edges ? EdgeForm::kDense : EdgeForm::kSparse, {std::move(rules), allowed ? *allowed : AllowedLists()}};
 }
 
 std::unique_ptr<BatchObjective> make(const Corpus& corpus, bool edges, bool all_pairs, size_t order,

@@ -56,8 +56,8 @@ class BatchObjective::Evaluation {
 BatchObjective::Evaluation::Evaluation(const BatchObjective& objective, std::span<const double> weights, size_t threads)
     : objective_(objective),
       corpus_(objective.corpus_),
-      weights_(corpus_, objective.layout_, objective.options_.form, objective.options_.rules, weights),
-      suits_lanes_(weights_.suits_lanes() && !objective.options_.allowed.columns()),
+      weights_(corpus_, objective.layout_, objective.options_.form, objective.options_.limits.rules, weights),
+      suits_lanes_(weights_.suits_lanes() && !objective.options_.limits.allowed.columns()),
       log_z_(corpus_.sentences(), 0.0) {
   workspaces_.reserve(threads);
   for (size_t n = 0; n < threads; ++n)
@@ -111,11 +111,10 @@ void BatchObjective::Evaluation::sum_lanes(const Batch& batch, Workspace& worksp
 // Returns false, without counting anything, where the rule keeps more labels than are worth it.
 bool BatchObjective::Evaluation::sum_sentence(size_t s, const Keep& keep, Workspace& workspace) {
   const size_t first = corpus_.first_token(s), T = corpus_.length(s), L = corpus_.L;
-  const AllowedLists& lists = objective_.options_.allowed;
   double* const nodes = workspace.arena.array<double>(times(T, L));
   for (size_t t = 0; t < T; ++t) weights_.score(first + t, nodes + t * L);
   corpus_.sets_on(s, workspace.active);
-  const Lattice all = lattice(s, nodes, lists.columns() ? lists.view(corpus_.place_of(s)) : Allowed{}, workspace);
+  const Lattice all = lattice(s, nodes, objective_.options_.limits.lists(corpus_, s), workspace);
   const bool partial = corpus_.is_partial(s);
   // Pruning keeps the right labels: the gradient must contrast them with the others.
   std::vector<int32_t> best;
@@ -195,8 +194,8 @@ BatchObjective::BatchObjective(Corpus corpus, WeightLayout layout, BatchOptions 
       layout_(std::move(layout)),
       options_(std::move(options)),
       grain_(grain ? std::move(*grain) : CountGrain(corpus_)) {
-  need(!options_.allowed.columns() || options_.allowed.columns() == corpus_.tokens(),
-       "allowed: there must be one list per token");
+  const AllowedLists& lists = options_.limits.allowed;
+  need(!lists.columns() || lists.columns() == corpus_.tokens(), "allowed: there must be one list per token");
   need(grain_.feature.size() == corpus_.features(), "grain: there must be one number per feature");
 }
 
@@ -217,9 +216,9 @@ BatchObjective BatchObjective::hmm(const Text& text, size_t L, const std::vector
     const auto labels = layout.row_labels(static_cast<size_t>(corpus.features_of(token)[0]));
     need(!labels.empty(), "every word must have a label");
     if (labels.size() == L) {
-      options.allowed.add_wide();
+      options.limits.allowed.add_wide();
     } else {
-      options.allowed.add(std::vector<int32_t>(labels.begin(), labels.end()));
+      options.limits.allowed.add(std::vector<int32_t>(labels.begin(), labels.end()));
     }
   }
   return {std::move(corpus), std::move(layout), std::move(options)};
@@ -302,8 +301,8 @@ void BatchObjective::count_observed(size_t s, std::span<double> counts) const {
     const int32_t i = corpus_.labels[token - 1];
     add(layout_.edge(i, j), 1);
     for (const int32_t set : corpus_.sets_of(token)) add(layout_.correction(static_cast<size_t>(set), i, j), 1);
-    if (!layout_.ngrams()) continue;
-    node = layout_.ngrams()->next(node, j);
+    if (!layout_.trie()) continue;
+    node = layout_.trie()->next(node, j);
     layout_.for_each_ngram(node, [&](size_t at) { add(at, 1); });
   }
 }

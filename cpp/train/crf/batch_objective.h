@@ -16,6 +16,7 @@
 #include "train/crf/batch_weights.h"
 #include "train/crf/count_grain.h"
 #include "train/crf/expected_counts.h"
+#include "train/gradient.h"
 
 namespace tagwright {
 
@@ -23,8 +24,7 @@ struct BatchOptions {
   // kSparse: sums over a default and its exceptions. kDense: over the matrix of all pairs of labels, one sentence at a
   // time, as Pal et al. (2006) have it.
   EdgeForm form = EdgeForm::kSparse;
-  std::shared_ptr<const PairRules> rules = nullptr;  // which every labelling keeps to
-  AllowedLists allowed = {};  // one list per token, which has the token's right label; or no column at all
+  PathLimits limits = {};
 };
 
 struct BatchSums {

@@ -21,7 +21,8 @@ std::unique_ptr<const Edges> make_edges(const WeightLayout& layout, const Corpus
                     .correction_set = keys.set,
                     .corrections = {set_previous, set_current, {nullptr, weights.data() + layout.first_correction()}}};
   // Scores of 0 count as well: so the nodes of these n-grams are those of the layout, whatever the weights.
-  if (layout.ngrams()) extras.ngrams = {layout.ngram_labels(), weights.last(keys.ngrams()), true};
+  const std::vector<int32_t> ngrams = layout.ngrams().labels();
+  if (!ngrams.empty()) extras.ngrams = {ngrams, weights.last(keys.ngrams()), true};
   EdgeScores made = EdgeScores::from_triples(
       corpus.L, 0.0, {previous, current, {nullptr, weights.data() + layout.first_edge()}}, form, extras);
   return std::make_unique<const Edges>(rules ? made.constrained(rules, false) : std::move(made));

@@ -88,7 +88,7 @@ void ExpectedCounts::add_labels(size_t token, std::span<const int32_t> labels, s
 void ExpectedCounts::add_step(const SentenceSums& sentence, size_t t, double times) {
   if (layout_.size() == layout_.first_edge()) return;  // no weights beyond those of nodes
   if (!sentence.sums.logs) return add_products(sentence, t, times);
-  if (layout_.ngrams()) {
+  if (layout_.trie()) {
     add_ngrams(sentence.ngrams, t + 1, times);
   } else {
     sentence.sums.step(sentence.lattice, t, pairs_);

@@ -68,7 +68,8 @@ WeightLayout::WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus)
       held_(std::make_shared<const WeightKeys<Owned>>(std::move(keys))),
       keys_(held_->view()),
       set_end_(sets_, 0),
-      dense_row_(corpus.features(), -1) {
+      dense_row_(corpus.features(), -1),
+      ngrams_(Corpus(), {.order = kLongest - 1}) {
   need(keys_.row_end.size() == corpus.features(), "weights: there must be one row per feature");
   check();
   for (const int32_t set : keys_.set) ++set_end_[static_cast<size_t>(set)];
@@ -104,14 +105,15 @@ void WeightLayout::check() const {
 
 void WeightLayout::find_ngrams() {
   if (keys_.ngrams() == 0) return;
-  for (const uint16_t label : keys_.runs) ngram_labels_.push_back(label == kNoLabel ? -1 : label);
-  ngrams_ = std::make_shared<const MutableNgrams>(L_, ngram_labels_);
-  ngram_of_node_.assign(ngrams_->nodes(), -1);
-  for (size_t q = 0; q < keys_.ngrams(); ++q) {
-    const std::span<const int32_t> labels = std::span<const int32_t>(ngram_labels_).subspan(q * kLongest, kLongest);
-    const LabelNgrams::Node node = ngrams_->find(labels.first(labels.back() < 0 ? kShortest : kLongest));
-    ngram_of_node_[static_cast<size_t>(node)] = static_cast<int32_t>(q);
-  }
+  std::vector<uint64_t> packed(keys_.ngrams(), 0);
+  for (size_t at = 0; at < keys_.runs.size(); ++at)
+    packed[at / kLongest] = packed[at / kLongest] << 16 | keys_.runs[at];
+  for (size_t q = 0; q < packed.size(); ++q)
+    need(ngrams_.is_valid(packed[q], L_) && (q == 0 || packed[q - 1] < packed[q]),
+         "weights: n-grams must be in order and of labels in range");
+  ngrams_.add(packed);
+  trie_ = std::make_shared<const MutableNgrams>(L_, ngrams_.labels());
+  ngrams_.place(*trie_);
 }
 
 size_t WeightLayout::node(size_t feature, int32_t label) const {
@@ -139,10 +141,8 @@ void WeightLayout::warm_start(const Weights& model, std::span<const int32_t> lab
   const std::vector<uint16_t> renamed = model.renamed_keys(label, Parts::of_array({}, L_));
   model.for_each_ngram(renamed, [&](const auto& labels, float weight) {
     const size_t length = labels.back() < 0 ? kShortest : kLongest;
-    need(ngrams_ && length <= ngrams_->order() + 1, "the model has longer n-grams than this order allows");
-    const LabelNgrams::Node node = ngrams_->find(std::span(labels).first(length));
-    const int32_t q = node == LabelNgrams::kNoNode ? -1 : ngram_of_node_[static_cast<size_t>(node)];
-    if (q >= 0) put(first_ngram() + static_cast<size_t>(q), weight);
+    need(trie_ && length <= trie_->order() + 1, "the model has longer n-grams than this order allows");
+    if (const size_t q = ngrams_.find(labels); q != kNoPlace) put(first_ngram() + q, weight);
   });
   model.each(
       renamed, [&](size_t f, int32_t y, float weight) { put(node(f, y), weight); },

@@ -49,17 +49,13 @@ class WeightLayout {
   size_t edge(int32_t i, int32_t j) const;
   size_t correction(size_t set, int32_t i, int32_t j) const;
 
-  // The n-grams that have weights, all of score 0; nullptr where there are none.
-  const LabelNgrams* ngrams() const { return ngrams_.get(); }
-  // Labels of the n-grams as NgramList takes them.
-  std::span<const int32_t> ngram_labels() const { return ngram_labels_; }
+  // The n-grams that have weights, and their trie, in which all score 0; nullptr where there are none.
+  const NgramIndex& ngrams() const { return ngrams_; }
+  const LabelNgrams* trie() const { return trie_.get(); }
   // Calls visit(position) for the n-grams that end where a labelling reaches this node.
   template <class Visit>
   void for_each_ngram(LabelNgrams::Node at, Visit&& visit) const {
-    // An n-gram has at least three labels, so that both nodes are n-grams only where they differ.
-    for (const LabelNgrams::Node node : {at, ngrams_->suffix(at)})
-      if (const int32_t q = ngram_of_node_[static_cast<size_t>(node)]; q >= 0)
-        visit(first_ngram() + static_cast<size_t>(q));
+    ngrams_.for_each_ending(*trie_, at, [&](size_t q) { visit(first_ngram() + q); });
   }
 
   // Rows with weights for many of the labels are also held with one entry per label, which is faster to add: their
@@ -82,9 +78,8 @@ class WeightLayout {
   std::vector<size_t> set_end_;  // [set], counted from the first correction
   std::vector<int32_t> dense_row_;
   size_t dense_rows_ = 0;
-  std::shared_ptr<const MutableNgrams> ngrams_;
-  std::vector<int32_t> ngram_labels_;
-  std::vector<int32_t> ngram_of_node_;  // [node], -1 where no n-gram ends
+  NgramIndex ngrams_;
+  std::shared_ptr<const MutableNgrams> trie_;
 };
 
 }  // namespace tagwright

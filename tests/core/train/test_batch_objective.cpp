@@ -1,11 +1,10 @@
 // The batch objective against the enumeration of all labellings, and its gradient against finite differences.
-#include "train/crf/batch_objective.h"
-
 #include <cmath>
 #include <numeric>
 #include <string>
 
 #include "check.h"
+#include "train/crf/batch_objective.h"
 
 using namespace tagwright;
 using namespace tagwright::test;
@@ -40,7 +39,10 @@ const Kind kKinds[] = {
     {.name = "rules", .rules = true},
     {.name = "rules, dense", .rules = true, .form = EdgeForm::kDense},
     {.name = "forbidden pair", .forbidden = true},
-    {.name = "rules, forbidden pair, corrections, weights", .corrections = true, .weights = true, .rules = true,
+    {.name = "rules, forbidden pair, corrections, weights",
+     .corrections = true,
+     .weights = true,
+     .rules = true,
      .forbidden = true},
     {.name = "lists", .lists = true},
     {.name = "lists, rules, corrections", .corrections = true, .rules = true, .lists = true},
@@ -77,14 +79,14 @@ Labelling legal_path(size_t T, const PairRules* rules, Draw& draw) {
 Problem make(const Kind& kind, size_t sentences, size_t longest, size_t seed) {
   Draw draw(seed);
   Problem made;
-  made.options = {kind.form, rules_of(kind), {}};
+  made.options = {kind.form, {rules_of(kind), {}}};
   CorpusArrays<Owned> arrays;
   Names names;
   for (int f = 0; f < 5; ++f) names.node.add("f" + std::to_string(f));
   for (int set = 0; set < 2 && kind.corrections; ++set) names.edge.add("e" + std::to_string(set));
   for (size_t s = 0; s < sentences; ++s) {
     made.sentences.push_back(static_cast<int32_t>(s));
-    const Labelling path = legal_path(draw.below(longest + 1), made.options.rules.get(), draw);
+    const Labelling path = legal_path(draw.below(longest + 1), made.options.limits.rules.get(), draw);
     bool partial = false;
     for (size_t t = 0; t < path.size(); ++t) {
       for (int n = 0; n < 2; ++n) {
@@ -105,7 +107,7 @@ Problem make(const Kind& kind, size_t sentences, size_t longest, size_t seed) {
       Labelling list;
       for (int32_t y = 0; y < static_cast<int32_t>(kLabels); ++y)
         if (y == path[t] || draw.chance(0.5)) list.push_back(y);
-      list.size() == kLabels ? made.options.allowed.add_wide() : made.options.allowed.add(list);
+      list.size() == kLabels ? made.options.limits.allowed.add_wide() : made.options.limits.allowed.add(list);
     }
     arrays.sentence_end.push_back(arrays.labels.size());
     if (kind.weights) arrays.weight.push_back(0.25 * draw.whole(1, 8));
@@ -153,8 +155,8 @@ void for_each_weight(const Problem& problem, const WeightLayout& layout, size_t 
 }
 
 bool is_legal(const Problem& problem, size_t s, const Labelling& path) {
-  const PairRules* const rules = problem.options.rules.get();
-  const AllowedLists& lists = problem.options.allowed;
+  const PairRules* const rules = problem.options.limits.rules.get();
+  const AllowedLists& lists = problem.options.limits.allowed;
   for (size_t t = 0; t < path.size(); ++t) {
     if (t && rules && !rules->may_follow(static_cast<size_t>(path[t - 1]), static_cast<size_t>(path[t]))) return false;
     if (!lists.columns()) continue;
@@ -183,7 +185,8 @@ Expected enumerated(const Problem& problem, const WeightLayout& layout, std::spa
         double score = 0;
         for_each_weight(problem, layout, s, path, [&](size_t at, double times) { score += weights[at] * times; });
         bool right = problem.corpus.is_partial(s);
-        for (size_t t = 0; t < T; ++t) right = right && problem.corpus.may_have(problem.corpus.first_token(s) + t, path[t]);
+        for (size_t t = 0; t < T; ++t)
+          right = right && problem.corpus.may_have(problem.corpus.first_token(s) + t, path[t]);
         const double p = std::exp(score);
         all += p;
         allowed += right ? p : 0;
