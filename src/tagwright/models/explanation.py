@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tagwright import checks
 from tagwright.models.model import Lattice, Model
+from tagwright.models.tagging import word_of
 
 Rows: TypeAlias = tuple[list[list[tuple[str, float, float, float, int]]], list[str]]
 """What the core returns for some labels of a token: their contributions, and the features that the model lacks."""
@@ -225,7 +226,7 @@ def explained(
         reasons.append(
             Reason(model.labels[y], node, own, before, after, start, stop, names, total, _ngrams(model, path, t))
         )
-    return Explanation(t, _word(sentence[t]), reasons, unknown)
+    return Explanation(t, word_of(sentence[t]), reasons, unknown)
 
 
 _Found = tuple[list[int], float]
@@ -292,12 +293,3 @@ def _range(rising: npt.NDArray[Any], number: int) -> tuple[int, int]:
     """Return where a number stands in an array that rises."""
     begin, end = np.searchsorted(rising, np.array([number, number + 1], rising.dtype))
     return int(begin), int(end)
-
-
-def _word(token: object) -> str:
-    if isinstance(token, str):
-        return token
-    try:
-        return str(next(iter(token), ""))  # type: ignore[call-overload]
-    except TypeError:
-        return str(token)

@@ -18,7 +18,7 @@ from tagwright.decoding.sampling import sample
 from tagwright.decoding.spans import Span
 from tagwright.models.summary import tagging_table
 
-__all__ = ["Lattice", "TagOptions", "TagResult", "Tagging"]
+__all__ = ["Lattice", "TagOptions", "TagResult", "Tagging", "word_of"]
 
 TokenLists = list[list[int] | None]
 """For each token the numbers of the labels it may have, in rising order, or None where it may have all."""
@@ -155,3 +155,13 @@ class Lattice(_Scores):
         """
         given = one_lattice(self.nodes, self.edges, self.active, None, self.allowed)
         return Through(*_core.paths_through(*given, labels, True))
+
+
+def word_of(token: object) -> str:
+    """Return how a token is shown: the word, its first column, or its first ready-made feature."""
+    if isinstance(token, str):
+        return token
+    try:
+        return str(next(iter(token), ""))  # type: ignore[call-overload]
+    except TypeError:
+        return str(token)

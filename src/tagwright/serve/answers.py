@@ -115,10 +115,10 @@ def limits_of(request: Request, served: Served, model: Model, s: int) -> Limits:
         for t, labels in labels_of.items():
             if t >= T:
                 raise Problem(422, f"{name} names token {t} of {T}", name, "tokens are counted from 0")
-            if unknown := [label for label in labels if label not in served.numbers]:
+            if unknown := [label for label in labels if label not in limits.labels]:
                 what = f"the model has no label {unknown[0][:60]!r}"
                 raise Problem(422, what, f"{name}[{t}]", "GET /v1/models lists its labels")
-            numbers = {served.numbers[label] for label in labels}
+            numbers = {limits.labels[label] for label in labels}
             among = range(L) if name == "allowed" or lists[t] is None else lists[t] or []
             lists[t] = sorted(numbers if name == "allowed" else set(among) - numbers)
             if not lists[t]:

@@ -37,15 +37,12 @@ class Served:
     """Of the file that the model came from, or that could not be read."""
     opened: int = 0
     """How often a file was read."""
-    numbers: dict[str, int] = field(default_factory=dict)
-    """Of labels by name."""
     rules: dict[str, Constraints] = field(default_factory=dict)
     """Constraints of recent requests, by their JSON."""
 
     def take(self, model: Model) -> None:
         """Answer from another model from now on."""
-        self.numbers, self.rules = {name: y for y, name in enumerate(model.labels)}, {}
-        self.model, self.opened = model, self.opened + 1
+        self.rules, self.model, self.opened = {}, model, self.opened + 1
 
     def constraints(self, model: Model, options: Mapping[str, Any]) -> Constraints:
         """Return the constraints of a request, from a bounded cache; ValueError where they are wrong."""
