@@ -1,7 +1,9 @@
-// Files of one token per line, the plain case: blocks of lines to text, and the lines with labels.
+// Files of one token per line: column files and CoNLL-U. Where sentences end, what tokens and labels are, and the
+// lines with labels added.
 //
-// The formats are Python's (src/tagwright/data/columns.py, conllu.py), which reads whatever is not plain and says what
-// is wrong with it. Here anything unusual is refused, and the rest is read and written as it would be there.
+// A line ends with \n or \r\n; one of blanks and TABs only ends a sentence. Splitting into sentences happens here and
+// nowhere else. A block that is malformed (not UTF-8, a wrong number of columns, an empty label, ...) is rejected as a
+// whole: Python (src/tagwright/data/columns.py, conllu.py) then reads the same sentences and reports the first error.
 #pragma once
 
 #include <cstddef>
@@ -11,38 +13,70 @@
 #include <string_view>
 #include <vector>
 
+#include "features/index.h"
 #include "features/text.h"
 
 namespace tagwright {
 
-struct LineForm {
-  bool conllu = false;    // ten columns with a TAB between them, comments, ranges and empty nodes
-  bool tab = true;        // a TAB separates columns; otherwise runs of blanks and TABs do
-  size_t width = 1;       // columns of a token
-  size_t columns = 1;     // of these the text has the first; of CoNLL-U those from FORM on
-  size_t pick = 0;        // CoNLL-U: the column that the label goes to, which the text shows as _
-  char separator = '\t';  // of other files: what stands before the label
+struct LineFormat {
+  bool conllu = false;          // ten columns separated by TABs; comments, ranges and empty nodes are not tokens
+  bool comments = false;        // column files: lines "#" and "# ..." are comments
+  bool tab = true;              // a TAB separates columns; otherwise runs of blanks and TABs do
+  size_t width = 1;             // columns of a token's line
+  size_t columns = 1;           // columns in the text: the first ones; of CoNLL-U those from FORM on
+  std::vector<size_t> picks{};  // columns of the label, in the order of its pieces; in CoNLL-U the text has _ there
+  bool labelled = false;        // whether labels are read, from `picks`
+  char separator = '\t';        // column files: what precedes an added label
 };
 
 // Sentences of a block of lines.
 struct Lines {
   struct Line {
-    std::string_view text;  // as it is written; of CoNLL-U without a change
+    std::string_view
+        text;  // as it is written: without its end and, where blanks separate columns, without outer blanks
     bool token;
   };
   Text text;
   std::vector<Line> lines;
-  std::vector<size_t> sentence_end;  // in lines
+  std::vector<size_t> sentence_end;  // [sentence], in lines
+  std::string label_bytes;           // labels of all tokens, one behind the other
+  std::vector<size_t> label_end;     // [token], in label_bytes
+
+  std::string_view label(size_t token) const {
+    const size_t begin = token ? label_end[token - 1] : 0;
+    return std::string_view(label_bytes).substr(begin, label_end[token] - begin);
+  }
 };
 
-// Reads a block, whose lines end with \n; none where it is not plain UTF-8 of this form.
-std::optional<Lines> read_lines(std::string_view block, const LineForm& form);
+// Returns the sentences of a block, which ends with the end of a line; none if it is malformed.
+std::optional<Lines> read_lines(std::string_view block, const LineFormat& format);
 
-// Adds the lines of a sentence with a label for each of its tokens, and a blank line.
-void append_tagged(std::string& out, const Lines& lines, size_t sentence, const LineForm& form,
+// Appends the lines of a sentence with a label for each of its tokens, and a blank line. CoNLL-U has one pick.
+void append_tagged(std::string& out, const Lines& lines, size_t sentence, const LineFormat& format,
                    std::span<const int32_t> labels, std::span<const std::string_view> names);
 
-// Cuts a block between sentences into at least one piece, each of about so many bytes or more.
+// Returns where the complete sentences of a block of whole lines end: behind its last blank line, or 0.
+size_t complete_sentences(std::string_view block);
+
+// Cuts a block between sentences into at least one piece, each of at least `bytes` bytes but for the last.
 std::vector<std::string_view> cut_between_sentences(std::string_view block, size_t bytes);
+
+// The lines of a sentence, without their ends.
+struct SentenceLines {
+  size_t first;  // the index of its first line in the block
+  std::vector<std::string_view> lines;
+};
+std::vector<SentenceLines> split_sentences(std::string_view block);
+
+// Sentences with labels, as training reads them from files: thirty times smaller than Python's lists of strings.
+struct LabelledText {
+  Text text;
+  Index names;                 // of labels, in the order in which they first occur
+  std::vector<int32_t> label;  // [token], as ids of names
+
+  // Adds the sentences of a block; returns false and adds none if it is malformed.
+  bool add(std::string_view block, const LineFormat& format);
+  void append(const LabelledText& other);
+};
 
 }  // namespace tagwright

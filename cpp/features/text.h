@@ -35,6 +35,26 @@ struct Text {
   void end_token() { token_end.push_back(cell_end.size()); }
   void end_sentence() { sentence_end.push_back(token_end.size()); }
 
+  // Appends the sentences of another text of the same kind.
+  void append(const Text& other) {
+    if (sentences() == 0) {
+      ready = other.ready;
+      columns = other.columns;
+    }
+    if (!other.value.empty() || !value.empty()) {
+      value.resize(cell_end.size(), 1.0F);
+      value.insert(value.end(), other.value.begin(), other.value.end());
+      value.resize(cell_end.size() + other.cell_end.size(), 1.0F);
+    }
+    const auto shifted = [](std::vector<size_t>& to, const std::vector<size_t>& from, size_t shift) {
+      for (const size_t end : from) to.push_back(shift + end);
+    };
+    shifted(sentence_end, other.sentence_end, tokens());
+    shifted(token_end, other.token_end, cell_end.size());
+    shifted(cell_end, other.cell_end, bytes.size());
+    bytes.append(other.bytes);
+  }
+
   // Returns the same sentences, each with its last token first.
   Text reversed() const {
     Text made;

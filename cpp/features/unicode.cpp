@@ -1,4 +1,6 @@
-#include "unicode.h"
+#include "features/unicode.h"
+
+#include <cstring>
 
 namespace tagwright {
 namespace {
@@ -45,6 +47,25 @@ char32_t next_char(const char*& at, const char* end) {
 }
 
 }  // namespace unicode
+
+bool is_utf8(std::string_view bytes) {
+  const char* at = bytes.data();
+  const char* const end = at + bytes.size();
+  while (at < end) {
+    uint64_t word = 0;
+    if (end - at >= 8) {
+      std::memcpy(&word, at, sizeof word);
+      if (!(word & 0x8080808080808080U)) {
+        at += 8;
+        continue;
+      }
+    }
+    // next_char returns a byte that is not part of a character as U+DC80 ... U+DCFF.
+    const char32_t c = next_char(at, end);
+    if (c >= 0xDC80 && c <= 0xDCFF) return false;
+  }
+  return true;
+}
 
 void append_utf8(std::string& out, char32_t c) {
   const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(static_cast<unsigned char>(byte))); };

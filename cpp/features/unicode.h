@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tagwright {
 
@@ -58,6 +59,8 @@ inline char32_t next_char(const char*& at, const char* end) {
   }
   return unicode::next_char(at, end);
 }
+
+bool is_utf8(std::string_view bytes);
 
 // Inverts next_char, for any bytes: U+DC80 to U+DCFF become the byte again. Anything else that is not a character
 // becomes U+FFFD.

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "features/lines.h"
+#include "features/template_parser.h"
 #include "python/objects.h"
 
 namespace tagwright {
@@ -220,31 +222,61 @@ Text text_from_ready(nb::handle X, size_t first) {
   return made;
 }
 
+// --- lines of files ---
+
+std::string_view view_of(const nb::bytes& block) { return {block.c_str(), block.size()}; }
+
+// The index of the first line of each sentence, and its lines. A UnicodeDecodeError for bytes that are not UTF-8.
+nb::list sentences_of_lines(const nb::bytes& block) {
+  nb::list made;
+  for (const SentenceLines& sentence : split_sentences(view_of(block))) {
+    nb::list lines;
+    for (const std::string_view line : sentence.lines) {
+      const auto text = nb::steal(PyUnicode_DecodeUTF8(line.data(), static_cast<Py_ssize_t>(line.size()), nullptr));
+      if (!text.is_valid()) throw nb::python_error();
+      lines.append(text);
+    }
+    made.append(nb::make_tuple(sentence.first, lines));
+  }
+  return made;
+}
+
+void add_sentences(LabelledText& to, const Text& text, const std::vector<std::vector<std::string>>& labels) {
+  need(labels.size() == text.sentences(), "one list of labels per sentence");
+  LabelledText made{text, {}, {}};
+  for (size_t s = 0; s < labels.size(); ++s) {
+    need(labels[s].size() == text.length(s), "one label per token");
+    for (const std::string& label : labels[s]) made.label.push_back(made.names.add(label));
+  }
+  to.append(made);
+}
+
+std::vector<std::string> label_names(const LabelledText& from) {
+  std::vector<std::string> names;
+  for (size_t id = 0; id < from.names.size(); ++id) names.emplace_back(from.names.text(id));
+  return names;
+}
+
 // --- templates ---
 
-using PartRow = std::tuple<std::string, int32_t, int32_t>;
+using NamedEntries = std::pair<std::string, std::vector<std::string>>;
 
-std::shared_ptr<Templates> make_templates(const std::vector<std::tuple<size_t, size_t, size_t>>& views,
-                                          const std::vector<std::tuple<bool, std::vector<PartRow>, bool>>& templates,
-                                          const std::vector<std::vector<std::string>>& lists) {
-  auto made = std::make_shared<Templates>();
-  for (const auto& [macro, column, n] : views) {
-    need(macro < macros().size(), "no such macro");
-    made->views.push_back({&macros()[macro], column, n});
+ParsedTemplates parsed(std::string_view text, const std::string& name, const std::vector<NamedEntries>& lists,
+                       bool only_found) {
+  std::vector<NamedList> given;
+  for (const auto& [list, entries] : lists) given.push_back({list, entries});
+  return parse_templates(text, name, given, only_found);
+}
+
+// Of each template: whether it is for edges, its pieces as text, view and row, and whether it needs a word list's
+// entry.
+nb::list rows_of(const ParsedTemplates& from) {
+  nb::list made;
+  for (const Template& one : from.templates.templates) {
+    nb::list parts;
+    for (const Part& part : one.parts) parts.append(nb::make_tuple(part.literal, part.view, part.row));
+    made.append(nb::make_tuple(one.edge, parts, one.finds));
   }
-  for (const auto& [edge, parts, finds] : templates) {
-    Template one{edge, false, true, finds, {}};
-    for (const auto& [literal, view, row] : parts) {
-      one.parts.push_back({literal, view, row});
-      if (view < 0 || static_cast<size_t>(view) >= made->views.size()) continue;
-      const bool label = made->views[static_cast<size_t>(view)].from() == Macro::From::label;
-      one.history = one.history || label;
-      one.pure = one.pure && label;
-    }
-    made->templates.push_back(std::move(one));
-  }
-  for (const std::vector<std::string>& entries : lists) made->lists.emplace_back(entries);
-  made->check();
   return made;
 }
 
@@ -257,6 +289,19 @@ void bind_features(nb::module_& m) {
       .def_static("from_ready", &text_from_ready, "X"_a.none(), "first"_a = 0)
       .def_prop_ro("sentences", &Text::sentences)
       .def_prop_ro("tokens", &Text::tokens)
+      .def_ro("columns", &Text::columns)
+      .def(
+          "rows",
+          [](const Text& text, size_t s) {
+            need(s < text.sentences(), "no such sentence");
+            std::vector<std::vector<std::string>> rows;
+            for (size_t token = text.first_token(s); token < text.sentence_end[s]; ++token) {
+              auto& row = rows.emplace_back();
+              for (size_t at = text.first_cell(token); at < text.token_end[token]; ++at) row.emplace_back(text.cell(at));
+            }
+            return rows;
+          },
+          "sentence"_a, "The cells of each token of a sentence.")
       .def("reversed", &Text::reversed, "The same sentences, each with its last token first.")
       .def("lengths", [](const Text& text) {
         std::vector<int64_t> lengths(text.sentences());
@@ -264,8 +309,49 @@ void bind_features(nb::module_& m) {
         return array_of(std::move(lengths));
       });
 
+  nb::class_<LineFormat>(m, "LineFormat")
+      .def(
+          "__init__",
+          [](LineFormat* made, bool conllu, bool comments, bool tab, size_t width, size_t columns,
+             const std::vector<size_t>& picks, bool labelled, char separator) {
+            need(columns + conllu <= width && (!labelled || !picks.empty()), "a format of fewer columns than are read");
+            for (const size_t pick : picks) need(pick < width, "a label in a column that is not there");
+            new (made) LineFormat{conllu, comments, tab, width, columns, picks, labelled, separator};
+          },
+          nb::kw_only(), "conllu"_a, "comments"_a, "tab"_a, "width"_a, "columns"_a, "picks"_a, "labelled"_a,
+          "separator"_a)
+      .def_ro("columns", &LineFormat::columns)
+      .def(
+          "with_columns",
+          [](LineFormat format, size_t columns) {
+            need(columns <= format.columns, "a format of fewer columns than are read");
+            format.columns = columns;
+            return format;
+          },
+          "columns"_a, "Returns the same format with fewer columns in the text.");
+  nb::class_<LabelledText>(m, "LabelledText")
+      .def(nb::init<>())
+      .def(
+          "add",
+          [](LabelledText& to, const nb::bytes& block, const LineFormat& format) {
+            return without_gil([&] { return to.add(view_of(block), format); });
+          },
+          "block"_a, "format"_a, "Adds the sentences of a block of lines; returns False if it is malformed.")
+      .def("add_sentences", &add_sentences, "text"_a, "labels"_a)
+      .def("append", &LabelledText::append, "other"_a)
+      .def_ro("text", &LabelledText::text, nb::rv_policy::reference_internal)
+      .def_prop_ro("names", &label_names, "The labels, in the order in which they first occur.")
+      .def_prop_ro(
+          "ids", [](const LabelledText& from) { return array_of(from.label); }, nb::rv_policy::automatic,
+          "The label of each token, by `names`.");
+  m.def("split_sentences", &sentences_of_lines, "block"_a,
+        "Returns for each sentence of a block the index of its first line, and its lines.");
+  m.def(
+      "complete_sentences", [](const nb::bytes& block) { return complete_sentences(view_of(block)); }, "block"_a,
+      "Returns how many bytes of a block of lines are complete sentences.");
+
   nb::class_<Templates>(m, "Templates")
-      .def_static("make", &make_templates, "views"_a, "templates"_a, "lists"_a)
+      .def(nb::init<>(), "No templates, for ready-made features.")
       .def_prop_ro("columns", &Templates::columns)
       .def_prop_ro("history", &Templates::history)
       .def(
@@ -285,7 +371,17 @@ void bind_features(nb::module_& m) {
           },
           "text"_a, "sentence"_a, "The features of each token of a sentence: of its nodes, and of the edges into it.");
 
+  nb::class_<ParsedTemplates>(m, "ParsedTemplates")
+      .def_static("parse", &parsed, "text"_a, "name"_a, "lists"_a, "only_found"_a)
+      .def_ro("templates", &ParsedTemplates::templates, nb::rv_policy::reference_internal)
+      .def_ro("edges", &ParsedTemplates::edges)
+      .def_ro("lists", &ParsedTemplates::lists)
+      .def_prop_ro("rows", &rows_of)
+      .def_prop_ro("word_prefix", &ParsedTemplates::word_prefix)
+      .def("missing_column", &ParsedTemplates::missing_column, "columns"_a);
+
   m.attr("longest_history") = kLongestHistory;
+  m.attr("longest_affix") = kLongestAffix;
   m.def(
       "macros",
       [] {

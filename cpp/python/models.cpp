@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/stages.h"
+#include "model/model_file.h"
 #include "model/tag_lines.h"
 #include "python/bindings.h"
 
@@ -92,10 +93,9 @@ nb::list tag(const Scorer& scorer, const Text& text, const Edges& edges, const P
   return nb::borrow<nb::list>(made);
 }
 
-// A block of lines with the names of the best labels, or None where it is not plain.
+// A block of lines with the names of the best labels, or None if it is malformed.
 std::optional<nb::bytes> tag_block(const Scorer& scorer, const nb::bytes& block, const Edges& edges, const Plan& chosen,
-                                   size_t threads, const nb::list& names,
-                                   const std::tuple<bool, bool, size_t, size_t, size_t>& form, char separator) {
+                                   size_t threads, const nb::list& names, const LineFormat& format) {
   std::vector<std::string_view> texts;
   for (const nb::handle name : names) {
     Py_ssize_t size = 0;
@@ -106,13 +106,48 @@ std::optional<nb::bytes> tag_block(const Scorer& scorer, const nb::bytes& block,
     }
     texts.emplace_back(text, static_cast<size_t>(size));
   }
-  const auto& [conllu, tab, width, columns, pick] = form;
-  const LineForm lines{conllu, tab, width, columns, pick, separator};
   const Plan plan = chosen.with(1);
   const std::string_view bytes(block.c_str(), block.size());
-  const auto made = without_gil([&] { return tag_lines(scorer, bytes, lines, edges, plan, threads, texts); });
+  const auto made = without_gil([&] { return tag_lines(scorer, bytes, format, edges, plan, threads, texts); });
   if (!made) return std::nullopt;
   return nb::bytes(made->data(), made->size());
+}
+
+nb::object array_of_tensor(const Tensor& tensor, const nb::capsule& owner) {
+  const auto made = [&]<class V>(V) -> nb::object {
+    static V none{};
+    const auto* const data = tensor.count ? static_cast<const V*>(tensor.data) : &none;
+    return nb::cast(nb::ndarray<nb::numpy, const V, nb::ndim<1>>(data, {tensor.count}, owner));
+  };
+  switch (tensor.dtype) {
+    case Dtype::u64:
+      return made(uint64_t{});
+    case Dtype::f64:
+      return made(double{});
+    case Dtype::f32:
+      return made(float{});
+    case Dtype::u32:
+      return made(uint32_t{});
+    case Dtype::i32:
+      return made(int32_t{});
+    case Dtype::u16:
+      return made(uint16_t{});
+    case Dtype::u8:
+      break;
+  }
+  return made(uint8_t{});
+}
+
+// The metadata of an open model file as JSON, and its arrays by their names, read-only.
+nb::tuple read_model_file(int descriptor, size_t copied) {
+  auto file = std::make_unique<ModelFile>(without_gil([&] { return ModelFile::read(descriptor, copied); }));
+  const nb::capsule owner(new std::shared_ptr<const void>(file->owner),
+                          [](void* own) noexcept { delete static_cast<std::shared_ptr<const void>*>(own); });
+  nb::dict arrays;
+  for (const auto& [name, tensor] : file->arrays)
+    arrays[nb::str(name.data(), name.size())] = array_of_tensor(tensor, owner);
+  const std::string_view meta = file->meta.source();
+  return nb::make_tuple(nb::str(meta.data(), meta.size()), arrays);
 }
 
 // Seconds of each stage of tagging, on this thread.
@@ -180,8 +215,8 @@ void bind_models(nb::module_& m) {
            "deadline"_a = std::numeric_limits<double>::infinity())
       .def("tag", &tag, "text"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a,
            "Returns the names of the best labels of each sentence.")
-      .def("tag_lines", &tag_block, "block"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a, "form"_a, "separator"_a,
-           "Returns a block of lines with the names of the best labels, or None where it is not plain.")
+      .def("tag_lines", &tag_block, "block"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a, "format"_a,
+           "Returns a block of lines with the names of the best labels, or None if it is malformed.")
       .def("stages", &stages, "text"_a, "edges"_a, "plan"_a,
            "Returns the seconds of each stage of tagging, one thread.")
       .def("marginals", &marginals, "text"_a, "edges"_a, "keep"_a, "threads"_a, "window"_a = 0,
@@ -191,6 +226,9 @@ void bind_models(nb::module_& m) {
       .def("explain", &explain, "text"_a, "sentence"_a, "token"_a, "labels"_a,
            "Returns for each label the contributions to its score as feature, value, weight, score and part; and the "
            "features that the model does not have.");
+  m.def("read_model_file", &read_model_file, "descriptor"_a, "copied"_a,
+        "Returns the metadata of an open model file as JSON, and its arrays by their names; files of more than "
+        "`copied` bytes are mapped. ValueError for a file that is damaged or not a model.");
   m.def(
       "digest",
       [](const std::vector<AnyArray>& pieces) {

@@ -31,7 +31,7 @@ def pieces(model, data, short, chunk=None, threads=1, **asked):
     answered = []
 
     def shortcut(form, block):
-        lines = form.lines() if short else None
+        lines = form.line_format() if short else None
         answer = lines and model.tag_lines(block, lines, "auto", threads)
         answered.append(answer is not None)
         return answer
@@ -139,13 +139,26 @@ def test_the_command_line_says_the_same_with_one_more_option(model, tmp_path):
     assert isinstance(tw.load(path), LinearModel)
 
 
-def test_labels_and_comments_are_left_to_python():
+def test_labels_that_are_read_and_joint_labels_are_left_to_python(model):
     from tagwright.data.sentence import Request
 
-    assert Columns("a\tb", 1, Request("f", comments=True)).lines() is None
-    assert Columns("a\tb", 1, Request("f", label="last")).lines() is None
-    assert Conllu("", 1, Request("f", label="upos")).lines() is None
-    assert Conllu("", 1, Request("f", fields="upos+feats")).lines() is None
+    token = b"1\ta\tb\tA\tB\tC\t_\t_\t_\t_\n\n"
+    for form, block in (
+        (Columns("a\tb\tc", 1, Request("f", label="last")), b"a\tb\tc\n\n"),
+        (Conllu("", 1, Request("f", label="upos")), token),
+        (Conllu("", 1, Request("f", fields="upos+feats")), token),
+        (Conllu("", 1, Request("f")), token),
+    ):
+        assert model.tag_lines(block, form.line_format()) is None
+    assert model.tag_lines(token, Conllu("", 1, Request("f", fields="upos")).line_format()) is not None
+
+
+def test_comments_are_kept(model):
+    data = b"# one\nthe\tD\n#\ndog\tN\n\n# alone\n\n#x\tD\n" * 3
+    found, answered = pieces(model, data, True, format="columns", comments=True)
+    assert found == pieces(model, data, False, format="columns", comments=True)[0]
+    assert answered
+    assert found.count(b"# one\n") == 3
 
 
 def test_more_threads_than_there_will_ever_be(tmp_path):

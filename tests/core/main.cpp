@@ -1,7 +1,9 @@
-// NgramIndex the cases whose name contains the first argument, or all. Exits with 1 if one fails or none is found.
+// Runs all cases, those whose name contains the first argument, or with --file those of the files whose path ends with
+// the second one. Exits with 1 if a case fails or none is found.
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "check.h"
@@ -33,8 +35,13 @@ void check(bool holds, const char* what, const char* file, int line) {
 int main(int count, char** arguments) {
   using namespace tagwright::test;
   size_t passed = 0, failed = 0;
+  const bool by_file = count > 2 && std::strcmp(arguments[1], "--file") == 0;
+  const auto selected = [&](const Case& one) {
+    if (by_file) return std::string_view(one.file).ends_with(arguments[2]);
+    return count < 2 || std::strstr(one.name, arguments[1]) != nullptr;
+  };
   for (const Case& one : cases()) {
-    if (count > 1 && !std::strstr(one.name, arguments[1])) continue;
+    if (!selected(one)) continue;
     failures = 0;
     doing("");
     try {

@@ -692,3 +692,143 @@ def test_real_corpora(name, expected):
     assert list(map(len, X)) == list(map(len, y))
     if name.startswith("chunk"):
         assert data.read(path, label="2+3")[1] == y
+
+
+# One splitter: however a file arrives, and whoever reads it
+
+ODD = (
+    b"a\tb\n\nc\td\n \t \ne\tf\ng\rx\th\n\n",
+    b"a\tb\r\n\r\nc\td\r\n",
+    b"a\tb\r\r\nc\td\n\ne\tf\r\r\n",
+    b"\xef\xbb\xbfa\tb\n\t\nc\td\n",
+    b"\n" + b"a\tb\n \n" * 30,
+    b"# x\na\tb\n#\n\n# y\n\nc\td",
+    b"# sent_id = 1\n1\ta\ta\tA\tB\tC=D|E\t_\t_\t_\t_\n1.1\tb\tb\tA\tB\tC\t_\t_\t_\t_\n \t\n1\tc\tc\tX\tY\tZ\t_\t_\t_\t_\n",
+)  # fmt: skip
+
+
+class Pieces(io.RawIOBase):
+    def __init__(self, *pieces):
+        self.pieces = list(pieces)
+
+    def read(self, size=-1):
+        return self.pieces.pop(0) if self.pieces else b""
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return tw.Perceptron(features="U:%x[0,0]\nB\n", epochs=1).fit([["a", "c"]], [["A", "C"]]).model_
+
+
+def tagged(model, source, shortcut, **options):
+    """A file with labels; shortcut: whether the core may read blocks of it."""
+
+    def answer(form, block):
+        return model.tag_lines(block, form.line_format()) if shortcut and form.line_format() else None
+
+    def text(batch):
+        labels = model.tag_batch([one.rows for one in batch])
+        return "".join(map(data.text, batch, labels)).encode()
+
+    read = data.batches_or_answers(source, answer, columns=1, fields="xpos", **options)
+    return b"".join(piece if isinstance(piece, bytes) else text(piece) for piece in read)
+
+
+@pytest.mark.parametrize("comments", [False, True])
+@pytest.mark.parametrize("content", ODD)
+def test_a_file_cut_at_any_byte_is_tagged_alike(tagger, content, comments):
+    expected = tagged(tagger, Pieces(content), False, comments=comments)
+    assert expected.count(b"\n") > 2
+    for cut in range(len(content) + 1):
+        for shortcut in (True, False):
+            pieces = Pieces(*filter(None, (content[:cut], content[cut:])))
+            assert tagged(tagger, pieces, shortcut, comments=comments) == expected, cut
+
+
+def test_sentences_that_end_with_a_blank_are_apart(tagger):
+    """20,000 sentences with a blank line of one blank between them, behind an empty line."""
+    content = b"\n" + b"a\tb\nc\td\n \n" * 20_000
+    found = tagged(tagger, io.BytesIO(content), True)
+    assert found == b"a\tb\tA\nc\td\tC\n\n" * 20_000
+    assert found == tagged(tagger, io.BytesIO(content), False)
+
+
+def test_a_carriage_return_before_a_line_end_belongs_to_the_line(tagger):
+    expected = b"a\tb\r\tA\nc\td\r\tC\n\n"
+    content = b"a\tb\r\r\nc\td\r\r\n\r\n"
+    for cut in range(1, len(content)):
+        assert tagged(tagger, Pieces(content[:cut], content[cut:]), True) == expected
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_utf_16_is_recognised(tmp_path, mark):
+    path = tmp_path / "a.txt"
+    coding = "utf-16-le" if mark == b"\xff\xfe" else "utf-16-be"
+    path.write_bytes(mark + "a\tb\n\n".encode(coding))
+    for read in (lambda: tw.read(path), lambda: word_list(path)):
+        with pytest.raises(DataError, match=r"a\.txt: UTF-16, by its byte-order mark, not UTF-8; .*iconv -f utf-16"):
+            read()
+
+
+def test_commas_are_mentioned_where_columns_are_missing(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("the,DT\ncat,NN\n")
+    with pytest.raises(DataError, match=r"a\.csv:1: nothing stands before the label in column 1 of 1; .*commas do not"):
+        tw.read(path)
+    with pytest.raises(DataError, match=r"no label column 2; columns in the file: 1, .*commas do not"):
+        tw.read(path, label=2)
+    with pytest.raises(DataError, match=r"column 1 of 1; put the token before it"):
+        tw.read(io.BytesIO(b"the\n"))
+
+
+def labelled(source, columns=1, **options):
+    """The sentences and labels that the core reads."""
+    X, y = [], []
+    for _, one in data.labelled_texts(source, columns, **options):
+        labels = [one.names[n] for n in one.ids.tolist()]
+        ends = one.text.lengths().cumsum().tolist()
+        y += [labels[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+        X += [one.text.rows(s) for s in range(one.text.sentences)]
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"comments": True}, {"label": "2"}, {"label": "upos+feats"}, {"label": "xpos"}]
+)
+@pytest.mark.parametrize("content", [*ODD, CONLLU.encode(), COLUMNS.encode(), COLUMNS.replace("\t", "  ").encode()])
+def test_labelled_texts_are_what_read_returns(content, options):
+    try:
+        X, y = data.read(io.BytesIO(content), **options)
+    except DataError as error:
+        with pytest.raises(DataError) as raised:
+            labelled(io.BytesIO(content), **options)
+        assert str(raised.value) == str(error)
+        return
+    columns = len(X[0][0])
+    for cut in range(len(content) + 1):
+        pieces = Pieces(*filter(None, (content[:cut], content[cut:])))
+        assert labelled(pieces, columns, **options) == (X, y)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a\tb\nc\n",
+        "a\tb\tc\nd\te\tf\n\ng\t\t\n",
+        "a\tb\n\nc\t\n",
+        "1\tthe\tthe\tA|B\tDT\tC\t2\tdet\t_\t_\n",
+        "a b\nc\n",
+    ],
+)
+@pytest.mark.parametrize("label", ["last", "2", "upos+feats"])
+def test_labelled_texts_report_the_errors_of_read(tmp_path, content, label):
+    path = tmp_path / "a.txt"
+    path.write_text(content)
+    found = []
+    for read in (lambda: data.read(path, label=label), lambda: labelled(path, label=label)):
+        try:
+            read()
+            found.append("")
+        except DataError as error:
+            found.append(str(error))
+    assert found[0] == found[1]

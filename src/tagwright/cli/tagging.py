@@ -163,7 +163,7 @@ class Tagger:
 
     def _answer(self, form: Form, block: bytes) -> bytes | None:
         """Return a block of lines with labels, by the core alone; None where it has to be read here."""
-        lines = form.lines() if self._native else None
+        lines = form.line_format() if self._native else None
         if lines is None or not isinstance(self._model, LinearModel):
             return None
         answer = self._model.tag_lines(block, lines, self._options.decoder, self._options.threads)

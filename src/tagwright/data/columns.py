@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tagwright import _core
 from tagwright.data.files import BLANK, cells
-from tagwright.data.sentence import Form, LineForm, Request, Sentence
+from tagwright.data.sentence import Form, Request, Sentence
 
 __all__ = ["Columns", "check_widths", "joined_labels"]
 
@@ -22,7 +23,7 @@ class Columns(Form):
         self.width = line.count("\t") + 1 if self.tab else len(cells(line))
         self.blanks = None if self.tab else self.width
         self.separator = "\t" if self.tab or self.width == 1 else " "
-        self.picks = () if request.label is None else self._picks(request.label, number)
+        self.picks = () if request.label is None else self._picks(request.label, line, number)
 
     @staticmethod
     def has_token(line: str, request: Request) -> bool:
@@ -56,25 +57,30 @@ class Columns(Form):
         lines.append("")
         return lines
 
-    def lines(self) -> LineForm | None:
-        """Return the form as the core takes it: files without labels and comments."""
-        if self.request.comments or self.picks:
-            return None
-        return LineForm(False, self.tab, self.width, self.width, 0, self.separator)
+    def line_format(self) -> _core.LineFormat | None:
+        """Return the format for the core's reader: columns before the label, which is read if one was requested."""
+        return _core.LineFormat(
+            conllu=False, comments=self.request.comments, tab=self.tab, width=self.width,
+            columns=min(self.picks, default=self.width), picks=self.picks, labelled=bool(self.picks),
+            separator=self.separator,
+        )  # fmt: skip
 
-    def _picks(self, label: str, line: int) -> tuple[int, ...]:
-        """Return the label's columns, from 0, in the order asked for."""
+    def _picks(self, label: str, line: str, number: int) -> tuple[int, ...]:
+        """Return the label's columns, counted from 0, in the requested order."""
         width = self.width
         parts = [str(width)] if label.lower() == "last" else label.split("+")
         if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) < len(parts):
-            raise self.error(line, f"{label!r} is no label column; choose --label last, 3 or 2+3, counted from 1")
-        numbers = [int(part) for part in parts]
-        for number in numbers:
-            if not 1 <= number <= width:
-                raise self.error(line, f"no label column {number}; columns in the file: {width}, counted from 1")
-        if min(numbers) == 1:
-            raise self.error(line, f"nothing stands before the label in column 1 of {width}; put the token before it")
-        return tuple(number - 1 for number in numbers)
+            raise self.error(number, f"{label!r} is no label column; choose --label last, 3 or 2+3, counted from 1")
+        columns = [int(part) for part in parts]
+        commas = "; TABs or blanks separate columns, commas do not" if width == 1 and "," in line else ""
+        for column in columns:
+            if not 1 <= column <= width:
+                what = f"no label column {column}; columns in the file: {width}, counted from 1"
+                raise self.error(number, what + commas)
+        if min(columns) == 1:
+            remedy = commas or "; put the token before it"
+            raise self.error(number, f"nothing stands before the label in column 1 of {width}{remedy}")
+        return tuple(column - 1 for column in columns)
 
 
 def check_widths(form: Form, rows: list[list[str]], width: int, wanted: str, at: list[int], first: int) -> None:

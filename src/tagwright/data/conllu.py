@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tagwright import _core
 from tagwright.data.columns import check_widths, joined_labels
 from tagwright.data.files import DataError
-from tagwright.data.sentence import Form, LineForm, Request, Sentence
+from tagwright.data.sentence import Form, Request, Sentence
 
 __all__ = ["FIELDS", "Conllu"]
 
@@ -102,11 +103,12 @@ class Conllu(Form):
         lines.append("")
         return lines
 
-    def lines(self) -> LineForm | None:
-        """Return the form as the core takes it: labels are written, to one field."""
-        if self.request.label is not None or len(self.picks) != 1:
-            return None
-        return LineForm(True, True, _WIDTH, _READ, self.picks[0], self.separator)
+    def line_format(self) -> _core.LineFormat | None:
+        """Return the format for the core's reader: a requested label is read, otherwise one is written."""
+        return _core.LineFormat(
+            conllu=True, comments=True, tab=True, width=_WIDTH, columns=_READ, picks=self.picks,
+            labelled=self.request.label is not None, separator=self.separator,
+        )  # fmt: skip
 
     def _check_bars(self, rows: list[list[str]], at: list[int], first: int) -> None:
         """Raise DataError at a ``|`` in any but the rightmost field of a joint label."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
 import itertools
@@ -66,19 +67,34 @@ def word_list(source: Source) -> list[str]:
 
 
 def line_blocks(source: Source) -> Iterator[bytes]:
-    """Yield the lines that each chunk completes, as they are; at the end the last line, then a blank one."""
+    """Yield the lines that each chunk completes, without a byte-order mark; at the end the last line, then a blank one.
+
+    Raises
+    ------
+    DataError
+        If the file begins as UTF-16 does.
+
+    """
     parts: list[bytes] = []
+    start = True
     for chunk in itertools.chain(_chunks(source, name_of(source)), [b"\n\n"]):
         cut = chunk.rfind(b"\n") + 1
         if not cut:
             parts.append(chunk)
             continue
-        yield b"".join([*parts, chunk[:cut]])
+        block = b"".join([*parts, chunk[:cut]])
+        if start:
+            start = False
+            if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                remedy = "convert the file, for example with iconv -f utf-16 -t utf-8"
+                raise DataError(f"{name_of(source)}: UTF-16, by its byte-order mark, not UTF-8; {remedy}")
+            block = block.removeprefix(codecs.BOM_UTF8)
+        yield block
         parts = [chunk[cut:]]
 
 
 def lines_of(block: bytes, name: str, number: int) -> list[str]:
-    """Return the lines of a block that ends with a line's end; number: of its first line, from 1, for messages."""
+    """Return the lines of a block that ends with the end of a line; number: of its first line, from 1, for messages."""
     try:
         decoded = block.decode()
     except UnicodeDecodeError as error:
@@ -88,8 +104,6 @@ def lines_of(block: bytes, name: str, number: int) -> list[str]:
             f"{name}:{line}: not UTF-8 at byte {byte} of the line; "
             "convert the file, for example with iconv -f latin1 -t utf8"
         ) from None
-    if number == 1:
-        decoded = decoded.removeprefix("\ufeff")
     lines = decoded.replace("\r\n", "\n").split("\n")
     lines.pop()
     return lines

@@ -58,6 +58,7 @@ class Recognition:
         """The form, as far as it is known."""
         self.sure = False
         """Whether the form is final."""
+        self.file = request.file
         self._kind, self._request, self._typed, self._ahead = kind, request, typed, ahead
         self._first = "", 0  # the first token line and its number
         self._words = self._splits = 0  # lines of one word since the last blank line, and those that would be split

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from tagwright import _core
 from tagwright.data.files import BLANK, DataError, Source, line_blocks, lines_of, name_of, typed
 from tagwright.data.formats import Recognition, format_of
 from tagwright.data.sentence import Form, Request, Sentence
 
-__all__ = ["batches", "batches_or_answers", "read", "text"]
+__all__ = ["batches", "batches_or_answers", "labelled_texts", "read", "text"]
 
 Shortcut = Callable[[Form, bytes], bytes | None]
 _AHEAD = 100  # lines that a guess may look at
@@ -30,108 +31,169 @@ def batches(
 ) -> Iterator[list[Sentence]]:
     """Yield the sentences that each chunk of the file completes, in order, so that a pipe gets its answers at once.
 
-    Args:
-        source: a path (``.gz`` and ``.xz`` are unpacked), ``"-"`` for standard input, or a binary file object.
-        format: ``"columns"``, ``"conllu"``, ``"text"`` (a sentence or paragraph per line), ``"paragraphs"``
-            (text that is wrapped, with blank lines between paragraphs), or ``"auto"``: by the
-            file's name, or else by its first lines.
-        label: None; ``"last"``, ``"3"`` or ``"2+3"`` of a column file; ``"upos"``, ``"xpos"``, ``"feats"`` or a joint
-            such as ``"upos+feats"`` of CoNLL-U. Rows hold what stands before the label; in CoNLL-U FORM, LEMMA, UPOS,
-            XPOS and FEATS, with ``_`` for the label. The parts of a joint label are joined with ``|``.
-        comments: whether lines ``#`` and ``# ...`` are comments. In CoNLL-U every line that begins with ``#`` is one.
-        columns: how many columns are needed; with 1 and no label, "auto" takes words between blanks for text, unless
-            their number on the first line is one of `widths`.
-        widths: numbers of columns that blanks may separate.
-        fields: where labels are written if the file is CoNLL-U and no label is read.
-        empty_ok: whether a file without a sentence is allowed. Comments without a token after them are left out.
-        tokenize: the tokeniser of text, one of `tagwright.data.tokens.TOKENIZERS`.
-        split: whether the tokeniser may find several sentences in a line of text.
+    Parameters
+    ----------
+    source : str, path or binary file
+        A path (``.gz`` and ``.xz`` are decompressed), ``"-"`` for standard input, or a binary file object.
+    format : str
+        ``"columns"``, ``"conllu"``, ``"text"`` (a sentence or paragraph per line), ``"paragraphs"`` (text that is
+        wrapped, with blank lines between paragraphs), or ``"auto"``: by the file's name, or else by its first lines.
+    label : str, optional
+        ``"last"``, ``"3"`` or ``"2+3"`` of a column file; ``"upos"``, ``"xpos"``, ``"feats"`` or a joint such as
+        ``"upos+feats"`` of CoNLL-U. Rows hold the columns before the label; in CoNLL-U FORM, LEMMA, UPOS, XPOS and
+        FEATS, with ``_`` for the label. The pieces of a joint label are joined with ``|``.
+    comments : bool
+        Whether lines ``#`` and ``# ...`` are comments. In CoNLL-U every line that begins with ``#`` is one.
+    columns : int, optional
+        How many columns are needed; with 1 and no label, "auto" takes words between blanks for text, unless their
+        number on the first line is one of `widths`.
+    widths : collection of int
+        Numbers of columns that blanks may separate.
+    fields : str, optional
+        Where labels are written if the file is CoNLL-U and no label is read.
+    empty_ok : bool
+        Whether a file without a sentence is allowed. Comments without a token after them are left out.
+    tokenize : str
+        The tokenizer of text, one of `tagwright.data.tokens.TOKENIZERS`.
+    split : bool
+        Whether the tokenizer may find several sentences in a line of text.
 
     """
     request = Request(name_of(source), label, comments, columns, widths, fields, tokenize, split)
-    for batch in _pieces(source, format, request, empty_ok, None):
-        assert not isinstance(batch, bytes)
-        yield batch
+    for block in _sentence_blocks(source, format, request):
+        if batch := block.sentences():
+            empty_ok = True
+            yield batch
+    _check_not_empty(request, empty_ok)
 
 
 def batches_or_answers(
-    source: Source, shortcut: Shortcut, format: str = "auto", empty_ok: bool = False, **asked: Any
+    source: Source, shortcut: Shortcut, format: str = "auto", empty_ok: bool = False, **options: Any
 ) -> Iterator[list[Sentence] | bytes]:
-    """Yield batches as `batches` does, whose arguments these are, or where `shortcut` has an answer, that.
+    """Yield batches as `batches` does, whose options these are, or the answer of `shortcut` where it has one.
 
-    shortcut: takes a form and complete sentences as bytes; returns bytes, or None where they are to be read as usual.
+    Parameters
+    ----------
+    source, format, empty_ok, **options
+        As for `batches`.
+    shortcut : callable
+        Is called with a form and a block of complete sentences as bytes; returns bytes, or None if the sentences are
+        to be read as usual.
+
     """
-    return _pieces(source, format, Request(name_of(source), **asked), empty_ok, shortcut)
+    request = Request(name_of(source), **options)
+    for block in _sentence_blocks(source, format, request):
+        answer = shortcut(block.form, block.data) if block.final else None
+        piece = block.sentences() if answer is None else answer
+        if piece:
+            empty_ok = True
+            yield piece
+    _check_not_empty(request, empty_ok)
 
 
-def _pieces(
-    source: Source, format: str, request: Request, empty_ok: bool, shortcut: Shortcut | None
-) -> Iterator[list[Sentence] | bytes]:
+def labelled_texts(
+    source: Source, columns: int, format: str = "auto", label: str = "last", comments: bool = False
+) -> Iterator[tuple[Form, _core.LabelledText]]:
+    """Yield the sentences and labels of a file as the core holds them, a chunk of the file at a time.
+
+    Parameters
+    ----------
+    source, format, label, comments
+        As for `batches`.
+    columns : int
+        How many columns the text has; ValueError names a token that has fewer.
+
+    """
+    request = Request(name_of(source), label, comments)
+    empty = True
+    for block in _sentence_blocks(source, format, request):
+        made = _core.LabelledText()
+        lines = block.form.line_format()
+        if lines is None or lines.columns < columns or not made.add(block.data, lines.with_columns(columns)):
+            batch = block.sentences()
+            made.add_sentences(
+                _core.Text.from_rows([own.rows for own in batch], columns), [own.labels or [] for own in batch]
+            )
+        if made.text.sentences:
+            empty = False
+            yield block.form, made
+    _check_not_empty(request, not empty)
+
+
+class _Block(NamedTuple):
+    """Complete sentences of a file."""
+
+    form: Form
+    data: bytes
+    first: int
+    """The number of its first line in the file."""
+    final: bool
+    """Whether the form of the file is certain."""
+
+    def sentences(self) -> list[Sentence]:
+        """Return the sentences that have a token; DataError for the first malformed line."""
+        form, file = self.form, self.form.request.file
+        if form.sentence_per_line:
+            groups = [(at, [line]) for at, line in enumerate(lines_of(self.data, file, self.first))]
+        else:
+            try:
+                groups = _core.split_sentences(self.data)
+            except UnicodeDecodeError:
+                lines_of(self.data, file, self.first)  # names the line
+                raise
+        return [one for at, lines in groups for one in form.sentences(lines, self.first + at) if one.rows]
+
+
+def _sentence_blocks(source: Source, format: str, request: Request) -> Iterator[_Block]:
+    """Yield the sentences that each chunk of a file completes.
+
+    The first lines are examined one by one until the form is certain; a blank line may complete a sentence before.
+    From then on blocks are cut by the core, which alone knows where sentences end.
+    """
     ahead = isinstance(source, str | os.PathLike) and os.path.isfile(source)
     found = Recognition(format_of(format, request.file), request, typed(source), ahead)
-    held: list[str] = []  # lines of a sentence that is not complete
-    first = 1  # the number of the first of them
+    held: list[bytes] = []  # the beginning of a sentence that is not complete
+    first = number = 1  # of the first line that is held, and of the next line
 
-    def answered(block: bytes) -> bytes | None:
-        """Return the answer to what is held and the block, up to the last sentence that is complete."""
+    def flushed(data: bytes, final: bool) -> Iterator[_Block]:
         nonlocal held, first
-        if not shortcut or not found.sure or not found.form or b"\n\n" not in block:
-            return None
-        whole = "".join(f"{line}\n" for line in held).encode() + block
-        cut = whole.rfind(b"\n\n") + 2
-        answer = shortcut(found.form, whole[:cut])
-        if answer is not None:
-            first += whole.count(b"\n", 0, cut)
-            held = lines_of(whole[cut:], request.file, first)
-        return answer
+        whole, begin = b"".join([*held, data]), first
+        held, first = [], first + whole.count(b"\n")
+        if found.form and whole:
+            yield _Block(found.form, whole, begin, final)
 
     for block in line_blocks(source):
-        answer = answered(block)
-        if answer is not None:
-            if answer:
-                empty_ok = True
-                yield answer
-            continue
-        batch: list[Sentence] = []
-        lines = lines_of(block, request.file, first + len(held))
-        unsure = not found.sure
-        for new in _recognised(lines, first + len(held), found):
-            if unsure and found.sure and len(new) > 1:
-                answer = answered("".join(f"{line}\n" for line in new).encode())
-            if answer is not None:
-                break
-            ends, gap = _ends(new, len(held), found.form)
-            held += new
-            begin = 0
-            for end in ends:
-                if found.form and end > begin:
-                    batch += [one for one in found.form.sentences(held[begin:end], first + begin) if one.rows]
-                begin = end + gap
-            del held[:begin]
-            first += begin
-        for piece in (batch, answer):
-            if piece:
-                empty_ok = True
-                yield piece
+        begin = 0
+        if not found.sure:
+            for line, end in _recognised(block, number, found):
+                if not found.sure and not line.strip(BLANK):
+                    yield from flushed(block[begin:end], False)
+                    begin = end
+        number += block.count(b"\n")
+        rest = block[begin:]
+        if found.sure and found.form:
+            cut = len(rest) if found.form.sentence_per_line else _core.complete_sentences(rest)
+            if cut:
+                yield from flushed(rest[:cut], True)
+                rest = rest[cut:]
+        held.append(rest)
+
+
+def _recognised(block: bytes, number: int, found: Recognition) -> Iterator[tuple[str, int]]:
+    """Show lines to the recognition until it is certain; yield each, and where it ends in the block."""
+    lines = lines_of(block, found.file, number)
+    end = 0
+    for at, line in enumerate(lines):
+        found.see(line, number + at, lines[at + 1 : at + 1 + _AHEAD])
+        end = block.index(b"\n", end) + 1
+        yield line, end
+        if found.sure:
+            return
+
+
+def _check_not_empty(request: Request, empty_ok: bool) -> None:
     if not empty_ok:
         raise DataError(f"{request.file}: empty: there is no token in it")
-
-
-def _ends(new: list[str], held: int, form: Form | None) -> tuple[list[int], int]:
-    """Return where sentences end in so many lines and the new ones, and how many lines stand between them."""
-    if form and form.sentence_per_line:
-        return list(range(1, held + len(new) + 1)), 0
-    return [i for i, line in enumerate(new, held) if not line.strip(BLANK)], 1
-
-
-def _recognised(lines: list[str], number: int, found: Recognition) -> Iterator[list[str]]:
-    """Yield the lines, whose first has this number: one by one until the form is sure, then the rest."""
-    for at, line in enumerate(lines):
-        if found.sure:
-            yield lines[at:]
-            return
-        found.see(line, number + at, lines[at + 1 : at + 1 + _AHEAD])
-        yield [line]
 
 
 def read(

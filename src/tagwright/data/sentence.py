@@ -6,10 +6,11 @@ import abc
 from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar, NamedTuple
 
+from tagwright import _core
 from tagwright.data.files import DataError
 from tagwright.data.tokens import Span
 
-__all__ = ["Form", "LineForm", "Request", "Sentence"]
+__all__ = ["Form", "Request", "Sentence"]
 
 
 class Request(NamedTuple):
@@ -47,19 +48,6 @@ class Sentence(NamedTuple):
     def offsets(self) -> list[Span] | None:
         """In text, where each token begins and ends in ``lines[0]``, in characters; None in other formats."""
         return self.spans(self.lines[0]) if callable(self.spans) else self.spans
-
-
-class LineForm(NamedTuple):
-    """What the core must know to read and write blocks of lines itself; see cpp/features/lines.h."""
-
-    conllu: bool
-    tab: bool
-    width: int
-    columns: int
-    """How many columns features may look at."""
-    pick: int
-    """In CoNLL-U, the column that the label goes to."""
-    separator: str
 
 
 class Form(abc.ABC):
@@ -109,8 +97,8 @@ class Form(abc.ABC):
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
         """Return the lines to write, with what stands between sentences; shares: probabilities as text, or empty."""
 
-    def lines(self) -> LineForm | None:
-        """Return the form as the core takes it, where all sentences are to be tagged; None where it cannot read it."""
+    def line_format(self) -> _core.LineFormat | None:
+        """Return the format for the core's reader of lines; None if only Python reads it."""
         return None
 
     def error(self, number: int, message: str) -> DataError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 from typing import Any
 
@@ -21,8 +20,9 @@ FORMAT = 1
 _DTYPES = {"U64": "<u8", "F64": "<f8", "F32": "<f4", "U32": "<u4", "I32": "<i4", "U16": "<u2", "U8": "u1"}
 """Dtypes of arrays, in the order of the file."""
 _CODES = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
-_LONGEST_HEADER = 100_000_000  # safetensors' own limit
-_COPIED = 16 << 20  # up to this size a file is copied into memory; see docs/model_file.md
+
+_COPIED = 16 << 20  # bytes; a larger file is mapped, see docs/model_file.md
+_LONGEST_HEADER = 100_000_000  # the limit of safetensors itself
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -66,42 +66,21 @@ def _header(arrays: Arrays, stored: str) -> bytes:
 def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays of a file, read-only, and its metadata.
 
-    A file of up to 16 MB is copied into memory, so that nothing that happens to it later matters. A larger one is
-    mapped and shared with other readers: whoever cuts it while it is in use ends this process (SIGBUS).
+    A file of up to 16 MB is copied into memory, so that later changes to it do not matter. A larger one is mapped and
+    shared with other readers: truncating it while it is in use ends this process (SIGBUS).
 
-    Raises:
-        ModelError: for a file that is cut, altered, of a newer format, or not a model.
+    Raises
+    ------
+    ModelError
+        If the file is truncated, altered, of a newer format, or not a model.
 
     """
-    name = os.fspath(path)
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < 8:
-            raise ModelError(f"{name}: not a tagwright model ({size} bytes)")
-        data = file.read() if size <= _COPIED else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    size = len(data)
-    length = int.from_bytes(data[:8], "little")
-    if length > _LONGEST_HEADER:
-        raise ModelError(f"{name}: not a tagwright model (no safetensors header)")
-    if 8 + length > size:
-        raise ModelError(f"{name}: cut short, or not a tagwright model; get or train it again")
-    try:
-        header = json.loads(data[8 : 8 + length].decode("utf-8"))
-        stored = json.loads(header.pop("__metadata__")["tagwright"])
-        meta, digest = stored["about"], stored["digest"]
-        form = meta["format"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ModelError(f"{name}: not a tagwright model (a safetensors file of another kind, or damaged)") from None
-    if form != FORMAT:
-        raise ModelError(f"{name}: written in format {form!r}, but this tagwright reads {FORMAT}; install a newer one")
-    arrays = _arrays(name, data, 8 + length, header)
-    try:
-        whole = digest == _digest(meta, arrays)
-    except (ValueError, RecursionError):
-        whole = False
-    if not whole:
-        raise ModelError(f"{name}: altered or damaged (its digest does not fit); get or train it again")
-    return arrays, meta
+        try:
+            meta, arrays = _core.read_model_file(file.fileno(), _COPIED)
+            return arrays, json.loads(meta)
+        except (ValueError, RecursionError) as error:
+            raise ModelError(f"{os.fspath(path)}: {error}") from None
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
@@ -109,22 +88,6 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         return length <= _LONGEST_HEADER and b'"tagwright"' in file.read(length)
-
-
-def _arrays(name: str, data: bytes | mmap.mmap, first: int, header: dict[str, Any]) -> Arrays:
-    arrays = {}
-    for key, entry in header.items():
-        try:
-            dtype = np.dtype(_DTYPES[entry["dtype"]])
-            (count,) = (int(n) for n in entry["shape"])
-            begin, end = (int(n) for n in entry["data_offsets"])
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise ModelError(f"{name}: damaged (array {key!r} is not described rightly)") from None
-        if begin < 0 or count < 0 or end - begin != count * dtype.itemsize or first + end > len(data):
-            raise ModelError(f"{name}: cut short or damaged (array {key!r} ends beyond the file); get it again")
-        array: npt.NDArray[Any] = np.frombuffer(data, dtype, count, first + begin) if count else np.empty(0, dtype)
-        arrays[key] = array if array.flags.aligned else array.copy()
-    return arrays
 
 
 def _text(value: object) -> str:

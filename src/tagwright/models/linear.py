@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.constraints.constraints import Constraints
-from tagwright.data.sentence import LineForm
 from tagwright.decoding.decoders import Decoder, Plan, plan_by_score
 from tagwright.decoding.edges import Edges, sides_of
 from tagwright.decoding.keep import Keep, keep_arguments
@@ -82,31 +81,29 @@ class LinearModel(Model):
         return self._scorer.tag(self.text(X), edges, chosen.core, options.threads, self.labels)
 
     def tag_lines(
-        self, block: bytes, form: LineForm, decoder: str | Decoder = "auto", threads: int = 1
+        self, block: bytes, format: _core.LineFormat, decoder: str | Decoder = "auto", threads: int = 1
     ) -> bytes | None:
-        """Return complete sentences of a plain file with their best labels; None where the core cannot answer.
+        """Return complete sentences of a file with their best labels; None if Python must read them.
 
-        Each piece of the block is read, tagged and written by one thread. What is not plain, or needs a list of labels
+        Each piece of the block is read, tagged and written by one thread. What is malformed, or needs a list of labels
         per token, is read in Python instead.
 
         Parameters
         ----------
         block
             Lines of complete sentences.
-        form
-            The form of the file.
+        format
+            The format of the lines.
         decoder, threads
             As for `tag_batch`.
 
         """
         chosen = self._plan(TagOptions(1, decoder, threads))
         limits = self._limiter.compose(None)
-        if self.features is None or form.columns < self.columns or (limits is not None and limits.words is not None):
+        if self.features is None or format.columns < self.columns or (limits is not None and limits.words is not None):
             return None
-        form = form._replace(columns=self.columns)
-        numbers = form.conllu, form.tab, form.width, form.columns, form.pick
-        edges = self._edges_under(limits)._core
-        return self._scorer.tag_lines(block, edges, chosen.core, threads, self.labels, numbers, form.separator)
+        edges, lines = self._edges_under(limits)._core, format.with_columns(self.columns)
+        return self._scorer.tag_lines(block, edges, chosen.core, threads, self.labels, lines)
 
     def _edges_under(self, constraints: Constraints | None) -> Edges:
         """Return the edges under constraints; what is derived from them is made once for each of the constraints."""

@@ -29,7 +29,7 @@ def core_text(X: Sentences, features: Features | None, first: int = 0) -> _core.
 
 def core_templates(features: Features | None) -> _core.Templates:
     """Return templates as the core takes them: none where tokens are given as ready-made features."""
-    return features.core if features else _core.Templates.make([], [], [])
+    return features.core if features else _core.Templates()
 
 
 def make_scorer(

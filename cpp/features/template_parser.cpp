@@ -1,0 +1,314 @@
+#include "features/template_parser.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "features/unicode.h"
+
+namespace tagwright {
+namespace {
+
+// The least and the greatest value of a macro's argument.
+struct Range {
+  std::string_view argument;
+  int32_t low, high;
+};
+constexpr Range kRanges[] = {{"row", -1000, 1000},
+                             {"column", 0, 10'000},
+                             {"length", 1, kLongestAffix},
+                             {"back", -static_cast<int32_t>(kLongestHistory), -1}};
+
+bool is_ascii_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_space(char32_t c) {
+  return c == U' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const char *begin = text.data(), *const end = begin + text.size();
+  for (const char* at = begin; at < end && is_space(next_char(at, end));) begin = at;
+  const char* last = begin;  // behind the last character that is not a space
+  for (const char* at = begin; at < end;)
+    if (!is_space(next_char(at, end))) last = at;
+  return {begin, static_cast<size_t>(last - begin)};
+}
+
+// Text in quotes, with control characters escaped.
+std::string quoted(std::string_view text) {
+  const bool twice = text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos;
+  const char quote = twice ? '"' : '\'';
+  std::string made(1, quote);
+  for (const char c : text) {
+    if (c == quote || c == '\\')
+      made += {'\\', c};
+    else if (c == '\t')
+      made += "\\t";
+    else if (c == '\r')
+      made += "\\r";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      constexpr char kDigits[] = "0123456789abcdef";
+      made += {'\\', 'x', kDigits[static_cast<unsigned char>(c) >> 4], kDigits[c & 15]};
+    } else {
+      made += c;
+    }
+  }
+  return made + quote;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  for (size_t begin = 0;;) {
+    const size_t end = text.find(separator, begin);
+    pieces.push_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return pieces;
+    begin = end + 1;
+  }
+}
+
+std::string joined(const auto& pieces, auto&& text_of) {
+  std::string made;
+  for (const auto& piece : pieces) made.append(made.empty() ? "" : ", ").append(text_of(piece));
+  return made;
+}
+
+// Where a * stands for all word lists, as in %in[0,0,*]: its place, and the place behind the bracket; npos if nowhere.
+struct Star {
+  size_t at = std::string_view::npos, end = 0;
+};
+Star find_star(std::string_view line, size_t from) {
+  constexpr std::string_view kIn = "%in[";
+  for (size_t at = line.find(kIn, from); at != std::string_view::npos; at = line.find(kIn, at + 1)) {
+    const size_t first = line.find_first_of("],", at + kIn.size());
+    if (first == std::string_view::npos || line[first] != ',') continue;
+    const size_t second = line.find_first_of("],", first + 1);
+    if (second == std::string_view::npos || line[second] != ',') continue;
+    const size_t close = line.find(']', second);
+    if (close == std::string_view::npos) continue;
+    const std::string_view inside = line.substr(second + 1, close - second - 1);
+    if (trimmed(inside) == "*") return {second + 1 + inside.find('*'), close + 1};
+  }
+  return {};
+}
+
+class Parser {
+ public:
+  Parser(std::string name, std::span<const NamedList> lists, bool only_found) : lists_(lists), only_found_(only_found) {
+    out_.name = std::move(name);
+  }
+
+  ParsedTemplates parse(std::string_view text) {
+    line_ = 0;
+    for (std::string_view line : split(text, '\n')) {
+      ++line_;
+      while (line.ends_with('\r')) line.remove_suffix(1);
+      if (!trimmed(line).empty() && line.front() != '#') parse_line(line);
+    }
+    if (out_.templates.templates.empty() && !out_.edges)
+      throw TemplateError(out_.name + ": no template in it; a line such as U00:%x[0,0] is one");
+    out_.templates.check();
+    return std::move(out_);
+  }
+
+ private:
+  void parse_line(std::string_view line) {
+    if (line.front() != 'U' && line.front() != 'B') {
+      const char* const end = prefix_end(line.data(), line.data() + line.size(), 1);
+      fail(line, 0,
+           "a template begins with U (for labels) or B (for edges), not " +
+               quoted({line.data(), static_cast<size_t>(end - line.data())}));
+    }
+    if (find_star(line, 0).at == std::string_view::npos) return add(line, false);
+    // Most words are in no list: features that say so would occur on nearly all tokens.
+    for (const NamedList& list : lists_) {
+      std::string made;
+      size_t done = 0;
+      for (Star star = find_star(line, 0); star.at != std::string_view::npos; star = find_star(line, done)) {
+        made.append(line.substr(done, star.at - done)).append(list.name).append("]");
+        done = star.end;
+      }
+      made.append(line.substr(done)).append("@").append(list.name);
+      add(made, only_found_);
+    }
+  }
+
+  void add(std::string_view line, bool finds) {
+    Template made{line.front() == 'B', false, true, finds, pieces(line)};
+    bool only_text = true;
+    for (const Part& part : made.parts) {
+      if (part.view < 0) continue;
+      only_text = false;
+      const bool label = out_.templates.views[static_cast<size_t>(part.view)].from() == Macro::From::label;
+      made.history = made.history || label;
+      made.pure = made.pure && label;
+    }
+    if (made.edge && made.history) fail(line, 0, "%y is for U templates; edges depend on the previous label anyway");
+    if (made.edge && only_text) {
+      out_.edges = true;
+    } else {
+      out_.templates.templates.push_back(std::move(made));
+    }
+  }
+
+  std::vector<Part> pieces(std::string_view line) {
+    std::vector<Part> made;
+    std::string literal;
+    size_t at = 0;
+    for (size_t percent; (percent = line.find('%', at)) != std::string_view::npos;) {
+      literal.append(line.substr(at, percent - at));
+      at = percent + 1;
+      if (at < line.size() && line[at] == '%') {
+        literal.push_back('%');
+        ++at;
+        continue;
+      }
+      const size_t open = name_end(line, at);
+      const size_t close = open < line.size() && line[open] == '[' ? line.find(']', open) : std::string_view::npos;
+      if (open == at || close == std::string_view::npos)
+        fail(line, percent, "% begins a macro such as %x[0,0]; for the character itself write %%");
+      made.push_back(macro(line, percent, line.substr(at, open - at), line.substr(open + 1, close - open - 1)));
+      made.back().literal = std::move(literal);
+      literal.clear();
+      at = close + 1;
+    }
+    literal.append(line.substr(at));
+    if (!literal.empty()) made.push_back({literal, -1, 0});
+    return made;
+  }
+
+  // Where the name of a macro ends: letters, digits and _, a digit not first.
+  static size_t name_end(std::string_view line, size_t begin) {
+    if (begin >= line.size() || !is_ascii_word(line[begin]) || (line[begin] >= '0' && line[begin] <= '9')) return begin;
+    const char *at = line.data() + begin, *const end = line.data() + line.size();
+    while (at < end) {
+      const char* next = at;
+      const char32_t c = next_char(next, end);
+      const Kind kind = kind_of(c);
+      const bool word =
+          c < 128 ? is_ascii_word(static_cast<char>(c)) : kind != Kind::other && kind != Kind::punctuation;
+      if (!word) break;
+      at = next;
+    }
+    return static_cast<size_t>(at - line.data());
+  }
+
+  Part macro(std::string_view line, size_t at, std::string_view name, std::string_view inside) {
+    const auto all = macros();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Macro& one) { return one.name == name; });
+    const std::string own = std::string("%").append(name);
+    if (found == all.end())
+      fail(line, at, "no macro " + own + "; there are " + joined(all, [](const Macro& one) {
+                       return std::string("%").append(one.name);
+                     }));
+    const std::vector<std::string_view> names = split(found->arguments, ','), given = split(inside, ',');
+    const std::string written = own + "[" + std::string(inside) + "]";
+    if (given.size() != names.size())
+      fail(line, at, own + " is written " + own + "[" + std::string(found->arguments) + "], not " + written);
+    int32_t numbers[3] = {0, 0, 0};
+    for (size_t n = 0; n < names.size(); ++n) {
+      const std::string_view argument = trimmed(given[n]);
+      numbers[n] = names[n] == "list" ? list(line, at, argument) : number(line, at, names[n], argument);
+    }
+    const auto [row, column, third] = numbers;
+    const View view{&*found, static_cast<size_t>(column), static_cast<size_t>(third)};
+    if (found->from != Macro::From::label) add_reader(view.column, line, at, written);
+    return {"", view_number(view), row};
+  }
+
+  int32_t number(std::string_view line, size_t at, std::string_view argument, std::string_view text) {
+    const Range range = *std::find_if(std::begin(kRanges), std::end(kRanges),
+                                      [&](const Range& one) { return one.argument == argument; });
+    const bool sign = text.starts_with('+') || text.starts_with('-');
+    const std::string_view digits = text.substr(sign);
+    int32_t value = 0;
+    const bool whole =
+        !digits.empty() && digits.size() <= 6 && digits.find_first_not_of("0123456789") == std::string_view::npos;
+    if (whole) std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (text.starts_with('-')) value = -value;
+    if (!whole || value < range.low || value > range.high)
+      fail(line, at,
+           std::string(argument) + " must be a whole number from " + std::to_string(range.low) + " to " +
+               std::to_string(range.high) + ", not " + quoted(text));
+    return value;
+  }
+
+  // The number of a word list among those in use.
+  int32_t list(std::string_view line, size_t at, std::string_view name) {
+    const auto found =
+        std::find_if(lists_.begin(), lists_.end(), [&](const NamedList& one) { return one.name == name; });
+    if (found == lists_.end()) {
+      const std::string names = joined(lists_, [](const NamedList& one) { return one.name; });
+      fail(line, at,
+           "no word list named " + quoted(name) + "; " +
+               (lists_.empty() ? "give it with lists= or --list" : "there are " + names));
+    }
+    const auto used = std::find(out_.lists.begin(), out_.lists.end(), name);
+    const auto place = static_cast<int32_t>(used - out_.lists.begin());
+    if (used == out_.lists.end()) {
+      out_.lists.push_back(found->name);
+      out_.templates.lists.emplace_back(found->entries);
+    }
+    return place;
+  }
+
+  int32_t view_number(const View& view) {
+    std::vector<View>& views = out_.templates.views;
+    const auto found = std::find_if(views.begin(), views.end(), [&](const View& one) {
+      return one.macro == view.macro && one.column == view.column && one.n == view.n;
+    });
+    const auto place = static_cast<int32_t>(found - views.begin());
+    if (found == views.end()) views.push_back(view);
+    return place;
+  }
+
+  void add_reader(size_t column, std::string_view line, size_t at, const std::string& macro) {
+    for (const ParsedTemplates::Reader& reader : out_.readers)
+      if (reader.column == column) return;
+    out_.readers.push_back({column, line_, place_of(line, at), macro});
+  }
+
+  // A place in a line in characters, from 1.
+  static size_t place_of(std::string_view line, size_t at) {
+    return 1 + static_cast<size_t>(std::count_if(line.begin(), line.begin() + static_cast<ptrdiff_t>(at),
+                                                 [](char c) { return !unicode::continues(c); }));
+  }
+
+  [[noreturn]] void fail(std::string_view line, size_t at, const std::string& message) const {
+    throw TemplateError(out_.name + ":" + std::to_string(line_) + ":" + std::to_string(place_of(line, at)) + ": " +
+                        message);
+  }
+
+  std::span<const NamedList> lists_;
+  bool only_found_;
+  size_t line_ = 0;  // the number of the current line
+  ParsedTemplates out_;
+};
+
+}  // namespace
+
+std::optional<std::string> ParsedTemplates::word_prefix() const {
+  for (const Template& one : templates.templates) {
+    if (one.edge || one.parts.size() != 1 || one.parts[0].view < 0 || one.parts[0].row != 0) continue;
+    const View& view = templates.views[static_cast<size_t>(one.parts[0].view)];
+    if (view.macro->name == "x" && view.column == 0) return one.parts[0].literal;
+  }
+  return std::nullopt;
+}
+
+std::string ParsedTemplates::missing_column(size_t columns) const {
+  const Reader* missing = nullptr;
+  for (const Reader& reader : readers)
+    if (reader.column >= columns && (!missing || reader.column < missing->column)) missing = &reader;
+  if (!missing) return name + " reads no further column";
+  return name + ":" + std::to_string(missing->line) + ":" + std::to_string(missing->at) + " (" + missing->macro +
+         ") reads column " + std::to_string(missing->column) + ", counted from 0";
+}
+
+ParsedTemplates parse_templates(std::string_view text, std::string name, std::span<const NamedList> lists,
+                                bool only_found) {
+  return Parser(std::move(name), lists, only_found).parse(text);
+}
+
+}  // namespace tagwright

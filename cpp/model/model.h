@@ -1,0 +1,82 @@
+// A trained model, ready to tag: read from a file or from memory, without Python.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "features/lines.h"
+#include "features/template_parser.h"
+#include "lattice/pair_rules.h"
+#include "model/model_file.h"
+#include "model/tag.h"
+
+namespace tagwright {
+
+struct TagOptions {
+  size_t k = 1;  // labellings per sentence
+  std::string_view decoder = "auto";
+  size_t threads = 1;
+  bool probabilities = false;  // throws std::invalid_argument if the model has none
+};
+
+// A labelling of a sentence.
+struct Labelling {
+  std::vector<int32_t> labels;
+  double score = 0;
+  double log_probability = 0;             // where probabilities were requested
+  std::vector<double> label_probability;  // [token], likewise
+};
+
+// A linear model (perceptron, CRF or HMM): one lattice per sentence. All methods may be called by several threads.
+class Model {
+ public:
+  // Throws ModelFileError for a damaged file and for models of other kinds, std::system_error if it cannot be read.
+  static Model load(const std::string& path) { return Model(ModelFile::load(path)); }
+  // The bytes of a file, which are copied.
+  static Model from_memory(std::string_view bytes);
+  explicit Model(ModelFile file);
+
+  const std::vector<std::string>& labels() const { return labels_; }
+  const std::string& learner() const { return learner_; }
+  // Whether exp(score - log Z) is a probability that was trained to be one.
+  bool probabilistic() const { return learner_ == "crf" || learner_ == "hmm"; }
+  // How many columns a token must have; 0: features are ready-made.
+  size_t columns() const { return scorer_->templates().columns(); }
+  bool ready_made() const { return ready_made_; }
+  const Scorer& scorer() const { return *scorer_; }
+  const Edges& edges() const { return *edges_; }
+
+  // Returns the best labellings of each sentence, best first. Throws std::invalid_argument for a text of too few
+  // columns and for a sentence without a labelling that the model's constraints allow.
+  std::vector<std::vector<Labelling>> tag(const Text& text, const TagOptions& options = {}) const;
+  // Returns the best labels of one sentence of words.
+  std::vector<std::string_view> tag(std::span<const std::string> words) const;
+  // The same for words between blanks, TABs and line ends.
+  std::vector<std::string_view> tag(std::string_view sentence) const;
+  // Returns the lines of a block with the best labels; none if it is malformed (lines.h).
+  std::optional<std::string> tag_lines(std::string_view block, const LineFormat& format,
+                                       const TagOptions& options = {}) const;
+
+ private:
+  void read_constraints();
+  std::optional<AllowedLists> allowed_in(const Text& text) const;
+
+  ModelFile file_;
+  std::vector<std::string> labels_;
+  std::string learner_;
+  bool ready_made_ = false;
+  std::unique_ptr<Scorer> scorer_;
+  std::unique_ptr<Edges> edges_;  // under the rules of the model
+  // The tag dictionary: the labels of word n are list_[list_end_[n - 1] .. list_end_[n] - 1].
+  bool has_dictionary_ = false;
+  Index words_;
+  std::span<const uint64_t> list_end_;
+  std::span<const int32_t> list_;
+  std::span<const int32_t> unknown_;  // labels of all other words; empty: any
+};
+
+}  // namespace tagwright
