@@ -96,8 +96,7 @@ void BestPathGradient::compute(const Corpus& corpus, size_t s, Workspace& worksp
   if (corpus.sets()) corpus.sets_on(s, active);
   const Plan& plan = options_.plan;
   const auto best = [&] {
-    const Lattice lattice(edges_, T, {nullptr, nodes}, corpus.sets() ? &active : nullptr, 0,
-                          limits().lists(corpus, s));
+    const Lattice lattice(edges_, T, {nullptr, nodes}, corpus.sets() ? &active : nullptr, 0, limits().lists(corpus, s));
     return plan.decoder->lists ? plan.decoder->decode(lattice, plan.options, arena)
                                : unlisted(plan.decoder->decode, lattice, plan.options, arena);
   };

@@ -1,4 +1,5 @@
-// The gradient of the structured perceptron (Collins 2002): the features of the best path less those of the correct one.
+// The gradient of the structured perceptron (Collins 2002): the features of the best path less those of the correct
+// one.
 #pragma once
 
 #include <memory>
@@ -43,7 +44,7 @@ class BestPathGradient : public Gradient {
 
   const WeightStore& store_;
   const BestPathOptions options_;
-  MutableEdges edges_;               // the scores of edges, corrections and n-grams
+  MutableEdges edges_;              // the scores of edges, corrections and n-grams
   const std::vector<double> ties_;  // [kTieRows][L]
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/need.h"
 #include "base/sparse_rows.h"
+#include "base/stop.h"
 #include "lattice/lattice.h"
 
 namespace tagwright {
@@ -15,7 +16,7 @@ NameArrays<Borrowed> view_of(const Index& index) {
   return {index.slots(), index.ends(), {reinterpret_cast<const uint8_t*>(index.bytes().data()), index.bytes().size()}};
 }
 
-// Numbers of which many are the same; what is held grows with those that differ.
+// A set of numbers that are added many times each; its memory grows with the distinct ones.
 class Distinct {
  public:
   void add(uint64_t value) {
@@ -154,17 +155,17 @@ std::vector<std::pair<int32_t, int32_t>> Corpus::open_pairs() const {
   std::vector<std::pair<int32_t, int32_t>> made;
   if (partial.empty() || L > kMostLabels) return made;
   std::vector<char> open(L * L, false);
-  const auto each = [&](size_t token, auto&& take) {
+  const auto for_each_label = [&](size_t token, auto&& visit_label) {
     const std::span<const int32_t> own = allowed_of(token);
-    for (const int32_t y : own) take(static_cast<size_t>(y));
-    for (size_t y = 0; y < L && own.empty(); ++y) take(y);
+    for (const int32_t y : own) visit_label(static_cast<size_t>(y));
+    for (size_t y = 0; y < L && own.empty(); ++y) visit_label(y);
   };
   bool any = false;  // whether there are two such tokens beside each other: then all pairs are open
   for (size_t s = 0; s < sentences() && !any; ++s) {
     for (size_t token = first_token(s) + 1; token < sentence_end[s] && is_partial(s) && !any; ++token) {
       if (!allowed_of(token - 1).empty() && !allowed_of(token).empty()) continue;
       any = allowed_of(token - 1).empty() && allowed_of(token).empty();
-      each(token - 1, [&](size_t i) { each(token, [&](size_t j) { open[i * L + j] = true; }); });
+      for_each_label(token - 1, [&](size_t i) { for_each_label(token, [&](size_t j) { open[i * L + j] = true; }); });
     }
   }
   for (size_t at = 0; at < open.size(); ++at)
@@ -174,14 +175,14 @@ std::vector<std::pair<int32_t, int32_t>> Corpus::open_pairs() const {
 
 namespace {
 
-// Takes over what is known beyond one label per token, after a check.
+// Adds partial labels and sentence weights, after a check.
 void add_marks(const Marks& marks, CorpusArrays<Owned>& corpus) {
   const size_t tokens = corpus.labels.size();
   need(marks.weight.empty() || marks.weight.size() == corpus.sentences(), "there must be one weight per sentence");
   corpus.weight.assign(marks.weight.begin(), marks.weight.end());
   const bool known = std::all_of(corpus.labels.begin(), corpus.labels.end(), [](int32_t y) { return y >= 0; });
   if (known) return;
-  need(marks.allowed_end.size() == tokens, "a token without a label, and nothing said of those it may have");
+  need(marks.allowed_end.size() == tokens, "a token without a label must have a list of allowed labels");
   corpus.allowed_end.assign(marks.allowed_end.begin(), marks.allowed_end.end());
   corpus.allowed.assign(marks.allowed.begin(), marks.allowed.end());
   for (size_t s = 0; s < corpus.sentences(); ++s) {
@@ -247,6 +248,187 @@ Corpus read_corpus(const Text& text, const Templates& templates, std::span<const
   Corpus corpus = hold(std::move(made), std::move(names), options.L);
   corpus.check();
   corpus.digest = corpus.computed_digest();
+  return corpus;
+}
+
+// --- checks: every number is read once, in order ---
+
+namespace {
+
+// Bytes of a mapped file that are read at a time.
+constexpr size_t kPiece = size_t{1} << 22;
+
+// Calls visit(piece) for an array, piece by piece.
+template <class V, class Visit>
+void for_each_piece(const Corpus& corpus, std::span<const V> array, Visit&& visit) {
+  constexpr size_t kMost = kPiece / sizeof(V);
+  for (size_t at = 0; at < array.size(); at += kMost) {
+    check_stop();
+    visit(array.subspan(at, std::min(kMost, array.size() - at)));
+    if (corpus.pages) corpus.pages->forget();
+  }
+}
+
+// Ends rise, and the last is `last`.
+void check_ends(const Corpus& corpus, Borrowed<uint64_t> ends, size_t last, const char* what) {
+  uint64_t before = 0;
+  bool rising = true;
+  for_each_piece(corpus, ends, [&](Borrowed<uint64_t> piece) {
+    for (const uint64_t end : piece) {
+      rising &= end >= before;
+      before = end;
+    }
+  });
+  need(rising && before == last, std::string("corpus: ") + what + " do not follow each other");
+}
+
+void check_ids(const Corpus& corpus, const IdArrays<Borrowed>& ids, size_t tokens, size_t names) {
+  need(ids.end.size() == tokens, "corpus: there must be one list of features per token");
+  check_ends(corpus, ids.end, ids.id.size(), "lists of features");
+  need(ids.value.empty() || ids.value.size() == ids.id.size(), "corpus: there must be one value per feature");
+  bool inside = true, finite = true;
+  for_each_piece(corpus, ids.id, [&](Borrowed<int32_t> piece) {
+    for (const int32_t id : piece) inside &= id >= 0 && static_cast<size_t>(id) < names;
+  });
+  for_each_piece(corpus, ids.value, [&](Borrowed<float> piece) {
+    for (const float value : piece) finite &= std::isfinite(value);
+  });
+  need(inside && finite, "corpus: a feature that is not there, or whose value is not finite");
+}
+
+void check_labels(const Corpus& corpus) {
+  const auto L = static_cast<int32_t>(corpus.L);
+  bool known = true, inside = true, ordered = true, weighed = true;
+  for_each_piece(corpus, corpus.labels, [&](Borrowed<int32_t> piece) {
+    for (const int32_t y : piece) {
+      inside &= y >= -1 && y < L;
+      known &= y >= 0;
+    }
+  });
+  need(inside, "corpus: a label that is not there");
+  need(known || (corpus.allowed_end.size() == corpus.tokens() && corpus.partial.size() == corpus.sentences()),
+       "a token without a label must have a list of allowed labels");
+  need(corpus.partial.empty() || corpus.partial.size() == corpus.sentences(), "corpus: one mark per sentence");
+  for (size_t s = 0; s < corpus.partial.size(); ++s) {
+    corpus.visit();
+    const auto own = corpus.labels.subspan(corpus.first_token(s), corpus.length(s));
+    ordered &= corpus.is_partial(s) == std::any_of(own.begin(), own.end(), [](int32_t y) { return y < 0; });
+  }
+  need(ordered, "corpus: a sentence that is wrongly marked");
+  check_ends(corpus, corpus.allowed_end, corpus.allowed.size(), "allowed labels");
+  for (size_t token = 0; token < corpus.allowed_end.size(); ++token) {
+    const size_t begin = token ? corpus.allowed_end[token - 1] : 0;
+    for (size_t q = begin; q < corpus.allowed_end[token]; ++q)
+      ordered &=
+          corpus.allowed[q] >= 0 && corpus.allowed[q] < L && (q == begin || corpus.allowed[q - 1] < corpus.allowed[q]);
+  }
+  need(ordered, "the labels that a token may have must be labels, in order");
+  need(corpus.weight.empty() || corpus.weight.size() == corpus.sentences(), "there must be one weight per sentence");
+  for (const double own : corpus.weight) weighed &= std::isfinite(own) && own >= 0 && own <= 1e9;
+  need(weighed, "the weight of a sentence must be between 0 and 1e9");
+}
+
+}  // namespace
+
+void Corpus::check() const {
+  need(L > 0 && L <= kMostLabels, "a model has between 1 and 65,535 labels");
+  check_ends(*this, sentence_end, tokens(), "sentences");
+  check_ids(*this, node, tokens(), features());
+  check_ids(*this, edge, tokens(), sets());
+  need(labels.empty() || labels.size() == tokens(), "there must be one label per token");
+  check_labels(*this);
+  // A shard or a cut of a corpus has no names.
+  const auto named = [](const NameArrays<Borrowed>& given, size_t count) {
+    if (given.ends.empty() && given.slots.empty()) return;
+    check_index(given.view(), given.bytes.size());
+    need(given.ends.size() == count, "corpus: there must be one name per feature");
+  };
+  named(names, features());
+  named(edge_names, sets());
+}
+
+Digest Corpus::computed_digest() const {
+  Digest digest{};
+  for_each_corpus_array(*this, [&](const char*, const auto& array) {
+    for_each_piece(*this, array,
+                   [&](const auto& piece) { digest = digest_of(piece.data(), piece.size_bytes(), digest); });
+    const uint64_t size = array.size();
+    digest = digest_of(&size, sizeof(size), digest);
+  });
+  return digest;
+}
+
+// --- some sentences as a corpus of their own ---
+
+namespace {
+
+// Appends numbers of a corpus.
+template <class V>
+void append(const Corpus& corpus, std::span<const V> from, std::vector<V>& to) {
+  if (corpus.pages) {
+    corpus.pages->copy(from, to);
+  } else {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+}
+
+// Appends where the lists of the tokens from `first` to `last` end, the first of them beginning at `held`. Returns
+// where they begin and end in the corpus.
+std::pair<size_t, size_t> append_ends(const Corpus& corpus, Borrowed<uint64_t> ends, size_t first, size_t last,
+                                      size_t held, std::vector<uint64_t>& to) {
+  const size_t at = to.size(), before = first ? 1 : 0;
+  // The end of the token before is where the first list begins.
+  append(corpus, ends.subspan(first - before, last - first + before), to);
+  const size_t begin = before ? to[at] : 0, end = to.size() > at ? to.back() : 0;
+  to.erase(to.begin() + static_cast<ptrdiff_t>(at), to.begin() + static_cast<ptrdiff_t>(at + before));
+  for (size_t q = at; q < to.size(); ++q) {
+    need(to[q] >= begin && to[q] <= end, "corpus: lists do not follow each other");
+    to[q] = to[q] - begin + held;
+  }
+  return {begin, end};
+}
+
+// Appends lists of the tokens from `first` to `last`.
+void append_ids(const Corpus& corpus, const IdArrays<Borrowed>& from, size_t first, size_t last, Ids& to) {
+  const auto [begin, end] = append_ends(corpus, from.end, first, last, to.id.size(), to.end);
+  need(begin <= end && end <= from.id.size(), "corpus: lists do not follow each other");
+  append(corpus, from.id.subspan(begin, end - begin), to.id);
+  if (!from.value.empty()) append(corpus, from.value.subspan(begin, end - begin), to.value);
+}
+
+}  // namespace
+
+Corpus Corpus::cut(std::span<const int32_t> chosen) const {
+  CorpusArrays<Owned> made;
+  std::vector<std::pair<size_t, size_t>> from;
+  std::vector<uint64_t> ends;
+  for (const int32_t number : chosen) {
+    need(number >= 0 && static_cast<size_t>(number) < sentences(), "no such sentence");
+    const auto s = static_cast<size_t>(number);
+    ends.clear();
+    append(*this, sentence_end.subspan(s ? s - 1 : 0, s ? 2 : 1), ends);
+    const size_t first = s ? ends[0] : 0, last = ends.back();
+    need(first <= last && last <= tokens(), "corpus: sentences do not follow each other");
+    if (last > first) {
+      append_ids(*this, node, first, last, made.node);
+      append_ids(*this, edge, first, last, made.edge);
+      if (!labels.empty()) append(*this, labels.subspan(first, last - first), made.labels);
+      if (!allowed_end.empty()) {
+        const auto [begin, end] = append_ends(*this, allowed_end, first, last, made.allowed.size(), made.allowed_end);
+        need(begin <= end && end <= allowed.size(), "corpus: lists do not follow each other");
+        append(*this, allowed.subspan(begin, end - begin), made.allowed);
+      }
+    }
+    if (!weight.empty()) append(*this, weight.subspan(s, 1), made.weight);
+    if (!partial.empty()) append(*this, partial.subspan(s, 1), made.partial);
+    made.sentence_end.push_back(made.node.end.size());
+    from.push_back(origin.empty() ? std::pair(s, first) : origin[s]);
+  }
+  Corpus corpus = hold(std::move(made), {}, L);
+  corpus.feature_count = feature_count;
+  corpus.set_count = set_count;
+  corpus.origin = std::move(from);
+  corpus.check();  // a file may have changed since it was opened
   return corpus;
 }
 

@@ -65,8 +65,7 @@ bool NgramIndex::add(const Weights& model, std::span<const uint16_t> renamed) {
     need((ngram.back() < 0 ? kShortest : kLongest) <= options_.order + 1,
          "the model has longer n-grams than this order allows");
     more.emplace_back();
-    for (size_t n = 0; n < kLongest; ++n)
-      more.back()[n] = ngram[n] < 0 ? kNoLabel : static_cast<uint16_t>(ngram[n]);
+    for (size_t n = 0; n < kLongest; ++n) more.back()[n] = ngram[n] < 0 ? kNoLabel : static_cast<uint16_t>(ngram[n]);
   });
   return merge(std::move(more));
 }

@@ -52,7 +52,8 @@ class NgramIndex {
   void for_each_ending(const LabelNgrams& trie, LabelNgrams::Node at, Visit&& visit) const {
     if (const int32_t q = of_node_[static_cast<size_t>(at)]; q >= 0) visit(static_cast<size_t>(q));
     const LabelNgrams::Node shorter = trie.suffix(at);
-    if (const int32_t q = of_node_[static_cast<size_t>(shorter)]; q >= 0 && shorter != at) visit(static_cast<size_t>(q));
+    if (const int32_t q = of_node_[static_cast<size_t>(shorter)]; q >= 0 && shorter != at)
+      visit(static_cast<size_t>(q));
   }
 
  private:

@@ -141,10 +141,9 @@ bool ColumnPruner::forward(const Corpus& corpus, size_t s, const float* scores, 
     const double reach = t ? sums.all() : 1;
     const double others = dropped.lost * std::exp(dropped.shift - node_[0]) +
                           dropped.unopened * std::exp(static_cast<double>(dropped.top) - node_[0]) * reach;
-    const double corrected =
-        corpus.sets() ? factors_.correction_bound(corpus, token) +
-                            (t + 1 < T ? factors_.correction_bound(corpus, token + 1) : 0)
-                      : 0;
+    const double corrected = corpus.sets() ? factors_.correction_bound(corpus, token) +
+                                                 (t + 1 < T ? factors_.correction_bound(corpus, token + 1) : 0)
+                                           : 0;
     if (!sums.forward(messages_.data(), others * std::exp(corrected))) return false;
     if (guarantees() && sums.missing() > 2 * options_.rule.epsilon * static_cast<double>(T)) break;
   }

@@ -32,10 +32,10 @@ struct SparseGradient {
     uint16_t i, j;
     float gradient;
   };
-  double weight = 1;                              // of the sentence: multiplies all gradients
-  std::vector<size_t> node_end;                   // [t], in nodes
-  std::vector<std::pair<uint16_t, float>> nodes;  // label or part, gradient; times the values of the token's features
-  std::vector<Edge> edges;                        // of the pair's weight and of those of the active correction sets
+  double weight = 1;                               // of the sentence: multiplies all gradients
+  std::vector<size_t> node_end;                    // [t], in nodes
+  std::vector<std::pair<uint16_t, float>> nodes;   // label or part, gradient; times the values of the token's features
+  std::vector<Edge> edges;                         // of the pair's weight and of those of the active correction sets
   std::vector<std::pair<uint32_t, float>> ngrams;  // number in the index, gradient
   EpochStats stats;
   double log_z = 0;  // of sums
@@ -48,43 +48,13 @@ struct SparseGradient {
 std::vector<uint8_t> to_bytes(const Corpus& corpus, std::span<const int32_t> sentences,
                               std::span<const SparseGradient> gradients, const NgramIndex& ngrams);
 
-// Gradients that came as bytes.
-class ReceivedGradients {
- public:
-  // Throws std::invalid_argument unless to_bytes() could have made the bytes for this corpus. keys: labels and parts.
-  ReceivedGradients(std::span<const uint8_t> bytes, const Corpus& corpus, size_t keys, const NgramIndex& ngrams);
-
-  size_t sentences() const { return arrays_.sentence_end.size(); }
-  // Appends the features and correction sets of a sentence, and fills its gradient.
-  void append(size_t sentence, CorpusArrays<Owned>& corpus, SparseGradient& gradient) const;
-
-  template <template <class> class Array>
-  struct Arrays {
-    Array<uint64_t> sentence_end;  // in tokens
-    Array<uint64_t> feature_end;   // [token]
-    Array<int32_t> feature;        //
-    Array<float> value;            // beside feature; empty where all are 1
-    Array<uint64_t> set_end;       // [token]
-    Array<int32_t> set;            //
-    Array<uint64_t> node_end;      // [token]
-    Array<uint16_t> node;          // label or part
-    Array<float> node_gradient;    //
-    Array<uint64_t> edge_end;      // [sentence]
-    Array<uint32_t> edge_token;    // within the sentence
-    Array<uint16_t> edge_previous, edge_current;
-    Array<float> edge_gradient;
-    Array<uint64_t> ngram_end;  // [sentence]
-    Array<uint64_t> ngram;      // packed
-    Array<float> ngram_gradient;
-    Array<double> weight, loss, missing;                            // [sentence]
-    Array<uint64_t> errors, kept, exact, rounds, nodes, edge_work;  // [sentence]
-  };
-
- private:
-  void check(const Corpus& corpus, size_t keys) const;
-
-  Arrays<Owned> arrays_;
-  std::vector<uint32_t> ngram_;  // beside arrays_.ngram: numbers in the index
+// The gradient of a sentence that is somewhere else.
+struct ReceivedGradient {
+  Ids features, sets;  // of its tokens
+  SparseGradient gradient;
 };
+// Throws std::invalid_argument unless to_bytes() could have made the bytes for this corpus. keys: labels and parts.
+std::vector<ReceivedGradient> from_bytes(std::span<const uint8_t> bytes, const Corpus& corpus, size_t keys,
+                                         const NgramIndex& ngrams);
 
 }  // namespace tagwright

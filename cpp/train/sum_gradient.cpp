@@ -14,9 +14,9 @@ namespace {
 
 constexpr float kForbiddenF = -std::numeric_limits<float>::infinity();
 
-// Expectations have T(), labels(t) of a column, nodes(t) beside them, and visit_step(t, correct, pair, ngram) for t > 0,
-// which calls pair(i, j, probability) and ngram(number, expected count) for the pairs of labels of columns t - 1 and t
-// and for the n-grams that end in column t. Pairs of which neither the expectation nor `correct` has much may be left
+// Expectations have T(), labels(t) of a column, nodes(t) beside them, and visit_step(t, correct, pair, ngram) for t >
+// 0, which calls pair(i, j, probability) and ngram(number, expected count) for the pairs of labels of columns t - 1 and
+// t and for the n-grams that end in column t. Pairs of which neither the expectation nor `correct` has much may be left
 // out. What is subtracted has node(t, y), pair(t, i, j) and for_each_ngram(t, visit).
 
 void visit_pairs(std::span<const int32_t> from, std::span<const int32_t> to, const double* probability, auto&& visit) {
@@ -296,8 +296,8 @@ const Edges& SumGradient::exact_edges() const {
   return exact_edges_.get([&] {
     std::vector<int32_t> previous, current, set, set_previous, set_current;
     std::vector<double> score, correction;
-    const auto &edges = store_.edges();
-    const auto &sets = store_.sets();
+    const auto& edges = store_.edges();
+    const auto& sets = store_.sets();
     for (size_t i = 0; i < edges.rows(); ++i) {
       for (size_t q = 0; q < edges.size(i); ++q) {
         previous.push_back(static_cast<int32_t>(i));
@@ -397,7 +397,6 @@ void SumGradient::compute(const Corpus& corpus, size_t s, Gradient::Workspace& a
   EpochStats& stats = gradient.stats;
   const double correct = corpus.is_partial(s) ? workspace.allowed.log_z : correct_score(sentence);
   stats.loss = gradient.weight * (gradient.log_z - correct);
-  stats.missing *= gradient.weight;
 }
 
 bool SumGradient::sum_pruned(const Sentence& sentence, SparseGradient& gradient) const {
@@ -422,7 +421,7 @@ bool SumGradient::sum_pruned(const Sentence& sentence, SparseGradient& gradient)
   }
   gradient.log_z = workspace.sums.log_z();
   gradient.stats.kept = workspace.sums.kept();
-  gradient.stats.missing = workspace.sums.missing();
+  gradient.stats.missing = std::max(0.0, workspace.sums.missing());
   subtract_correct(sentence, PrunedExpectation{workspace.sums}, gradient);
   return true;
 }
@@ -480,13 +479,10 @@ bool SumGradient::sum_ngrams(const Sentence& sentence, bool pruned, SparseGradie
               .labels = columns,
               .nodes =
                   [&](size_t t, double* out) {
-                    for (const int32_t y : columns[t])
-                      *out++ = scores[t * factors_.padded() + static_cast<size_t>(y)];
+                    for (const int32_t y : columns[t]) *out++ = scores[t * factors_.padded() + static_cast<size_t>(y)];
                   },
-              .edges =
-                  [&](size_t t, double* out) {
-                    factors_.fill(corpus, sentence.first + t, columns[t - 1], columns[t], out);
-                  },
+              .edges = [&](size_t t,
+                           double* out) { factors_.fill(corpus, sentence.first + t, columns[t - 1], columns[t], out); },
               .factors = true});
     return sums.log_z() != kForbidden;
   };
@@ -516,7 +512,8 @@ bool SumGradient::sum_ngrams(const Sentence& sentence, bool pruned, SparseGradie
 // and n-grams multiply it by at most exp(best_ngram_) per label from the third on.
 double SumGradient::missing_ngrams(const Sentence& sentence, double log_z) const {
   const PrunedSums& sums = sentence.workspace.sums;
-  const double lacking = sums.missing(), steps = sentence.T > 2 ? static_cast<double>(sentence.T - 2) : 0;
+  const double lacking = std::max(0.0, sums.missing()),
+               steps = sentence.T > 2 ? static_cast<double>(sentence.T - 2) : 0;
   constexpr double kLarge = 30;  // from here, log(exp(x) - 1) and log(exp(x) + 1) are x
   const double outside = sums.log_z() + (lacking > kLarge ? lacking : std::log(std::expm1(lacking)));
   const double more = outside + steps * static_cast<double>(best_ngram_) - log_z;
@@ -526,8 +523,7 @@ double SumGradient::missing_ngrams(const Sentence& sentence, double log_z) const
 // --- gradients ---
 
 template <class Expected>
-void SumGradient::subtract_correct(const Sentence& sentence, const Expected& expected,
-                                   SparseGradient& gradient) const {
+void SumGradient::subtract_correct(const Sentence& sentence, const Expected& expected, SparseGradient& gradient) const {
   const Corpus& corpus = sentence.corpus;
   if (corpus.is_partial(sentence.s)) {
     subtract(expected, sentence.workspace.allowed, sentence.workspace, gradient);

@@ -187,20 +187,26 @@ std::vector<uint8_t> Trainer::gradient(std::span<const int32_t> sentences, size_
 EpochStats Trainer::apply(std::span<const std::span<const uint8_t>> gradients, std::span<const int32_t> which,
                           std::span<const int32_t> number, size_t threads) {
   const Corpus& whole = store_.corpus();
-  std::vector<ReceivedGradients> received;
+  std::vector<std::vector<ReceivedGradient>> received;
   for (const std::span<const uint8_t> bytes : gradients)
-    received.emplace_back(bytes, whole, store_.parts().keys(), store_.ngrams());
+    received.push_back(from_bytes(bytes, whole, store_.parts().keys(), store_.ngrams()));
   need(which.size() == number.size(), "there must be one number per sentence");
   CorpusArrays<Owned> arrays;
+  const auto append = [](Ids& to, const Ids& from) {
+    for (const uint64_t end : from.end) to.end.push_back(to.id.size() + end);
+    to.id.insert(to.id.end(), from.id.begin(), from.id.end());
+    to.value.insert(to.value.end(), from.value.begin(), from.value.end());
+  };
   if (gradients_.size() < which.size()) gradients_.resize(which.size());
   for (size_t n = 0; n < which.size(); ++n) {
-    need(which[n] >= 0 && static_cast<size_t>(which[n]) < received.size(), "no such gradient");
-    const ReceivedGradients& from = received[static_cast<size_t>(which[n])];
-    need(number[n] >= 0 && static_cast<size_t>(number[n]) < from.sentences(), "no such sentence");
-    from.append(static_cast<size_t>(number[n]), arrays, gradients_[n]);
+    const auto sender = static_cast<size_t>(which[n]), s = static_cast<size_t>(number[n]);
+    need(which[n] >= 0 && sender < received.size(), "no such gradient");
+    need(number[n] >= 0 && s < received[sender].size(), "no such sentence");
+    append(arrays.node, received[sender][s].features);
+    append(arrays.edge, received[sender][s].sets);
+    arrays.sentence_end.push_back(arrays.node.end.size());
+    gradients_[n] = received[sender][s].gradient;
   }
-  need(arrays.node.value.empty() || arrays.node.value.size() == arrays.node.id.size(),
-       "gradient: some features without values");
   const Corpus batch = hold(std::move(arrays), {}, whole.L);
   std::vector<int32_t> sentences(which.size());
   std::iota(sentences.begin(), sentences.end(), 0);

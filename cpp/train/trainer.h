@@ -37,8 +37,8 @@ class Trainer {
 
   // One pass over these sentences, of the corpus or, where it is given, of a cut of it.
   EpochStats run(std::span<const int32_t> sentences, size_t threads, const Corpus* cut = nullptr);
-  // The same in two halves, which may be done in different places: the gradients of sentences, as bytes; and the steps of
-  // a batch, whose n-th sentence is sentence number[n] of gradients[which[n]].
+  // The same in two halves, which may be done in different places: the gradients of sentences, as bytes; and the steps
+  // of a batch, whose n-th sentence is sentence number[n] of gradients[which[n]].
   std::vector<uint8_t> gradient(std::span<const int32_t> sentences, size_t threads);
   EpochStats apply(std::span<const std::span<const uint8_t>> gradients, std::span<const int32_t> which,
                    std::span<const int32_t> number, size_t threads);

@@ -1,6 +1,7 @@
 #include "train/weight_store.h"
 
 #include "base/need.h"
+#include "base/sparse_rows.h"
 
 namespace tagwright {
 
@@ -13,10 +14,10 @@ WeightStore::WeightStore(Corpus corpus, std::vector<uint16_t> parts, const Store
   need(parts_.keys() <= kMostLabels, "a model has between 1 and 65,535 labels, their parts included");
   parts_.check();
   need(corpus_.labels.size() == corpus_.tokens(), "the labels of the corpus are not known");
-  nodes_.reset(corpus_.features());
-  edges_.reset(corpus_.L);
-  sets_.reset(corpus_.sets());
-  ngrams_.reset(1);
+  nodes_.grow(corpus_.features());
+  edges_.grow(corpus_.L);
+  sets_.grow(corpus_.sets());
+  ngrams_.grow(1);
   for (Shard& shard : shards_) shard.tracked = options_.denominator > 0;
   measure_corpus();
   if (!options_.observe) return;
@@ -249,8 +250,8 @@ void WeightStore::mix(std::span<const std::pair<double, WeightState<Borrowed>>> 
         const double squares = options_.squares ? moments.squares + sums.template values<2>(r)[q] : 0;
         const size_t entry = rows.find_or_add(r, key);
         rows.weight(r, entry) = w;
-        rows.moments(r, entry) = moments_of(after * w - (past + sums.template values<1>(r)[q]),
-                                            static_cast<float>(std::max(squares, 0.0)));
+        rows.moments(r, entry) =
+            moments_of(after * w - (past + sums.template values<1>(r)[q]), static_cast<float>(std::max(squares, 0.0)));
         notify(r, key, w);
       }
     }

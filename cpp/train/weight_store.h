@@ -4,13 +4,12 @@
 // Averaging is lazy: beside each weight stands the sum of its changes, each times the number of sentences visited
 // before it; the average over n sentences is weight - sum / n. So a change costs what it touches.
 //
-// Rows are dealt to a fixed number of shards. Threads may change different shards at the same time; the result does not
-// depend on which thread does it.
+// Threads may change nodes of different shards (train/weight_rows.h) at the same time; the result does not depend on
+// which thread does it.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -18,70 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/sparse_rows.h"
 #include "lattice/lattice.h"
 #include "model/rows.h"
 #include "train/ngram_index.h"
+#include "train/weight_rows.h"
 
 namespace tagwright {
-
-// What a weight remembers of its changes, in 8 bytes: with squared gradients both numbers in single precision, without
-// them the sum in double precision.
-struct Moments {
-  float squares = 0;  // of its gradients, summed
-  float sum = 0;      // see above
-
-  double precise_sum() const { return std::bit_cast<double>(*this); }
-  void set_precise_sum(double value) { *this = std::bit_cast<Moments>(value); }
-};
-
-template <class Key>
-class WeightRows {
- public:
-  static constexpr size_t kShards = 8;
-  static constexpr size_t kNoPlace = static_cast<size_t>(-1);
-
-  void reset(size_t rows) {
-    rows_ = rows;
-    for (size_t n = 0; n < kShards; ++n) shards_[n].reset(rows / kShards + (n < rows % kShards));
-  }
-  // More rows, which are empty.
-  void grow(size_t rows) {
-    rows_ = std::max(rows, rows_);
-    for (size_t n = 0; n < kShards; ++n) shards_[n].grow(rows_ / kShards + (n < rows_ % kShards));
-  }
-  static size_t shard_of(size_t r) { return r % kShards; }
-  size_t rows() const { return rows_; }
-  size_t entries() const {
-    size_t sum = 0;
-    for (const Shard& shard : shards_) sum += shard.entries();
-    return sum;
-  }
-  size_t size(size_t r) const { return shard(r).size(r / kShards); }
-  std::span<const Key> keys(size_t r) const { return shard(r).keys(r / kShards); }
-  auto values(size_t r) const { return shard(r).template values<0>(r / kShards); }
-  auto moments(size_t r) const { return shard(r).template values<1>(r / kShards); }
-  void prefetch(size_t r) const { shard(r).prefetch(r / kShards); }
-
-  // Entries are numbered within the shard of their row; kNoPlace: there is none.
-  size_t begin(size_t r) const { return shard(r).begin(r / kShards); }
-  size_t find(size_t r, Key key) const { return shard(r).find(r / kShards, key); }
-  size_t find_or_add(size_t r, Key key) { return shard(r).find_or_add(r / kShards, key); }
-  float& weight(size_t r, size_t entry) { return shard(r).template at<0>(entry); }
-  Moments& moments(size_t r, size_t entry) { return shard(r).template at<1>(entry); }
-  // The weight, 0 where there is none.
-  float at(size_t r, Key key) const {
-    const size_t entry = find(r, key);
-    return entry == kNoPlace ? 0.0F : shard(r).template at<0>(entry);
-  }
-
- private:
-  using Shard = SparseRows<Key, float, Moments>;
-  const Shard& shard(size_t r) const { return shards_[r % kShards]; }
-  Shard& shard(size_t r) { return shards_[r % kShards]; }
-  std::array<Shard, kShards> shards_;
-  size_t rows_ = 0;
-};
 
 // The entries of one kind of weights as a checkpoint holds them.
 template <template <class> class Array>
@@ -135,9 +76,9 @@ class WeightStore {
   const Corpus& corpus() const { return corpus_; }
   const Parts& parts() const { return parts_; }
   const StoreOptions& options() const { return options_; }
-  const Rows& nodes() const { return nodes_; }         // [feature]: label or part
-  const Rows& edges() const { return edges_; }         // [previous]: current
-  const PairRows& sets() const { return sets_; }       // [set]: pair of labels
+  const Rows& nodes() const { return nodes_; }            // [feature]: label or part
+  const Rows& edges() const { return edges_; }            // [previous]: current
+  const PairRows& sets() const { return sets_; }          // [set]: pair of labels
   const PairRows& ngram_rows() const { return ngrams_; }  // [0]: packed n-grams, beside those of ngrams()
   const NgramIndex& ngrams() const { return index_; }
   size_t size() const { return nodes_.entries() + edges_.entries() + sets_.entries() + ngrams_.entries(); }
@@ -178,19 +119,17 @@ class WeightStore {
   }
   template <class Update>
   void update_ngram(size_t q, Update&& update) {
-    const size_t entry = ngrams_.begin(0) + q;
-    update(ngrams_.weight(0, entry), ngrams_.moments(0, entry));
-    view_->ngram_changed(q, ngrams_.weight(0, entry));
+    update(ngrams_.weight(0, q), ngrams_.moments(0, q));
+    view_->ngram_changed(q, ngrams_.weight(0, q));
   }
   // Updates every weight.
   template <class Update>
   void update_all(Update&& update) {
     for_each_kind([&](size_t, auto& rows, auto&&, auto&& notify) {
       for (size_t r = 0; r < rows.rows(); ++r) {
-        const size_t begin = rows.begin(r);
         for (size_t q = 0; q < rows.size(r); ++q) {
-          update(rows.weight(r, begin + q), rows.moments(r, begin + q));
-          notify(r, rows.keys(r)[q], rows.weight(r, begin + q));
+          update(rows.weight(r, q), rows.moments(r, q));
+          notify(r, rows.keys(r)[q], rows.weight(r, q));
         }
       }
     });
@@ -207,9 +146,10 @@ class WeightStore {
   // With the corpus, the options and seen(), everything that training resumes from.
   WeightState<Owned> state() const;
   void restore(double seen, const WeightState<Borrowed>& state);
-  // Iterative parameter mixing (McDonald, Hall and Mann 2010): the weights become the mean of those with which shards of
-  // the corpus ended an epoch that all of them began with these weights. Averages are over all sentences that any shard
-  // has visited; squared gradients add up. shards: how many sentences each has visited in the epoch, and its state.
+  // Iterative parameter mixing (McDonald, Hall and Mann 2010): the weights become the mean of those with which shards
+  // of the corpus ended an epoch that all of them began with these weights. Averages are over all sentences that any
+  // shard has visited; squared gradients add up. shards: how many sentences each has visited in the epoch, and its
+  // state.
   void mix(std::span<const std::pair<double, WeightState<Borrowed>>> shards);
 
  private:
