@@ -92,7 +92,14 @@ def batches_or_answers(
 
 
 def labelled_texts(
-    source: Source, columns: int, format: str = "auto", label: str = "last", comments: bool = False
+    source: Source,
+    columns: int,
+    reader: Callable[[int], str] | None = None,
+    first: int = 0,
+    *,
+    format: str = "auto",
+    label: str = "last",
+    comments: bool = False,
 ) -> Iterator[tuple[Form, _core.LabelledText]]:
     """Yield the sentences and labels of a file as the core holds them, a chunk of the file at a time.
 
@@ -102,6 +109,10 @@ def labelled_texts(
         As for `batches`.
     columns : int
         How many columns the text has; ValueError names a token that has fewer.
+    reader : callable, optional
+        Returns which template reads a column that tokens with this many columns lack.
+    first : int
+        The number of the first sentence, for messages.
 
     """
     request = Request(name_of(source), label, comments)
@@ -111,11 +122,11 @@ def labelled_texts(
         lines = block.form.line_format()
         if lines is None or lines.columns < columns or not made.add(block.data, lines.with_columns(columns)):
             batch = block.sentences()
-            made.add_sentences(
-                _core.Text.from_rows([own.rows for own in batch], columns), [own.labels or [] for own in batch]
-            )
+            rows = _core.Text.from_rows([own.rows for own in batch], columns, reader, first)
+            made.add_sentences(rows, [own.labels or [] for own in batch])
         if made.text.sentences:
             empty = False
+            first += made.text.sentences
             yield block.form, made
     _check_not_empty(request, not empty)
 

@@ -128,16 +128,15 @@ class StreamedExamples(Examples):
         sentences = tokens = 0
         partial = False
         with self._bar("reading", None) as bar:
-            for X, y in self._stream.pieces():
+            for piece in self._stream.texts(run.features if run else None, counted=run is None):
                 if self._counted is None:
-                    label_counts(y, None, count)
-                    if self._stream.partial and not partial:
-                        partial = not all(type(label) is str for own in y for label in own)
+                    piece.count(count)
+                    partial = partial or (self._stream.partial and piece.is_partial())
                 if run is not None and self._encoder is not None and surveys:
-                    self._encoder.survey(core_text(X, run.features, sentences))
-                sentences += len(X)
-                tokens += sum(map(len, y))
-                bar.update(len(X))
+                    self._encoder.survey(piece.text(run.features, sentences))
+                sentences += piece.sentences
+                tokens += piece.tokens
+                bar.update(piece.sentences)
         if self._counted is None:
             self.sentences, self.tokens, self.partial, self._counted = sentences, tokens, partial, count
         return count
@@ -153,14 +152,14 @@ class StreamedExamples(Examples):
         encoder, done = self._encoder, 0
         assert encoder is not None
         with writing_encoded(self._path, self._folder()) as file, self._bar("encoding", self.sentences) as bar:
-            for X, y in self._stream.pieces():
-                file.add_encoded(encoder.encode(core_text(X, run.features, done), run.learner.threads))
-                known = marks(y, run.labels) if self.partial else None
-                file.add_labels(*(known or [numbers(y, run.labels)]))
+            for piece in self._stream.texts(run.features):
+                file.add_encoded(encoder.encode(piece.text(run.features, done), run.learner.threads))
+                known = piece.marks(run.labels) if self.partial else None
+                file.add_labels(*(known or [piece.ids(run.labels)]))
                 if known is not None:
-                    file.array("partial").add(any_missing(known.ids, [len(own) for own in y]))
-                done += len(X)
-                bar.update(len(X))
+                    file.array("partial").add(any_missing(known.ids, piece.lengths()))
+                done += piece.sentences
+                bar.update(piece.sentences)
             if (done, file.tokens) != (self.sentences, self.tokens):
                 raise ValueError("the sentences changed while they were read; train again")
             for kind, renamed in zip(("node", "edge"), encoder.finish(), strict=True):

@@ -10,12 +10,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tagwright import checks
+from tagwright import _core, checks
 from tagwright.data.allowed import allowed_labels
 from tagwright.data.inputs import Input, inputs_of
-from tagwright.data.reading import batches
+from tagwright.data.reading import batches, labelled_texts
+from tagwright.features.templates import Features
 from tagwright.learners.learner import check
 from tagwright.learners.partial import known_labels
+from tagwright.learners.pieces import ListPiece, TextPiece
 
 __all__ = ["Column", "Files", "Pairs", "Piece", "Stream", "stream_of"]
 
@@ -40,6 +42,11 @@ class Stream(abc.ABC):
     def pieces(self) -> Iterator[Piece]:
         """Yield all sentences, about 33,000 tokens at a time."""
 
+    def texts(self, features: Features | None, counted: bool = False) -> Iterator[ListPiece | TextPiece]:
+        """Yield all sentences as these features see them; counted: only their labels are needed."""
+        for X, y in self.pieces():
+            yield ListPiece(X, y)
+
     @abc.abstractmethod
     def identity(self) -> object:
         """Return what tells these sentences from others, for JSON; None where only reading them would tell."""
@@ -50,9 +57,9 @@ class Files(Stream):
 
     is_files = True
 
-    def __init__(self, files: Sequence[Input], asked: dict[str, Any], partial: bool = False) -> None:
+    def __init__(self, files: Sequence[Input], options: dict[str, Any], partial: bool = False) -> None:
         """Take the arguments of `tagwright.data.reading.batches`: format, label, comments."""
-        self.files, self.asked, self.partial = files, asked, partial
+        self.files, self.options, self.partial = files, options, partial
         self.name = os.path.abspath(files[0].path)
 
     def pieces(self) -> Iterator[Piece]:
@@ -71,7 +78,7 @@ class Files(Stream):
         tokens = 0
         self.blanks = None
         for number, file in enumerate(self.files):
-            for batch in batches(file.path, **self.asked):
+            for batch in batches(file.path, **self.options):
                 self.blanks = batch[0].form.blanks if number == 0 else self.blanks
                 for sentence in batch:
                     labels = sentence.labels or []
@@ -84,9 +91,28 @@ class Files(Stream):
         if X:
             yield X, y
 
+    def texts(self, features: Features | None, counted: bool = False) -> Iterator[ListPiece | TextPiece]:
+        """Yield all sentences as the core reads them; as lists where tokens are ready-made features."""
+        if features is None and not counted:
+            yield from super().texts(features)
+            return
+        columns, reader = (features.columns, features.reader) if features else (0, None)
+        self.blanks = None
+        read, done = _core.LabelledText(), 0
+        for number, file in enumerate(self.files):
+            for form, own in labelled_texts(file.path, columns, reader, done, **self.options):
+                self.blanks = form.blanks if number == 0 else self.blanks
+                read.append(own)
+                done += own.text.sentences
+                if read.text.tokens >= _TOKENS:
+                    yield TextPiece(read, self.partial)
+                    read = _core.LabelledText()
+        if read.text.sentences:
+            yield TextPiece(read, self.partial)
+
     def identity(self) -> object:
         """Return a digest of each file as it is on the disk, and how it is read."""
-        return {"files": [_digest(file) for file in self.files], "partial": self.partial, **self.asked}
+        return {"files": [_digest(file) for file in self.files], "partial": self.partial, **self.options}
 
 
 class Pairs(Stream):
@@ -144,12 +170,12 @@ class Column(Iterable[Any]):
             yield from piece[self._which]
 
 
-def stream_of(given: object, asked: dict[str, Any], partial: bool) -> Stream:
+def stream_of(given: object, options: dict[str, Any], partial: bool) -> Stream:
     """Return what `fit_files` was given as a stream: a path, several, or an iterable of pairs."""
     if isinstance(given, str | os.PathLike):
-        return Files(inputs_of(given), asked, partial)
+        return Files(inputs_of(given), options, partial)
     if isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given):
-        return Files(inputs_of(given), asked, partial)
+        return Files(inputs_of(given), options, partial)
     if not isinstance(given, Iterable):
         raise ValueError(f"a file, several, or an iterable of pairs is needed, not {checks.shown(given)}")
     return Pairs(given)
