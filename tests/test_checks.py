@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from support.commands import run
 from support.corpora import ten_sentences
+from support.flat import crf, memm
 
 import tagwright as tw
 from tagwright import checks
 
 X10, Y10 = ten_sentences()
 MODEL = tw.Perceptron(features="U:%x[0,0]\nB\n", epochs=1).fit(X10, Y10).model_
-MEMM = tw.MEMM(features="U:%x[0,0]\n", max_iterations=2).fit(X10, Y10).model_
-CRF = tw.CRF(features="U:%x[0,0]\nB\n", max_iterations=2).fit(X10, Y10).model_
+MEMM = tw.MEMM(features="U:%x[0,0]\n", solver=tw.LBFGS(max_iterations=2)).fit(X10, Y10).model_
+CRF = tw.CRF(features="U:%x[0,0]\nB\n", solver=tw.LBFGS(max_iterations=2)).fit(X10, Y10).model_
 BOTH = tw.Bidirectional(MODEL, CRF).fit().model_
 NODES, EDGES = np.zeros((3, 2)), np.zeros((2, 2))
 SMALL = {"features": "U:%x[0,0]\nB\n"}
@@ -44,6 +45,12 @@ def agreeing(**options):
 
 def learner(kind, **options):
     return kind(**SMALL, **options).fit(X10, Y10)
+
+
+def old(**options):
+    """A perceptron with a parameter of 0.5.0."""
+    with pytest.warns(DeprecationWarning, match="min_weight"):
+        return learner(tw.Perceptron, **options)
 
 
 CALLS = {
@@ -88,17 +95,18 @@ CALLS = {
     "HMM: iterations": lambda n: tw.HMM().fit(X10, Y10).fit_unlabelled(X10, iterations=n, tolerance=1e9),
     "HMM: tolerance": lambda n: tw.HMM().fit_unlabelled(X10, 2, iterations=1, tolerance=n),
     "HMM: seed": lambda n: tw.HMM().fit_unlabelled(X10, 2, iterations=1, seed=n),
-    "MEMM: history": lambda n: learner(tw.MEMM, max_iterations=1, history=n),
-    "MEMM: beam": lambda n: learner(tw.MEMM, max_iterations=1, beam=n),
-    "MEMM: dictionary": lambda n: learner(tw.MEMM, max_iterations=1, dictionary=n),
+    "MEMM: history": lambda n: learner(memm, max_iterations=1, history=n),
+    "MEMM: beam": lambda n: learner(memm, max_iterations=1, beam=n),
+    "MEMM: dictionary": lambda n: learner(memm, max_iterations=1, dictionary=n),
     "evaluate: most": lambda n: tw.evaluate(Y10, Y10).table(n),
 }
-for name in ("epochs", "seed", "min_count", "margin", "min_weight", "threads"):
+for name in ("epochs", "seed", "min_count", "margin", "threads"):
     CALLS[f"Perceptron: {name}"] = lambda n, name=name: learner(tw.Perceptron, **{"epochs": 1, name: n})
+CALLS["Perceptron: min_weight"] = lambda n: old(epochs=1, min_weight=n)
 for name in ("l1", "l2", "tolerance", "max_iterations", "start_on", "min_count", "seed", "threads"):
-    CALLS[f"CRF: {name}"] = lambda n, name=name: learner(tw.CRF, **{"max_iterations": 1, name: n})
+    CALLS[f"CRF: {name}"] = lambda n, name=name: learner(crf, **{"max_iterations": 1, name: n})
 for name in ("epochs", "rate", "batch"):
-    CALLS[f"CRF: {name}"] = lambda n, name=name: learner(tw.CRF, **{"solver": "adagrad", "epochs": 1, name: n})
+    CALLS[f"CRF: {name}"] = lambda n, name=name: learner(crf, **{"solver": "adagrad", "epochs": 1, name: n})
 
 # Where such a number is no mistake, and what it is used for ends at once.
 FINE = {

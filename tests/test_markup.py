@@ -63,7 +63,7 @@ def hostile_model():
     """A model whose labels no training would take, but a file may have."""
     X = [["<b>", "שלום", "\x07", *"abcdefghijkl"]]
     y = [[f"L{n}" for n in range(len(HOSTILE))]]
-    model = tw.CRF(features="pos", l2=1.0, max_iterations=3, progress=False).fit(X, y).model_
+    model = tw.CRF(features="pos", solver=tw.LBFGS(l2=1.0, max_iterations=3)).fit(X, y).model_
     return X, type(model)(HOSTILE, model.features, model.arrays, {**model.facts, "note": HOSTILE[0]})
 
 

@@ -44,7 +44,11 @@ def test_threads_that_share_new_edges(form, decoder):
     assert found == [right] * CREW
 
 
-@pytest.mark.parametrize("learner", [tw.CRF(max_iterations=3), tw.MEMM(max_iterations=3), tw.HMM()], ids=str)
+@pytest.mark.parametrize(
+    "learner",
+    [tw.CRF(solver=tw.LBFGS(max_iterations=3)), tw.MEMM(solver=tw.LBFGS(max_iterations=3)), tw.HMM()],
+    ids=str,
+)
 def test_threads_that_share_a_new_model(learner, tmp_path):
     X, y = many_labels(labels=12)
     learner.fit(X, y).model_.save(tmp_path / "model")

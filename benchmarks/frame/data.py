@@ -207,7 +207,7 @@ def model(bench: Bench, corpus: str, learner: str = "perceptron") -> tw.Model:
         if learner == "hmm":
             return tw.HMM(), (X, y)
         lists = gazetteer(X, y) if PRESETS[corpus] == "query" else None
-        return tw.Perceptron(PRESETS[corpus], lists=lists, epochs=epochs, seed=0), (X, y)
+        return tw.Perceptron(tw.Features(PRESETS[corpus], lists), epochs=epochs, seed=0), (X, y)
 
     return kept_model(bench, f"{corpus}-{learner}", corpus, f"{learner} {PRESETS[corpus]} {epochs}", train)
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import tagwright as tw
 from tagwright.decoding.decoders import Decoder, _StaggeredUnpruned, _ViterbiPairs
+from tagwright.learners.options import set_flat
 
 
 def crf(features: str | None, *, dense_edges: bool = False, **options: Any) -> tw.CRF:
     """Return a CRF; dense_edges: it sums over the whole matrix of edges, one sentence at a time."""
-    learner = tw.CRF(features, **options)
+    learner = set_flat(tw.CRF(features), **options)
     learner._dense_edges = dense_edges
     return learner
 

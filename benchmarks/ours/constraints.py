@@ -172,7 +172,7 @@ def legal_spans(bench: Bench) -> None:
     for corpus, label, preset in (("chunk_conll2000", "3", "chunk"), ("slots_snips", "2", "query")):
         for name, learner in (
             ("perceptron", tw.Perceptron(preset, epochs=2 if bench.quick else 10)),
-            ("CRF", tw.CRF(preset, max_iterations=5 if bench.quick else 40)),
+            ("CRF", tw.CRF(preset, solver=tw.LBFGS(max_iterations=5 if bench.quick else 40))),
         ):
 
             def measure(corpus: str = corpus, label: str = label, learner: Any = learner) -> dict[str, list[float]]:

@@ -24,10 +24,9 @@ from benchmarks.ours.sampled import write_sample
 from tagwright.cli.distributed_tagging import FileWork
 from tagwright.cli.tag import tag
 from tagwright.cli.tagging import TagOptions
-from tagwright.cluster.driving import CrfSums
 from tagwright.cluster.files import everywhere, jobs_of
-from tagwright.cluster.parts import CrfPart
-from tagwright.cluster.ray import RayEngine
+from tagwright.cluster.ray import Ray, RayEngine
+from tagwright.cluster.training import BatchSums, BatchWorker
 
 SENTENCES, FILES, ITERATIONS, TURNS = 100_000, 40, 12, 8
 NETWORK = 1.25e9  # bytes per second between two machines: 10 Gbit/s; assumed, not measured
@@ -64,7 +63,9 @@ def timed_tagging(bench: Bench) -> dict[str, Any]:
     """Return the seconds for all files with one worker and with two, which take turns."""
     X, _ = many_sentences(bench)
     given = tag.make_context("tag", []).params
-    work = FileWork(TagOptions(**{name: given[name] for name in TagOptions.__dataclass_fields__}), "tokens", "benchmark")
+    work = FileWork(
+        TagOptions(**{name: given[name] for name in TagOptions.__dataclass_fields__}), "tokens", "benchmark"
+    )
     seconds: dict[str, list[float]] = {"1": [], "2": []}
     with tempfile.TemporaryDirectory() as folder, own_ray(2) as ray:
         corpus = Path(folder, "in")
@@ -119,8 +120,8 @@ def tagging(bench: Bench) -> None:
 # Training
 
 
-class TimedPart(CrfPart):
-    """A part that knows how long it was summing, by the clock and by the processor."""
+class TimedWorker(BatchWorker):
+    """A worker that knows how long it was summing, by the clock and by the processor."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -142,11 +143,11 @@ class CountingEngine(RayEngine):
     """An engine that counts the bytes of arrays that go through it."""
 
     sent = received = puts = 0
-    sums: CrfSums
+    sums: BatchSums
 
     def told(self) -> list[tuple[float, float]]:
-        parts = self.sums._all.parts
-        return self.get([self.call(part, "told") for part in parts], lambda: None)
+        workers = self.sums._all.workers
+        return self.get([self.call(worker, "told") for worker in workers], lambda: None)
 
     def put(self, value: object) -> Any:
         if isinstance(value, np.ndarray):  # weights, once per evaluation
@@ -155,7 +156,7 @@ class CountingEngine(RayEngine):
         return super().put(value)
 
     def start(self, kind: type, *arguments: Any, threads: int) -> Any:
-        return super().start(TimedPart, *arguments, threads=threads)
+        return super().start(TimedWorker, *arguments, threads=threads)
 
     def get(self, promised: list[Any], check: Any) -> list[Any]:
         found = super().get(promised, check)
@@ -163,16 +164,16 @@ class CountingEngine(RayEngine):
         return found
 
 
-class Measured(tw.Ray):
+class Measured(Ray):
     """A cluster whose engine counts, and tells when a training has ended."""
 
-    def crf(self, engine: Any, run: Any) -> Any:
-        engine.sums = CrfSums(engine, run, self.workers)
+    def batch(self, engine: Any, run: Any) -> Any:
+        engine.sums = BatchSums(engine, run, self.workers)
         engine.told()  # all workers have started
         return engine.sums
 
     @contextlib.contextmanager
-    def connected(self) -> Iterator[Any]:
+    def connected(self, threads: int = 1) -> Iterator[Any]:
         engine: Any = CountingEngine()
         yield engine
         wall, used = np.max(engine.told(), axis=0)
@@ -189,10 +190,9 @@ LAST: dict[str, float] = {}
 def timed_iterations(bench: Bench, workers: int) -> dict[str, float]:
     """Return what iterations of L-BFGS take; workers: 0 for none, in this process."""
     X, y = many_sentences(bench)
-    options: dict[str, Any] = {"l2": 0.1, "max_iterations": ITERATIONS, "tolerance": 0.0, "progress": False}
-    learner = tw.CRF("pos", **options)
+    learner = tw.CRF("pos", solver=tw.LBFGS(l2=0.1, max_iterations=ITERATIONS, tolerance=0.0))
     with warnings.catch_warnings(action="ignore"), own_ray(2) if workers else contextlib.nullcontext():
-        learner.set_params(cluster=Measured(workers=workers) if workers else None).fit(X, y)
+        learner.fit(X, y, cluster=Measured(workers=workers) if workers else None, progress=False)
     size = sum(array.size for name, array in learner.model_.arrays.items() if name.endswith("weight"))
     found = {"tokens": sum(map(len, X)), "weights": size, "objective": learner.objective_}
     found["seconds"] = min(fact["seconds"] for fact in learner.history_)
@@ -324,10 +324,9 @@ def mixed(bench: Bench, corpus: str, preset: str, label: str | None) -> dict[str
     found = {}
     with own_ray(8):
         for workers in (0, 2, 8):
-            learner = tw.Perceptron(preset, epochs=2 if bench.quick else 10, progress=False)
-            if workers:
-                learner.set_params(cluster=tw.Ray(workers=workers))
-            found[str(workers)] = learner.fit(X, y).score(X_test, y_test)
+            learner = tw.Perceptron(preset, epochs=2 if bench.quick else 10)
+            cluster = Ray(workers=workers) if workers else None
+            found[str(workers)] = learner.fit(X, y, cluster=cluster).score(X_test, y_test)
     return found
 
 
@@ -357,9 +356,9 @@ peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").r
 print(json.dumps({{"peak": peak, "seconds": took, "tokens": learner.model_.facts["tokens"]}}))
 """
 LEARNERS = {
-    "perceptron": 'tw.Perceptron("U:%x[0,0]\\nU:%x[-1,0]\\nB\\n", epochs=1, progress=False)',
-    "CRF, AdaGrad": 'tw.CRF("U:%x[0,0]\\nU:%x[-1,0]\\nB\\n", epochs=1, progress=False)',
-    "CRF, L-BFGS": 'tw.CRF("U:%x[0,0]\\nB\\n", l2=1.0, max_iterations=2, progress=False)',
+    "perceptron": 'tw.Perceptron("U:%x[0,0]\\nU:%x[-1,0]\\nB\\n", epochs=1)',
+    "CRF, AdaGrad": 'tw.CRF("U:%x[0,0]\\nU:%x[-1,0]\\nB\\n", epochs=1)',
+    "CRF, L-BFGS": 'tw.CRF("U:%x[0,0]\\nB\\n", solver=tw.LBFGS(l2=1.0, max_iterations=2))',
 }
 
 

@@ -70,7 +70,7 @@ TASKS = [
 def trained(bench: Bench, task: Task) -> dict[str, Any]:
     """Train and test; in a process of its own, so that its peak of memory is that of training."""
     train, (X, y) = bench.read(task.corpus, "train", 400), bench.read(task.corpus, "test", 200)
-    learner = tw.Perceptron(PRESETS[task.corpus], epochs=data.epochs_of(bench), seed=0, progress=False, **task.options)
+    learner = tw.Perceptron(PRESETS[task.corpus], epochs=data.epochs_of(bench), seed=0, **task.options)
     seconds = fit(learner, train)
     peak = kernel_mb("status")["VmHWM"]
     with TemporaryDirectory() as folder:
@@ -157,7 +157,7 @@ def both(bench: Bench) -> dict[str, Any]:
     X, y = bench.read("chunk_conll2000", "train", 500)
     X_test, y_test = bench.read("chunk_conll2000", "test", 200)
     train, test = peer.expanded(X), peer.expanded(X_test)
-    learner = tw.Perceptron(features=None, epochs=1 if bench.quick else 3, progress=False)
+    learner = tw.Perceptron(features=None, epochs=1 if bench.quick else 3)
     best = partial(best_of, repeats=2 if bench.quick else 5, seconds=60)
     with TemporaryDirectory() as folder:
         place = Path(folder)

@@ -38,7 +38,7 @@ def model_path(bench: Bench, corpus: str) -> Path:
 
     def train() -> tuple[Any, data.Corpus]:
         sentences = data.covering(*bench.read(corpus, "train", 400), SENTENCES)
-        return tw.Perceptron(data.PRESETS[corpus], epochs=EPOCHS, seed=0, progress=False), sentences
+        return tw.Perceptron(data.PRESETS[corpus], epochs=EPOCHS, seed=0), sentences
 
     name, made_of = f"speed-{corpus}", f"perceptron {data.PRESETS[corpus]} {SENTENCES} {EPOCHS}"
     data.kept_model(bench, name, corpus, made_of, train)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import tagwright as tw
-from benchmarks.frame import data, timing
+from benchmarks.frame import data, private, timing
 from benchmarks.frame.bench import Bench
-from tagwright.decoding.decoders import plan
-from tagwright.learners.crf_training import CrfTraining
 from tagwright.learners.examples import Examples
-from tagwright.learners.online_crf import OnlineTraining
-from tagwright.learners.perceptron import _Run
+from tagwright.learners.online import OnlineTraining
 
 SENTENCES, EPOCHS = 2_000, 5
 CORPORA = ("pos_ewt", "chunk_conll2000", "morph_lv_lvtb", "slots_snips", "supertag_erg")
@@ -55,48 +51,28 @@ def timed_epochs(bench: Bench) -> dict[str, Any]:
     """Return the processor seconds of each epoch of each training, and the accuracies on dev data."""
     X, y = (part[:SENTENCES] for part in bench.read("supertag_erg", "train", 100))
     dev = tuple(part[:1000] for part in bench.read("supertag_erg", "dev", 100))
-    quiet: dict[str, Any] = {"features": "supertag", "progress": False}
-    adagrad = {**quiet, "solver": "adagrad", "epochs": EPOCHS}
-    perceptron = _Run(tw.Perceptron(**quiet), Examples(X, y))
-    exact = CrfTraining(tw.CRF(**adagrad, keep="all", l2=0.1), Examples(X, y), None)
-    few = {
-        "CRF, the default": OnlineTraining(tw.CRF(**adagrad), Examples(X, y), None),
-        "CRF, divergence 0.5": OnlineTraining(tw.CRF(**adagrad, keep=tw.KeepDivergence(0.5)), Examples(X, y), None),
+    learners = {
+        "perceptron": tw.Perceptron("supertag"),
+        "CRF, exact": tw.CRF("supertag", solver=tw.AdaGrad(l2=0.1), pruning="exact"),
+        "CRF, the default": tw.CRF("supertag"),
+        "CRF, divergence 0.5": tw.CRF("supertag", pruning=tw.KeepDivergence(0.5)),
     }
-    core = plan("auto").core
-    options = exact.options
-
-    def exact_epoch(order: Any) -> None:
-        rule = ("", 0.0, 1)
-        exact.trainer.adagrad(exact.weights, exact.squares, rule, order, options.batch, options.rate, options.l2)
-
-    def few_epoch(run: OnlineTraining, order: Any) -> None:
-        run.trainer.run(order, 1)
-        run.trainer.end_epoch()
-
-    runs: dict[str, Callable[[Any], Any]] = {
-        "perceptron": lambda order: perceptron.trainer.run(order, core),
-        "CRF, exact": exact_epoch,
-        **{name: partial(few_epoch, run) for name, run in few.items()},
-    }
+    runs = {name: OnlineTraining(learner, Examples(X, y)) for name, learner in learners.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for epoch in range(EPOCHS):
         order = np.random.default_rng([0, epoch]).permutation(len(X)).astype(np.int32)
         for name, run in runs.items():
             began = time.process_time()
-            run(order)
+            run.trainer.run(order, 1)
+            run.trainer.end_epoch()
             seconds[name].append(time.process_time() - began)
-    models = {
-        "perceptron": perceptron.model(perceptron.trainer.average(), EPOCHS),
-        "CRF, exact": exact.model(exact.trainer.model_weights(exact.weights), EPOCHS),
-        **{name: run.model(run.trainer.average(), EPOCHS) for name, run in few.items()},
-    }
+    models = {name: run.model(run.trainer.average(), EPOCHS) for name, run in runs.items()}
     return {
         "seconds": seconds,
         "dev": {name: accuracy(model, *dev) for name, model in models.items()},
         "tokens": sum(map(len, X)),
         "sentences": len(X),
-        "labels": len(perceptron.labels),
+        "labels": len(runs["perceptron"].labels),
     }
 
 
@@ -110,7 +86,7 @@ def threads(bench: Bench) -> None:
 
     def work() -> dict[str, Any]:
         X, y = (part[: 4 * SENTENCES] for part in bench.read("supertag_erg", "train", 100))
-        runs = {n: OnlineTraining(tw.CRF("supertag", threads=n, progress=False), Examples(X, y), None) for n in (1, 2)}
+        runs = {n: OnlineTraining(tw.CRF("supertag", threads=n), Examples(X, y)) for n in (1, 2)}
         best = dict.fromkeys(runs, float("inf"))
         for epoch in range(3 if bench.quick else 7):
             order = np.random.default_rng([0, epoch]).permutation(len(X)).astype(np.int32)
@@ -199,9 +175,9 @@ def summed(bench: Bench, corpus: str, kind: str) -> dict[str, float]:
     features = "g2p" if corpus == "g2p_nettalk" else "chunk"
     if corpus == "g2p_nettalk":  # letters only
         train, test = (([[row[:1] for row in rows] for rows in X], y) for X, y in (train, test))
-    learner = tw.CRF(features, solver="adagrad", keep=tw.KeepDivergence(0.1), progress=False)
+    learner = tw.CRF(features, solver="adagrad", pruning=tw.KeepDivergence(0.1))
     if kind == "exact":
-        learner = tw.CRF(features, l2=0.1, tolerance=1e-4, progress=False)
+        learner = private.crf(features, dense_edges=True, l2=0.1, tolerance=1e-4, progress=False)
     began = time.process_time()
     learner.fit(*train)
     seconds = time.process_time() - began
@@ -222,7 +198,7 @@ def whole(bench: Bench) -> dict[str, float]:
     """Train and test; in a process of its own, so that its peak of memory is that of training."""
     began = time.process_time()
     X, y = bench.read("supertag_erg", "train", 200)
-    learner = tw.CRF("supertag", progress=False).fit(X, y)
+    learner = tw.CRF("supertag").fit(X, y)
     seconds = time.process_time() - began
     peak = timing.kernel_mb("status")["VmHWM"]
     test = 100 * learner.score(*bench.read("supertag_erg", "test", 100))

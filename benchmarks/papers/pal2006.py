@@ -43,10 +43,10 @@ FIXED, RATIO = "fixed 20", "ratio"
 METHODS: dict[str, dict[str, Any]] = {
     DENSE: {"dense_edges": True},
     SPARSE: {},
-    TEN: {"keep": tw.KeepDivergence(0.005, at_least=10), "dense_edges": True},
-    LEAST: {"keep": tw.KeepDivergence(0.005, at_least=1), "dense_edges": True},
-    FIXED: {"keep": tw.KeepSize(20), "dense_edges": True},
-    RATIO: {"dense_edges": True},  # `keep` is found when another method has been trained
+    TEN: {"pruning": tw.KeepDivergence(0.005, at_least=10), "dense_edges": True},
+    LEAST: {"pruning": tw.KeepDivergence(0.005, at_least=1), "dense_edges": True},
+    FIXED: {"pruning": tw.KeepSize(20), "dense_edges": True},
+    RATIO: {"dense_edges": True},  # `pruning` is found when another method has been trained
 }
 
 
@@ -172,11 +172,11 @@ class Training(NamedTuple):
 
     @property
     def ended(self) -> str:
-        if self.learner.solver == "adagrad":
+        if isinstance(self.learner.solver, tw.AdaGrad):
             return "-"
         if self.failed:
             return "line search failed"
-        return "limit" if len(self.steps) == self.learner.max_iterations else "converged"
+        return "limit" if len(self.steps) == self.learner.solver.max_iterations else "converged"
 
 
 class Result(NamedTuple):
@@ -207,7 +207,10 @@ def limit(bench: Bench) -> int:
 
 def trained(features: str | None, train: Corpus, iterations: int | None, **options: Any) -> Training:
     """Train; a line search that fails because of sparse sums is a result here, not a warning."""
-    learner = private.crf(features, l2=L2, tolerance=TOLERANCE, max_iterations=iterations, progress=False, **options)
+    own = {"solver": "lbfgs", "tolerance": TOLERANCE, "max_iterations": iterations}
+    if options.get("solver") == "adagrad":
+        own = {}
+    learner = private.crf(features, l2=L2, **{**own, **options})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         seconds = data.fit(learner, train)
@@ -220,7 +223,7 @@ def result(method: str, made: Training, train: Corpus, test: Corpus) -> Result:
     """Return everything that tables and figures need of a training."""
     learner = made.learner
     exact = exact_objective(learner.model_, *train)
-    if learner.keep is None:
+    if learner.pruning in (None, "exact"):
         assert math.isclose(exact, learner.objective_, rel_tol=1e-4), f"{method}: sums are not exact"
     return Result(
         method=method,
@@ -356,20 +359,20 @@ def synthetic(bench: Bench) -> None:
         ratio = 0.0
         if method == divergence:
             tries = 4 if bench.quick else 10
-            ratio = same_size(lambda rule: fit(limit(bench), keep=rule, **dense).kept, made.kept, tries)
+            ratio = same_size(lambda rule: fit(limit(bench), pruning=rule, **dense).kept, made.kept, tries)
         return own._replace(curve=curve, ratio=ratio)
 
     def step(method: str, **options: Any) -> Result:
         return kept_result(bench, method, partial(work, method, **options))
 
     every = [step(method, **METHODS[method]) for method in (DENSE, SPARSE)]
-    sparse = step(divergence, keep=tw.KeepDivergence(0.5, at_least=30), **dense)
+    sparse = step(divergence, pruning=tw.KeepDivergence(0.5, at_least=30), **dense)
     larger = round(sparse.kept)
     every += [
         sparse,
-        step("fixed 30", keep=tw.KeepSize(30), **dense),
-        step(f"fixed {larger}, the larger", keep=tw.KeepSize(larger), **dense),
-        step(f"ratio {sparse.ratio:.1e}", keep=tw.KeepRatio(sparse.ratio), **dense),
+        step("fixed 30", pruning=tw.KeepSize(30), **dense),
+        step(f"fixed {larger}, the larger", pruning=tw.KeepSize(larger), **dense),
+        step(f"ratio {sparse.ratio:.1e}", pruning=tw.KeepRatio(sparse.ratio), **dense),
     ]
     about = f"{count} sequences of {LENGTH} to train on, {count} to test on; {STATES} states, {SYMBOLS[-1]} symbols"
     show(bench, "synthetic", about, every, {"ratio": "67.1"}, "")
@@ -422,7 +425,7 @@ def real(
         options, named = METHODS[method], method
         if method == RATIO:
             ratio = every[TEN].ratio
-            options, named = {"keep": tw.KeepRatio(ratio), **options}, f"ratio {ratio:.1e}"
+            options, named = {"pruning": tw.KeepRatio(ratio), **options}, f"ratio {ratio:.1e}"
         every[method] = kept_result(bench, method, partial(work, method, named, options))
     first = every[DENSE]
     about = f"{name}: {first.sentences:,} sentences, {first.labels} labels"
@@ -514,7 +517,7 @@ def crfsuite(bench: Bench) -> None:
 
 SUPERTAG: dict[str, dict[str, Any]] = {
     SPARSE: {"iterations": 20},
-    "AdaGrad, exact": {"iterations": None, "solver": "adagrad", "keep": "all", "epochs": 10},
+    "AdaGrad, exact": {"iterations": None, "solver": "adagrad", "pruning": "exact", "epochs": 10},
 }
 
 

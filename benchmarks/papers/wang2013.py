@@ -24,6 +24,7 @@ from benchmarks.frame.bench import Bench, Corpus, MissingError
 from benchmarks.frame.plots import Curve
 from benchmarks.frame.timing import best_of
 from tagwright.features.templates import PRESETS
+from tagwright.learners.options import set_flat
 
 try:
     from nltk.tag.perceptron import PerceptronTagger
@@ -80,7 +81,7 @@ class Task(NamedTuple):
         options["max_iterations"] = 15 if bench.quick else None
 
         def train() -> tuple[Any, Corpus]:
-            return tw.MEMM(self.templates, **options), self.train(bench)
+            return set_flat(tw.MEMM(self.templates), **options), self.train(bench)
 
         made_of = f"memm {self.label} {self.templates} {options}"
         return data.kept_model(bench, f"{self.corpus}-memm-{direction}", self.corpus, made_of, train)

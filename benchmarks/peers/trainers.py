@@ -40,7 +40,7 @@ class Trained(NamedTuple):
 
 
 def our_perceptron(train: Set) -> Trained:
-    learner = tw.Perceptron(features=None, epochs=1, progress=False)
+    learner = tw.Perceptron(features=None, epochs=1)
     seconds = data.fit(learner, (train.X, train.y))
     return Trained(seconds, 100 * learner.score(*train.test) if train.test else None)
 

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 from tagwright.learners import LEARNERS
 
 if TYPE_CHECKING:
-    from tagwright.cluster.batch_tagger import BatchTagger
-    from tagwright.cluster.ray import Ray
     from tagwright.constraints.constraints import Constraints
     from tagwright.data.files import DataError
     from tagwright.data.reading import read
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from tagwright.learners.crf import CRF
     from tagwright.learners.hmm import HMM
     from tagwright.learners.memm import MEMM
+    from tagwright.learners.options import LBFGS, AdaGrad
     from tagwright.learners.perceptron import Perceptron
     from tagwright.models.agreement import Agreement, dual_decomposition
     from tagwright.models.bidirectional import BidirectionalModel
@@ -55,12 +54,13 @@ __version__ = "0.5.0"
 __all__ = [
     "CRF",
     "HMM",
+    "LBFGS",
     "MEMM",
     "AStar",
+    "AdaGrad",
     "Agreement",
     "Auto",
     "BatchMarginals",
-    "BatchTagger",
     "Beam",
     "Bidirectional",
     "BidirectionalModel",
@@ -88,7 +88,6 @@ __all__ = [
     "PathArrays",
     "Perceptron",
     "Posterior",
-    "Ray",
     "Report",
     "Span",
     "Staggered",
@@ -122,8 +121,6 @@ __all__ = [
 # Imported when they are first asked for: a program hears Ctrl-C from its start, and tagging does not wait for
 # scikit-learn.
 _LATER = {
-    "tagwright.cluster.batch_tagger": ("BatchTagger",),
-    "tagwright.cluster.ray": ("Ray",),
     "tagwright.decoding.arrays": ("PathArrays", "decode_arrays"),
     "tagwright.decoding.decode": ("Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"),
     "tagwright.decoding.decoders": (
@@ -148,6 +145,7 @@ _LATER = {
     "tagwright.decoding.marginals": ("BatchMarginals", "Marginals", "marginals", "marginals_batch"),
     "tagwright.decoding.sampling": ("sample",),
     "tagwright.decoding.spans": ("Span", "spans"),
+    "tagwright.learners.options": ("AdaGrad", "LBFGS"),
     "tagwright.models.agreement": ("Agreement", "dual_decomposition"),
     "tagwright.models.bidirectional": ("BidirectionalModel",),
     "tagwright.models.explanation": ("Explanation",),

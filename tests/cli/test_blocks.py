@@ -20,7 +20,7 @@ ROWS = [["the", "D"], ["dog", "N"], ["barks", "V"], ["ā", "X"]]
 def model():
     X = [[ROWS[n % 4], ROWS[(n + 1) % 4], ROWS[(3 * n) % 4]] for n in range(12)]
     return (
-        tw.Perceptron("U:%x[0,0]\nU1:%x[-1,1]\nB\n", epochs=3, progress=False)
+        tw.Perceptron("U:%x[0,0]\nU1:%x[-1,1]\nB\n", epochs=3)
         .fit(X, [[row[1].lower() for row in rows] for rows in X])
         .model_
     )

@@ -14,6 +14,7 @@ import pytest
 from safetensors.numpy import save_file
 from support.commands import columns, complaint, printed, run, stopped
 from support.corpora import same_arrays, ten_sentences
+from support.flat import memm
 
 import tagwright as tw
 from tagwright.cli.demo import SENTENCES
@@ -181,10 +182,10 @@ def test_train_with_margin_parts_and_min_weight(tmp_path):
     path = tmp_path / "parts.txt"
     path.write_text(columns(X, y))
     for separator in ("|", ""):
-        options = ["--margin", "2", "--parts", separator, "--min-weight", "0.2", "--epochs", "3"]
+        options = ["--margin", "2", "--parts", separator, "--epochs", "3"]
         printed("train", path, tmp_path / "m", *options)
         made = tw.load(tmp_path / "m")
-        same = tw.Perceptron(margin=2, parts=separator, min_weight=0.2, epochs=3).fit(X, y).model_
+        same = tw.Perceptron(margin=2, parts=separator, epochs=3).fit(X, y).model_
         assert same_arrays(made.arrays, same.arrays)
         assert "parts" in made.arrays
         printed("train", path, tmp_path / "other", "--margin", "2", "--epochs", "3")
@@ -202,7 +203,7 @@ def test_train_with_margin_parts_and_min_weight(tmp_path):
     "option",
     [
         *(["--epochs", "3"], ["--features", "pos"], ["--seed", "1"], ["--min-count", "1"], ["--pairs", "observed"]),
-        *(["--margin", "0"], ["--parts", ""], ["--min-weight", "0"], ["--dev", "corpus", "--patience", "3"]),
+        *(["--margin", "0"], ["--parts", ""], ["--dev", "corpus", "--patience", "3"]),
         *(["--checkpoint", "c"], ["--warm-start", "c"], ["--list", "names=corpus"]),
     ],
     ids=lambda option: option[-2],
@@ -230,7 +231,7 @@ def test_train_memms(corpus, tmp_path):
     for direction in ("right", "left"):
         path = tmp_path / direction
         said = stopped("train", corpus, path, "--learner", "memm", "--direction", direction, "--dev", corpus, *MEMM)
-        same = tw.MEMM(direction=direction, **options).fit(X, y, dev=(X, y)).model_
+        same = memm(direction=direction, **options).fit(X, y, dev=(X, y)).model_
         assert same_arrays(tw.load(path).arrays, same.arrays)
         assert "100.00%" in said.splitlines()[-1]
         tagged = [[f"{word}\t{label}" for word, label in zip(*pair, strict=True)] for pair in zip(X, y, strict=True)]
@@ -643,7 +644,7 @@ def ready_made(tmp_path_factory):
         (["train", "corpus.txt", "m", "--epochs", "0"], "'--epochs': 0 is not in the range"),
         (["train", "corpus.txt", "m", "--learner", "svm"], "'svm' is not one of"),
         (["train", "corpus.txt", "m", "--margin", "-1"], "--margin"),
-        (["train", "corpus.txt", "m", "--min-weight", "-1"], "--min-weight"),
+        (["train", "corpus.txt", "m", "--margin", "-1"], "--margin"),
         (["train", "corpus.txt", "m", "--margin", "much"], "'much' is not a valid float"),
         (["tag", "--format", "xml"], "'xml' is not one of"),
     ],

@@ -101,9 +101,9 @@ def test_a_model_in_python_that_reads_a_missing_column(three_columns):
 
 LEARNERS = [
     tw.Perceptron(epochs=1),
-    tw.CRF(max_iterations=1),
+    tw.CRF(solver=tw.LBFGS(max_iterations=1)),
     tw.HMM(),
-    tw.MEMM(max_iterations=1),
+    tw.MEMM(solver=tw.LBFGS(max_iterations=1)),
     tw.Bidirectional(tw.Perceptron(epochs=1), tw.Perceptron(epochs=1)),
 ]
 

@@ -69,8 +69,8 @@ def accuracy(predicted, gold):
 TRAININGS = {
     "perceptron --epochs 3": printed,
     "perceptron --epochs 9 --patience 2": printed,
-    "crf --max-iterations 13": stopped,
-    "crf --max-iterations 25 --patience 1": printed,
+    "crf --solver lbfgs --max-iterations 13": stopped,
+    "crf --solver lbfgs --max-iterations 25 --patience 1": printed,
     "crf --solver adagrad --epochs 2": printed,
     "memm --max-iterations 12": stopped,
 }
@@ -155,7 +155,9 @@ def test_orders(files, tmp_path, learner):
 
 def test_quiet_still_warns_and_complains(files, tmp_path):
     corpus, _, _ = files
-    result = run("train", corpus, tmp_path / "m", "-q", "--learner", "crf", "--max-iterations", "2")
+    result = run(
+        "train", corpus, tmp_path / "m", "-q", "--learner", "crf", "--solver", "lbfgs", "--max-iterations", "2"
+    )
     assert (result.exit_code, result.stdout) == (0, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith("Warning: CRF: stopped after 2 iterations, before it converged; raise max_iterations")

@@ -8,6 +8,7 @@ import pytest
 from support.corpora import ten_sentences
 
 import tagwright as tw
+from tagwright.cluster import BatchTagger
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_labels_are_those_of_the_model_whatever_holds_the_tokens(paths, form):
     path = paths / "Perceptron.safetensors"
-    found = tw.BatchTagger(path)({"id": list(range(len(X))), "tokens": FORMS[form]})
+    found = BatchTagger(path)({"id": list(range(len(X))), "tokens": FORMS[form]})
     assert list(found) == ["id", "tokens", "labels"]
     assert found["labels"] == tw.load(path).tag_batch(X)
     assert found["id"] == list(range(len(X)))
@@ -46,7 +47,7 @@ def test_labels_are_those_of_the_model_whatever_holds_the_tokens(paths, form):
 
 def test_k_best_and_probabilities_are_those_of_the_model(paths):
     path = paths / "CRF.safetensors"
-    found = tw.BatchTagger(str(path), column="words", k=3, proba=True, threads=2)({"words": X})
+    found = BatchTagger(str(path), column="words", k=3, proba=True, threads=2)({"words": X})
     expected = tw.load(path).tag_kbest(X, 3, proba=True)
     assert found["kbest"] == [[one.labels for one in own] for own in expected]
     assert found["kbest_score"] == [[one.score for one in own] for own in expected]
@@ -58,7 +59,7 @@ def test_k_best_and_probabilities_are_those_of_the_model(paths):
 def test_an_empty_batch_has_the_same_columns(paths):
     path = paths / "CRF.safetensors"
     for options in ({}, {"k": 2}, {"proba": True}, {"k": 2, "proba": True}):
-        tagger = tw.BatchTagger(path, **options)
+        tagger = BatchTagger(path, **options)
         nothing, something = tagger({"tokens": []}), tagger({"tokens": [["a", "cat"], []]})
         assert list(nothing) == list(something)
         assert all(values == [] for values in nothing.values())
@@ -66,7 +67,7 @@ def test_an_empty_batch_has_the_same_columns(paths):
 
 
 def test_what_is_sent_to_other_processes_is_small_and_opens_the_model_there(paths):
-    tagger = tw.BatchTagger(paths / "Perceptron.safetensors")
+    tagger = BatchTagger(paths / "Perceptron.safetensors")
     before = tagger.model
     sent = pickle.dumps(tagger)
     assert len(sent) < 1000
@@ -78,7 +79,7 @@ def test_what_is_sent_to_other_processes_is_small_and_opens_the_model_there(path
 def test_a_model_that_was_replaced_is_opened_again(paths, tmp_path):
     path = tmp_path / "model.safetensors"
     tw.load(paths / "Perceptron.safetensors").save(path)
-    tagger = tw.BatchTagger(path)
+    tagger = BatchTagger(path)
     assert tagger({"tokens": [["dogs", "run"]]})["labels"] == [["NNS", "VBP"]]
     tw.Perceptron().fit([["dogs", "run"]], [["A", "B"]]).model_.save(path)
     assert tagger({"tokens": [["dogs", "run"]]})["labels"] == [["A", "B"]]
@@ -101,13 +102,13 @@ def test_a_model_that_was_replaced_is_opened_again(paths, tmp_path):
 )
 def test_bad_batches_are_refused_with_the_place(paths, batch, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        tw.BatchTagger(paths / "Perceptron.safetensors")(batch)
+        BatchTagger(paths / "Perceptron.safetensors")(batch)
 
 
 def test_what_a_model_does_not_have_is_told(paths, tmp_path):
     with pytest.raises(ValueError, match="not probabilities"):
-        tw.BatchTagger(paths / "Perceptron.safetensors", proba=True)({"tokens": X})
+        BatchTagger(paths / "Perceptron.safetensors", proba=True)({"tokens": X})
     with pytest.raises(FileNotFoundError):
-        tw.BatchTagger(tmp_path / "none.safetensors")({"tokens": X})
+        BatchTagger(tmp_path / "none.safetensors")({"tokens": X})
     with pytest.raises(ValueError, match="k must be"):
-        tw.BatchTagger(None, k=0)
+        BatchTagger(None, k=0)

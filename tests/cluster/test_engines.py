@@ -8,6 +8,7 @@ import pytest
 from support.corpora import many_labels
 
 import tagwright as tw
+from tagwright.cluster import BatchTagger
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
@@ -59,7 +60,7 @@ def test_dask_maps_partitions(path, expected):
 
     # By default, Dask makes strings of lists.
     dask.config.set({"dataframe.convert-string": False})
-    tagger = tw.BatchTagger(path)
+    tagger = BatchTagger(path)
     frame = dask.dataframe.from_pandas(pd.DataFrame({"number": range(len(X)), "tokens": X}), npartitions=5)
 
     def tagged(part):
@@ -88,7 +89,7 @@ def test_spark_maps_in_pandas(path, expected, monkeypatch, tmp_path):
     )
     try:
         frame = spark.createDataFrame(list(enumerate(X)), "number long, tokens array<string>").repartition(4)
-        tagger = tw.BatchTagger(path)
+        tagger = BatchTagger(path)
 
         def tagged(parts):
             for part in parts:

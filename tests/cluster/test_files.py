@@ -8,6 +8,7 @@ from support.commands import columns, complaint, printed
 from support.corpora import many_labels, ten_sentences
 
 import tagwright as tw
+from tagwright.cluster import BatchTagger
 from tagwright.cluster.files import Job, jobs_of, once
 from tagwright.cluster.parquet import tag_parquet
 
@@ -138,7 +139,7 @@ def tagged_parquet(folder, source, tagger):
 def test_parquet_keeps_its_rows_and_columns_and_gets_labels(tmp_path, path):
     X, _ = many_labels(seed=1, sentences=50)
     source = parquet_file(tmp_path, {"id": list(range(50)), "words": X}, row_group_size=20)
-    found = tagged_parquet(tmp_path, source, tw.BatchTagger(path, "words", k=2, proba=True))
+    found = tagged_parquet(tmp_path, source, BatchTagger(path, "words", k=2, proba=True))
     assert found.num_row_groups == 3
     table = found.read().to_pydict()
     best = tw.load(path).tag_kbest(X, 2, proba=True)
@@ -153,7 +154,7 @@ def test_parquet_keeps_its_rows_and_columns_and_gets_labels(tmp_path, path):
 def test_parquet_without_rows_gets_the_same_columns(tmp_path, path):
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'tagwright[ray]'")
     source = parquet_file(tmp_path, {"tokens": arrow.array([], arrow.list_(arrow.string()))})
-    found = tagged_parquet(tmp_path, source, tw.BatchTagger(path))
+    found = tagged_parquet(tmp_path, source, BatchTagger(path))
     assert found.schema_arrow.names == ["tokens", "labels"]
     assert found.metadata.num_rows == 0
 
@@ -162,17 +163,17 @@ def test_parquet_that_does_not_fit_is_refused_with_the_place(tmp_path, path):
     rows = {"text": ["a b"], "tokens": [["a"]], "labels": [["N"]]}
     source = parquet_file(tmp_path, rows)
     for tagger, message in (
-        (tw.BatchTagger(path), "the batch has a column 'labels' already"),
-        (tw.BatchTagger(path, "words"), "no column 'words' in the batch, which has 'text', 'tokens', 'labels'"),
+        (BatchTagger(path), "the batch has a column 'labels' already"),
+        (BatchTagger(path, "words"), "no column 'words' in the batch, which has 'text', 'tokens', 'labels'"),
     ):
         with pytest.raises(ValueError, match=f"^{re.escape(str(source))}: {message}"):
             tagged_parquet(tmp_path, source, tagger)
     source = parquet_file(tmp_path, {"text": ["a b"]})
     with pytest.raises(ValueError, match="column 'text', row 0: a sentence must be a list of tokens, not 'a b'"):
-        tagged_parquet(tmp_path, source, tw.BatchTagger(path, "text"))
+        tagged_parquet(tmp_path, source, BatchTagger(path, "text"))
     source.write_bytes(b"PAR1 no more")
     with pytest.raises(ValueError, match="not a Parquet file"):
-        tagged_parquet(tmp_path, source, tw.BatchTagger(path))
+        tagged_parquet(tmp_path, source, BatchTagger(path))
 
 
 def test_a_worker_writes_what_the_command_would(tmp_path, path):

@@ -8,9 +8,11 @@ import textwrap
 import pytest
 from support.corpora import drawn, same_arrays, untimed
 from support.engines import InProcess
+from support.flat import crf
 from support.ray_workers import Killer, wait_for, workers
 
 import tagwright as tw
+from tagwright.cluster import Ray
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
@@ -28,36 +30,36 @@ def same(one, other):
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_crfs_are_the_same_bits(own_ray, workers):
-    cluster = tw.Ray(workers=workers)
+    cluster = Ray(workers=workers)
     for options in (LBFGS, ONLINE):
-        assert same(tw.CRF(**options, cluster=cluster).fit(X, Y), tw.CRF(**options).fit(X, Y))
+        assert same(crf(**options).fit(X, Y, cluster=cluster), crf(**options).fit(X, Y))
 
 
 def test_a_perceptron_is_mixed_as_by_any_other_engine(own_ray):
     options = {"features": WORD, "epochs": 2}
-    found = tw.Perceptron(**options, cluster=tw.Ray(workers=2)).fit(X, Y)
-    assert same(found, tw.Perceptron(**options, cluster=InProcess(2)).fit(X, Y))
+    found = tw.Perceptron(**options).fit(X, Y, cluster=Ray(workers=2))
+    assert same(found, tw.Perceptron(**options).fit(X, Y, cluster=InProcess(2)))
 
 
 @pytest.mark.parametrize("options", [{"l2": 0.1, "max_iterations": 25}, {"epochs": 3, "batch": 200}], ids=str)
 def test_killed_workers_change_nothing(own_ray, options):
     words, labels = drawn(2, sentences=5000, words=300, labels=25, longest=9)
-    alone = tw.CRF(WORD, **options).fit(words, labels)
+    alone = crf(WORD, **options).fit(words, labels)
     killed, attempts = 0, 0
     while killed < KILLS:
         with Killer("Part", KILLS - killed, seed=attempts) as killer:
-            found = tw.CRF(WORD, **options, cluster=tw.Ray(workers=2)).fit(words, labels)
+            found = crf(WORD, **options).fit(words, labels, cluster=Ray(workers=2))
         assert same(found, alone)
         killed, attempts = killed + killer.killed, attempts + 1
 
 
 def test_killed_workers_of_a_perceptron_change_nothing(own_ray):
     words, labels = drawn(2, sentences=5000, words=300, labels=25, longest=9)
-    expected = tw.Perceptron(WORD, epochs=4, cluster=InProcess(2)).fit(words, labels)
+    expected = tw.Perceptron(WORD, epochs=4).fit(words, labels, cluster=InProcess(2))
     killed = attempts = 0
     while killed < KILLS:
         with Killer("Part", KILLS - killed, seed=attempts) as killer:
-            found = tw.Perceptron(WORD, epochs=4, cluster=tw.Ray(workers=2)).fit(words, labels)
+            found = tw.Perceptron(WORD, epochs=4).fit(words, labels, cluster=Ray(workers=2))
         assert same(found, expected)
         killed, attempts = killed + killer.killed, attempts + 1
 
@@ -70,8 +72,8 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(own_ray, tmp_path):
         import tagwright as tw
         from support.corpora import drawn
         words, labels = drawn(2, sentences=3000, words=100, labels=15, longest=8)
-        cluster = tw.Ray({address!r}, workers=2)
-        tw.CRF(**{options!r}, checkpoint={str(path)!r}, cluster=cluster).fit(words, labels)
+        cluster = Ray({address!r}, workers=2)
+        crf(**{options!r}, checkpoint={str(path)!r}, cluster=cluster).fit(words, labels)
     """
     environment = {**os.environ, "PYTHONPATH": "tests"}
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment) as driver:
@@ -83,8 +85,8 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(own_ray, tmp_path):
     done = len(tw.load(path).history)
     words, labels = drawn(2, sentences=3000, words=100, labels=15, longest=8)
     more = {**options, "max_iterations": done + 15}
-    on = tw.CRF(**more, checkpoint=path, cluster=tw.Ray(workers=2)).fit(words, labels)
-    assert same_arrays(on.model_.arrays, tw.CRF(**more).fit(words, labels).model_.arrays)
+    on = crf(**more).fit(words, labels, checkpoint=path, cluster=Ray(workers=2))
+    assert same_arrays(on.model_.arrays, crf(**more).fit(words, labels).model_.arrays)
     wait_for(lambda: not workers("Part"))
 
 
@@ -100,11 +102,11 @@ TWO_NODES = """
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
     words, labels = drawn(2, sentences=3000, words=100, labels=15, longest=8)
     options = {"features": "U0:%x[0,0]\\nB\\n", "l2": 0.1, "max_iterations": 40}
-    alone = tw.CRF(**options).fit(words, labels).model_.arrays
+    alone = crf(**options).fit(words, labels).model_.arrays
     found = []
 
     def fit():
-        found.append(tw.CRF(**options, cluster=tw.Ray(workers=2)).fit(words, labels).model_.arrays)
+        found.append(crf(**options, cluster=Ray(workers=2)).fit(words, labels).model_.arrays)
 
     fit()
     again = threading.Thread(target=fit)

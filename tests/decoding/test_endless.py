@@ -10,8 +10,6 @@ import tagwright as tw
 NODES, EDGES = np.zeros((3, 2)), np.zeros((2, 2))
 
 
-
-
 @pytest.mark.parametrize("call", [tw.decode, tw.marginals, tw.sample], ids=lambda call: call.__name__)
 def test_endless_lists_of_labels(call):
     with pytest.raises(ValueError, match="allowed"):

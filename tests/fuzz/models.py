@@ -38,7 +38,7 @@ def constrained(folder):
     met = {pair for own in y for pair in pairwise(own)}
     forbidden = [pair for n, pair in enumerate(product(labels, labels)) if pair not in met and n % 5 == 0]
     rules = tw.Constraints(labels, "BIO", forbid=forbidden)
-    model = tw.CRF("U:%x[0,0]\nB\n", epochs=1, constraints=[rules, 3], progress=False).fit(WORDS, y).model_
+    model = tw.CRF("U:%x[0,0]\nB\n", epochs=1, constraints=[rules, 3]).fit(WORDS, y).model_
     model.save(path := Path(folder) / "constrained.safetensors")
     return path
 

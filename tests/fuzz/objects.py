@@ -6,6 +6,7 @@ from collections import OrderedDict, UserDict
 from types import MappingProxyType
 
 import numpy as np
+from support.flat import crf, memm
 
 import tagwright as tw
 from tests.fuzz.draw import NUMBERS, TEXTS
@@ -54,14 +55,15 @@ def tagged(draw, world):
 def trained(draw, world):
     ready = draw.chance(0.3)
     few = {"max_iterations": 1}
-    learners = tw.Perceptron(TEMPLATES, epochs=1), tw.CRF(TEMPLATES, **few), tw.MEMM(**few), tw.HMM()
+    learners = tw.Perceptron(TEMPLATES, epochs=1), crf(TEMPLATES, **few), memm(**few), tw.HMM()
     learner = tw.Perceptron(None, epochs=1) if ready else draw.choice(learners)
     given = world.sentences([[{word: 1.0} for word in x] for x in X] if ready else X)
     labels = world.sentences(Y)
     if isinstance(given, list) and draw.chance(0.6):
         labels = [Y[0][: len(x)] if isinstance(x, list) else Y[0] for x in given]
-    if "lists" in learner.get_params() and not ready:
-        learner.set_params(lists=draw.choice((world.thing(), {"l": world.thing()}, {"l": ["dog"]}, {"l": ["the dog"]})))
+    if "features" in learner.get_params() and not ready:
+        lists = draw.choice((world.thing(), {"l": world.thing()}, {"l": ["dog"]}, {"l": ["the dog"]}))
+        learner.set_params(features=tw.Features(TEMPLATES, lists))
     draw.note("X, y", (given, labels))
     learner.fit(given, labels)
     learner.predict(world.sentences(X))

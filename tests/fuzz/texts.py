@@ -128,8 +128,13 @@ def read_templates(draw):
     X, y = drawn(draw.randrange(5), sentences=4)
     X = [[[word, draw.text() if draw.chance(0.1) else word] for word in sentence] for sentence in X]
     draw.note("lists, X", (lists, X))
-    learners = tw.Perceptron(epochs=1), tw.Perceptron(epochs=1), tw.CRF(max_iterations=1), tw.MEMM(max_iterations=1)
-    model = draw.choice(learners).set_params(features=lines, lists=lists).fit(X, y).model_
+    learners = (
+        tw.Perceptron(epochs=1),
+        tw.Perceptron(epochs=1),
+        tw.CRF(solver=tw.LBFGS(max_iterations=1)),
+        tw.MEMM(solver=tw.LBFGS(max_iterations=1)),
+    )
+    model = draw.choice(learners).set_params(features=tw.Features(lines, lists)).fit(X, y).model_
     assert model.columns == tw.Features(lines, lists).columns
     model.save("model")
     assert tw.load("model").tag_kbest(X, 2) == model.tag_kbest(X, 2)

@@ -569,7 +569,7 @@ def test_ctrl_c_keeps_the_model_so_far(monkeypatch):
         ({"labels": []}, "labels: there must be at least one name"),
         ({"labels": ["A", "B", "A"]}, "labels: names must be strings that differ"),
         ({"labels": ["A", ["B"]]}, "labels: names must be strings that differ"),
-        ({"labels": ["A", "B C"]}, "cannot be written to a column"),
+        ({"labels": ["A", "B\tC"]}, "cannot be printed"),
         ({"labels": 70_000}, "labels must be at least 1 and at most 65,535"),
         ({"iterations": 0}, "iterations must be a whole number of at least 1"),
         ({"tolerance": -1}, "tolerance must be a number of at least 0"),

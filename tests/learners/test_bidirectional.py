@@ -263,7 +263,7 @@ def test_any_two_models():
     learners = [
         tw.Perceptron(features="U:%x[0,0]\nB\n", epochs=3),
         tw.Perceptron(features="U:%x[0,0]\nUV:%x[1,0]\nB\nB1:%x[0,0]\n", epochs=2, seed=1),
-        tw.CRF(features="U:%x[0,0]\nB\n", max_iterations=10),
+        tw.CRF(features="U:%x[0,0]\nB\n", solver=tw.LBFGS(max_iterations=10)),
         tw.HMM(),
         tiny(),
     ]
@@ -324,7 +324,9 @@ def test_threads_and_columns_that_did_not_change():
 
 
 def test_save_and_load(tmp_path):
-    learner = tw.Bidirectional(tiny(), tw.CRF(features="U:%x[0,0]\nB\n", max_iterations=9)).fit(X10, Y10)
+    learner = tw.Bidirectional(tiny(), tw.CRF(features="U:%x[0,0]\nB\n", solver=tw.LBFGS(max_iterations=9))).fit(
+        X10, Y10
+    )
     model = learner.model_
     model.save(tmp_path / "both")
     loaded = tw.load(tmp_path / "both")
@@ -373,7 +375,9 @@ def test_models_that_do_not_fit():
     for call in (lambda: both.tag(["a"], proba=True), lambda: both.marginals([["a"]])):
         with pytest.raises(ValueError, match="not probabilities"):
             call()
-    ready = tw.MEMM(max_iterations=1).fit([[{"w": word} for word in words] for words in X10], Y10).model_
+    ready = (
+        tw.MEMM(solver=tw.LBFGS(max_iterations=1)).fit([[{"w": word} for word in words] for words in X10], Y10).model_
+    )
     with pytest.raises(ValueError, match="both must read the same"):
         tw.Bidirectional(model, ready).fit()
     with pytest.raises(ValueError, match="sentence 0, token 1"):

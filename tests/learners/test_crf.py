@@ -15,13 +15,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from support.brute_force import Case
 from support.comparing import comparing
 from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences, train_and_dev, weights_of
+from support.flat import crf
 from support.sums import choose, enumerated, exact, kept_labels
 
 import tagwright as tw
 from tagwright import _core
 from tagwright.decoding.keep import keep_arguments
-from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples
+from tagwright.learners.options import make
 
 X10, Y10 = ten_sentences()
 FEW = many_labels(sentences=20, labels=12)
@@ -156,7 +158,7 @@ class Core:
     """The sums that a learner trains with, and the place of each weight by its name."""
 
     def __init__(self, X, y, **options):
-        run = CrfTraining(comparing(tw.CRF, **options), Examples(X, y), None)
+        run = BatchTraining(comparing(tw.CRF, solver="lbfgs", **options), Examples(X, y))
         self.trainer, self.labels, self.size = run.trainer, run.labels, run.trainer.size
         numbered = run.trainer.model_weights(np.arange(1.0, self.size + 1))
         self.place = {name: int(n) - 1 for name, n in all_weights_of(run.model(numbered, 0)).items()}
@@ -207,18 +209,18 @@ SMALL = drawn(3, sentences=16, words=4, labels=3, longest=5)
 FORMS = {
     "default": (SMALL[0], {"features": RICH}),
     "dense": (SMALL[0], {"features": RICH, "dense_edges": True}),
-    "all pairs": (SMALL[0], {"features": RICH, "all_pairs": True}),
-    "all pairs, dense": (SMALL[0], {"features": RICH, "all_pairs": True, "dense_edges": True}),
+    "all pairs": (SMALL[0], {"features": RICH, "pairs": "all"}),
+    "all pairs, dense": (SMALL[0], {"features": RICH, "pairs": "all", "dense_edges": True}),
     "sets": (SMALL[0], {"features": DEPENDENT}),
     "sets, dense": (SMALL[0], {"features": DEPENDENT, "dense_edges": True}),
-    "sets, all pairs": (SMALL[0], {"features": DEPENDENT, "all_pairs": True}),
+    "sets, all pairs": (SMALL[0], {"features": DEPENDENT, "pairs": "all"}),
     "sets without B": (SMALL[0], {"features": "U0:%x[0,0]\nB07:%x[0,0]\n"}),
     "no edges": (SMALL[0], {"features": "U0:%x[0,0]\nUV\n"}),
     "edges only": (SMALL[0], {"features": "B\n"}),
     "ready-made": (ready_made(SMALL[0]), {"features": None}),
-    "ready-made, twice": (ready_made(SMALL[0], repeat=True), {"features": None, "all_pairs": True}),
+    "ready-made, twice": (ready_made(SMALL[0], repeat=True), {"features": None, "pairs": "all"}),
     "values": (with_values(SMALL[0]), {"features": None}),
-    "values, all pairs": (with_values(SMALL[0]), {"features": None, "all_pairs": True}),
+    "values, all pairs": (with_values(SMALL[0]), {"features": None, "pairs": "all"}),
 }
 RULES = [
     tw.KeepDivergence(0.05),
@@ -246,7 +248,7 @@ def form(request):
 
 def test_the_weights_are_those_the_corpus_has(form):
     core, X, options = form
-    assert set(core.place) == names_met(X, SMALL[1], options["features"], options.get("all_pairs", False))
+    assert set(core.place) == names_met(X, SMALL[1], options["features"], options.get("pairs") == "all")
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 4.0])
@@ -400,12 +402,12 @@ def test_training_does_not_depend_on_threads():
     few = {"max_iterations": 5}
     for options in (
         few,
-        few | {"keep": tw.KeepDivergence(0.01)},
+        few | {"pruning": tw.KeepDivergence(0.01)},
         few | {"l1": 0.5},
         {"solver": "adagrad", "epochs": 2},
-        {"solver": "adagrad", "epochs": 2, "keep": "all"},
+        {"solver": "adagrad", "epochs": 2, "pruning": "exact"},
     ):
-        models = [tw.CRF(features=RICH, threads=threads, **options).fit(*MANY).model_ for threads in (1, 2, 3, 5)]
+        models = [crf(features=RICH, threads=threads, **options).fit(*MANY).model_ for threads in (1, 2, 3, 5)]
         for other in models[1:]:
             assert same_arrays(models[0].arrays, other.arrays)
 
@@ -455,7 +457,7 @@ BOTH = {
 def test_optimum_is_that_of_crfsuite(tmp_path, corpus, c2, all_pairs):
     X, y = BOTH[corpus]
     theirs = crfsuite(X, y, tmp_path / "model", 0.0, c2, all_pairs)
-    learner = tw.CRF(features=None, l2=c2, all_pairs=all_pairs, **FINE).fit(X, y)
+    learner = crf(features=None, l2=c2, pairs="all" if all_pairs else "observed", **FINE).fit(X, y)
     ours = all_weights_of(learner.model_)
     assert ours.keys() >= theirs.keys()
     assert ours == pytest.approx({name: theirs.get(name, 0.0) for name in ours}, abs=1e-3)
@@ -470,7 +472,7 @@ def test_optimum_is_that_of_crfsuite(tmp_path, corpus, c2, all_pairs):
 def test_optimum_with_l1_is_that_of_crfsuite(tmp_path, corpus, c1, c2):
     X, y = BOTH[corpus]
     theirs = crfsuite(X, y, tmp_path / "model", c1, c2)
-    learner = tw.CRF(features=None, l1=c1, l2=c2, **FINE).fit(X, y)
+    learner = crf(features=None, solver=tw.LBFGS(l1=c1, l2=c2), **FINE).fit(X, y)
     ours = all_weights_of(learner.model_)
     best = objective_of(X, y, None, theirs, c2, c1)
     assert learner.objective_ == pytest.approx(best, rel=1e-4)
@@ -487,7 +489,7 @@ def test_l1_leaves_weights_out():
     X, y = FEW
     sizes, all_names = [], names_met(X, y, DEPENDENT)
     for l1 in (0.0, 0.1, 0.5, 1.0, 2.0):
-        model = tw.CRF(features=DEPENDENT, l1=l1, l2=0.1).fit(X, y).model_
+        model = tw.CRF(features=DEPENDENT, solver=tw.LBFGS(l1=l1, l2=0.1)).fit(X, y).model_
         weights = all_weights_of(model)
         assert all(weights.values())
         assert weights.keys() <= all_names
@@ -502,7 +504,7 @@ def test_l1_leaves_weights_out():
 
 def test_so_much_l1_that_nothing_is_left():
     # With all weights 0 every labelling is as good as any other.
-    learner = tw.CRF(features=DEPENDENT, l1=1000.0).fit(X10, Y10)
+    learner = tw.CRF(features=DEPENDENT, solver=tw.LBFGS(l1=1000.0)).fit(X10, Y10)
     assert all_weights_of(learner.model_) == {}
     tokens = sum(map(len, X10))
     assert learner.objective_ == pytest.approx(tokens * math.log(len(learner.model_.labels)), rel=1e-12)
@@ -513,7 +515,7 @@ def test_so_much_l1_that_nothing_is_left():
 def test_more_l2_smaller_weights(features):
     norms, losses = [], []
     for l2 in (0.01, 0.1, 1.0, 10.0):
-        learner = tw.CRF(features=features, l2=l2, **FINE).fit(X10, Y10)
+        learner = crf(features=features, solver=tw.LBFGS(l2=l2), **FINE).fit(X10, Y10)
         weights = all_weights_of(learner.model_)
         norms.append(sum(w * w for w in weights.values()))
         losses.append(learner.objective_ - l2 * norms[-1])
@@ -522,9 +524,9 @@ def test_more_l2_smaller_weights(features):
     assert losses == sorted(losses)
 
 
-@pytest.mark.parametrize("options", [{}, {"l1": 0.3}, {"all_pairs": True}, {"features": DEPENDENT}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"l1": 0.3}, {"pairs": "all"}, {"features": DEPENDENT}], ids=str)
 def test_the_objective_falls_to_where_the_gradient_ends(options):
-    learner = tw.CRF(**{"features": RICH, "l2": 0.1, **FINE, **options}).fit(*FEW)
+    learner = crf(**{"features": RICH, "l2": 0.1, **FINE, **options}).fit(*FEW)
     found = [fact["objective"] for fact in learner.history_]
     assert all(later <= earlier for earlier, later in itertools.pairwise(found))
     assert learner.objective_ == found[-1] < 0.5 * found[0]
@@ -538,10 +540,13 @@ def test_the_objective_falls_to_where_the_gradient_ends(options):
 def test_every_start_leads_to_the_same_end(features, l1):
     X, y = drawn(5, sentences=20)
     options = {"features": features, "l2": 0.3, "l1": l1, **FINE}
-    cold = tw.CRF(**options).fit(X, y)
-    for other in (tw.Perceptron(features=features, epochs=3), tw.CRF(features=features, l2=1e-3, max_iterations=40)):
+    cold = crf(**options).fit(X, y)
+    for other in (
+        tw.Perceptron(features=features, epochs=3),
+        tw.CRF(features=features, solver=tw.LBFGS(l2=1e-3, max_iterations=40)),
+    ):
         start = other.fit(X, y).model_
-        warm = tw.CRF(warm_start=start, **options).fit(X, y)
+        warm = crf(warm_start=start, **options).fit(X, y)
         assert warm.history_[0]["objective"] != cold.history_[0]["objective"]
         assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)
         ours, its = all_weights_of(warm.model_), all_weights_of(cold.model_)
@@ -554,7 +559,7 @@ def test_tolerance():
     X, y = many_labels()
     lengths = []
     for tolerance in (0.1, 1e-3, 1e-6):
-        history = tw.CRF(features=RICH, l2=0.1, tolerance=tolerance).fit(X, y).history_
+        history = tw.CRF(features=RICH, solver=tw.LBFGS(l2=0.1, tolerance=tolerance)).fit(X, y).history_
         found = [fact["objective"] for fact in history]
         lengths.append(len(found))
         falls = [(a - b) / b for a, b in zip(found, found[10:], strict=False)]
@@ -566,10 +571,10 @@ def test_tolerance():
 
 def test_max_iterations():
     X, y = many_labels()
-    whole = tw.CRF(features=RICH, max_iterations=12).fit(X, y)
+    whole = tw.CRF(features=RICH, solver=tw.LBFGS(max_iterations=12)).fit(X, y)
     assert len(whole.history_) == whole.model_.facts["iterations_done"] == 12
     for most in (1, 5):
-        learner = tw.CRF(features=RICH, max_iterations=most).fit(X, y)
+        learner = tw.CRF(features=RICH, solver=tw.LBFGS(max_iterations=most)).fit(X, y)
         objectives = [fact["objective"] for fact in learner.history_]
         assert objectives == [fact["objective"] for fact in whole.history_[:most]]
         assert objectives[-1] == pytest.approx(objective_of(X, y, RICH, all_weights_of(learner.model_)), rel=1e-6)
@@ -578,19 +583,23 @@ def test_max_iterations():
 def test_start_on_some_sentences():
     X, y = many_labels(sentences=40, labels=20)
     options = {"features": RICH, "l2": 0.3}
-    cold = tw.CRF(**options, **FINE).fit(X, y)
+    cold = crf(**options, **FINE).fit(X, y)
     for share in (0.01, 0.3, 1):
-        learner = tw.CRF(start_on=share, **options, **FINE).fit(X, y)
+        learner = crf(solver=tw.LBFGS(start_on=share), **options, **FINE).fit(X, y)
         assert learner.objective_ == pytest.approx(cold.objective_, rel=1e-6)
         # The history is that of the whole corpus, which begins further down.
         assert share < 0.1 or learner.history_[0]["objective"] < cold.history_[0]["objective"]
-    first = [tw.CRF(start_on=0.3, max_iterations=1, seed=seed, **options).fit(X, y) for seed in (0, 0, 1)]
+    first = [crf(solver=tw.LBFGS(start_on=0.3, max_iterations=1), seed=seed, **options).fit(X, y) for seed in (0, 0, 1)]
     assert same_arrays(first[0].model_.arrays, first[1].model_.arrays)
     assert not same_arrays(first[0].model_.arrays, first[2].model_.arrays)
     assert [len(learner.history_) for learner in first] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("options", [{}, {"l1": 1.0}, {"keep": tw.KeepSize(2)}, {"solver": "adagrad"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"solver": "lbfgs"}, {"l1": 1.0}, {"l2": 1.0, "pruning": tw.KeepSize(2)}, {"solver": "adagrad"}],
+    ids=str,
+)
 @pytest.mark.parametrize(
     ("features", "X", "y"),
     [
@@ -601,7 +610,7 @@ def test_start_on_some_sentences():
     ids=["one token", "one label", "no weight"],
 )
 def test_nothing_to_learn(features, X, y, options):
-    learner = tw.CRF(features=features, **options).fit(X, y)
+    learner = crf(features=features, **options).fit(X, y)
     ambiguous = sum(map(len, X)) if len(learner.model_.labels) > 1 else 0
     assert learner.objective_ == pytest.approx(ambiguous * math.log(2), abs=1e-6)
     assert len(learner.history_) >= 1
@@ -642,8 +651,8 @@ SURE = sure_labels()
 )
 def test_sparse_training_is_as_accurate(keep, features):
     options = {"features": features, "l2": 0.01}
-    learner = tw.CRF(keep=keep, **options).fit(*SURE)
-    whole = tw.CRF(**options).fit(*SURE)
+    learner = crf(solver="lbfgs", pruning=keep, **options).fit(*SURE)
+    whole = crf(**options).fit(*SURE)
     assert whole.score(*SURE) > 0.97
     assert learner.score(*SURE) >= whole.score(*SURE) - 0.005
     assert learner.history_[-1]["kept"] < 11
@@ -659,7 +668,7 @@ def test_a_line_search_that_fails_is_told(corpus):
     # Far from the end, or even before the first step, where the model would know nothing at all.
     X, y, keep = (*FEW, tw.KeepSize(1)) if corpus == "later" else (*drawn(1), tw.KeepSize(2))
     with pytest.warns(UserWarning, match="a line search failed: the pruning rule keeps too few labels"):
-        learner = tw.CRF(features=RICH, l2=0.01, keep=keep).fit(X, y)
+        learner = tw.CRF(features=RICH, solver=tw.LBFGS(l2=0.01), pruning=keep).fit(X, y)
     assert learner.history_[-1]["gradient"] > 0.1 * learner.history_[0]["gradient"]
     assert (len(all_weights_of(learner.model_)) > 0) == (corpus == "later")
 
@@ -669,12 +678,15 @@ def test_a_line_search_that_fails_is_told(corpus):
 
 def test_dev_is_measured_every_ten_iterations():
     train, dev = train_and_dev(40)
-    learner = tw.CRF(features=RICH, l2=1e-3, max_iterations=35, tolerance=0).fit(*train, dev=dev)
+    learner = tw.CRF(features=RICH, solver=tw.LBFGS(l2=1e-3, max_iterations=35, tolerance=0)).fit(*train, dev=dev)
     measured = {n: fact["dev"] for n, fact in enumerate(learner.history_, 1) if "dev" in fact}
     assert list(measured) == [10, 20, 30, 35]
     for n, found in measured.items():
-        assert tw.CRF(features=RICH, l2=1e-3, max_iterations=n, tolerance=0).fit(*train).score(*dev) == found
-    whole = tw.CRF(features=RICH, l2=1e-3, max_iterations=35, tolerance=0).fit(*train)
+        assert (
+            tw.CRF(features=RICH, solver=tw.LBFGS(l2=1e-3, max_iterations=n, tolerance=0)).fit(*train).score(*dev)
+            == found
+        )
+    whole = tw.CRF(features=RICH, solver=tw.LBFGS(l2=1e-3, max_iterations=35, tolerance=0)).fit(*train)
     assert same_arrays(learner.model_.arrays, whole.model_.arrays)
 
 
@@ -682,33 +694,33 @@ def test_dev_is_measured_every_ten_iterations():
 def test_warm_start_goes_on_where_it_was(tmp_path, features):
     X, y = FEW
     options = {"features": features, "l2": 0.1, "max_iterations": 12}
-    begun = tw.CRF(warm_start=True, **options).fit(X, y)
+    begun = crf(warm_start=True, **options).fit(X, y)
     old, model = begun.objective_, begun.model_
     model.save(tmp_path / "model")
     begun.fit(X, y)
-    from_model = tw.CRF(warm_start=model, **options).fit(X, y)
-    from_path = tw.CRF(warm_start=tmp_path / "model", **options).fit(X, y)
+    from_model = crf(warm_start=model, **options).fit(X, y)
+    from_path = crf(warm_start=tmp_path / "model", **options).fit(X, y)
     for learner in (begun, from_model, from_path):
         assert learner.history_[0]["objective"] <= old
         assert same_arrays(learner.model_.arrays, begun.model_.arrays)
     assert begun.objective_ < old
-    cold = tw.CRF(**options).fit(X, y)
+    cold = crf(**options).fit(X, y)
     assert cold.history_[0]["objective"] > old
 
 
 @pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
 def test_warm_start_with_new_labels_and_features(features):
-    old = tw.CRF(features=features, l2=0.1).fit(X10, Y10)
+    old = tw.CRF(features=features, solver=tw.LBFGS(l2=0.1)).fit(X10, Y10)
     X = [*X10[:7], ["Kim", "sees", "the", "sea"], ["sees", "Kim"]]
     y = [*Y10[:7], ["NNP", "SEE", "DT", "NN"], ["SEE", "NNP"]]
     options = {"features": features, "l2": 0.1, "warm_start": old.model_}
-    run = CrfTraining(tw.CRF(**options), Examples(X, y), None)
+    run = BatchTraining(crf(**options), Examples(X, y))
     assert set(run.labels) == set(itertools.chain(*Y10)) | {"SEE"}
     begun = all_weights_of(run.model(run.trainer.model_weights(run.weights), 0))
     before, met = all_weights_of(old.model_), names_met(X, y, features)
     assert begun == {name: w for name, w in before.items() if name in met}
     assert 0 < len(begun) < len(before)
-    learner = tw.CRF(**options, **FINE).fit(X, y)
+    learner = crf(**options, **FINE).fit(X, y)
     start = objective_of(X, y, features, begun, 0.1, labels=run.labels)
     assert learner.history_[0]["objective"] <= start
     assert learner.predict(X[-2:]) == y[-2:]
@@ -717,20 +729,20 @@ def test_warm_start_with_new_labels_and_features(features):
 
 def test_warm_start_from_weights_for_parts_is_refused():
     parts = tw.Perceptron(features=WORD, epochs=1, parts="").fit(X10, Y10).model_
-    with pytest.raises(ValueError, match="the model was trained with parts=''; give the same"):
+    with pytest.raises(ValueError, match="the model was trained with parts=''; set parts=''"):
         tw.CRF(features=WORD, warm_start=parts).fit(X10, Y10)
 
 
 def test_warm_start_from_a_perceptron():
     perceptron = tw.Perceptron(features=DEPENDENT, epochs=5).fit(X10, Y10).model_
-    run = CrfTraining(tw.CRF(features=DEPENDENT, warm_start=perceptron), Examples(X10, Y10), None)
+    run = BatchTraining(tw.CRF(features=DEPENDENT, solver="lbfgs", warm_start=perceptron), Examples(X10, Y10))
     begun = all_weights_of(run.model(run.trainer.model_weights(run.weights), 0))
     met = names_met(X10, Y10, DEPENDENT)
     assert begun == {name: w for name, w in all_weights_of(perceptron).items() if name in met}
-    warm = tw.CRF(features=DEPENDENT, warm_start=perceptron, **FINE).fit(X10, Y10)
-    assert warm.objective_ == pytest.approx(tw.CRF(features=DEPENDENT, **FINE).fit(X10, Y10).objective_, rel=1e-6)
-    adagrad = tw.CRF(features=DEPENDENT, warm_start=perceptron, solver="adagrad", epochs=1, l2=0).fit(X10, Y10)
-    cold = tw.CRF(features=DEPENDENT, solver="adagrad", epochs=1, l2=0).fit(X10, Y10)
+    warm = crf(features=DEPENDENT, warm_start=perceptron, **FINE).fit(X10, Y10)
+    assert warm.objective_ == pytest.approx(crf(features=DEPENDENT, **FINE).fit(X10, Y10).objective_, rel=1e-6)
+    adagrad = tw.CRF(features=DEPENDENT, warm_start=perceptron, solver=tw.AdaGrad(l2=0), epochs=1).fit(X10, Y10)
+    cold = tw.CRF(features=DEPENDENT, solver=tw.AdaGrad(l2=0), epochs=1).fit(X10, Y10)
     assert adagrad.objective_ < cold.objective_
 
 
@@ -742,41 +754,29 @@ def test_warm_start_from_a_perceptron():
 @pytest.mark.parametrize("batch", [1, 8])
 def test_adagrad_comes_near_the_optimum(corpus, features, batch):
     X, y = (X10, Y10) if corpus == "ten" else FEW
-    learner = tw.CRF(features=features, solver="adagrad", keep="all", epochs=60, l2=0.3, batch=batch).fit(X, y)
-    best = tw.CRF(features=features, l2=0.3, **FINE).fit(X, y).objective_
+    learner = tw.CRF(
+        features=features, solver=tw.AdaGrad(l2=0.3, batch=batch, pairs="observed"), pruning="exact", epochs=60
+    ).fit(X, y)
+    best = crf(features=features, solver=tw.LBFGS(l2=0.3), **FINE).fit(X, y).objective_
     found = objective_of(X, y, features, all_weights_of(learner.model_), 0.3)
     assert best * (1 - 1e-6) <= found <= best * 1.03
     assert len(learner.history_) == 60
     assert all(fact["seconds"] >= 0 for fact in learner.history_)
 
 
-def test_adagrad_by_hand():
-    # One sentence per batch, so that a step is the whole gradient's: w -= rate * g / sqrt(sum of g^2).
-    X, y = X10[:1], Y10[:1]
-    core = Core(X, y, features=RICH)
-    weights, squares, observed = np.zeros(core.size), np.zeros(core.size), core.observe()
-    for _ in range(4):
-        gradient = core.expect(weights)[2] - observed + 2 * 0.3 * weights
-        squares += gradient**2
-        weights -= 0.5 * np.divide(gradient, np.sqrt(squares), out=np.zeros(core.size), where=squares > 0)
-    learner = tw.CRF(features=RICH, solver="adagrad", keep="all", epochs=4, l2=0.3, rate=0.5).fit(X, y)
-    ours = all_weights_of(learner.model_)
-    assert {name: ours.get(name, 0.0) for name in core.place} == pytest.approx(core.named(weights), rel=1e-5, abs=1e-6)
-
-
-@pytest.mark.parametrize("keep", [None, "all"])
-def test_adagrad_is_the_same_for_the_same_seed(keep):
+@pytest.mark.parametrize("pruning", [None, "exact"])
+def test_adagrad_is_the_same_for_the_same_seed(pruning):
     X, y = many_labels()
-    options = {"features": RICH, "solver": "adagrad", "keep": keep, "epochs": 2}
-    models = [tw.CRF(seed=seed, **options).fit(X, y).model_ for seed in (0, 0, 1)]
+    options = {"features": RICH, "solver": "adagrad", "pruning": pruning, "epochs": 2}
+    models = [crf(seed=seed, **options).fit(X, y).model_ for seed in (0, 0, 1)]
     assert same_arrays(models[0].arrays, models[1].arrays)
     assert not same_arrays(models[0].arrays, models[2].arrays)
 
 
 def test_adagrad_sums_over_what_is_kept():
     options = {"features": WORD, "solver": "adagrad", "epochs": 10, "rate": 1.0, "l2": 0.01}
-    whole = tw.CRF(keep="all", **options).fit(*SURE)
-    learner = tw.CRF(keep=tw.KeepDivergence(0.02), **options).fit(*SURE)
+    whole = crf(pruning="exact", **options).fit(*SURE)
+    learner = crf(pruning=tw.KeepDivergence(0.02), **options).fit(*SURE)
     assert learner.history_[-1]["kept"] < 12
     assert all(fact["kept"] == 12 for fact in whole.history_)
     assert learner.score(*SURE) >= whole.score(*SURE) - 0.01
@@ -788,18 +788,19 @@ def test_adagrad_sums_over_what_is_kept():
 
 def test_scikit_learn():
     X, y = X10 * 3, Y10 * 3
-    learner = tw.CRF(features=RICH, l2=0.1, keep=tw.KeepDivergence(0.01), seed=3)
+    learner = tw.CRF(features=RICH, solver=tw.LBFGS(l2=0.1), pruning=tw.KeepDivergence(0.01), seed=3)
     assert clone(learner).get_params() == learner.get_params()
-    assert tw.CRF(**learner.get_params()).get_params() == learner.get_params()
-    assert set(learner.get_params()) >= {"l1", "l2", "keep", "solver", "max_iterations", "start_on", "warm_start"}
-    assert cross_val_score(tw.CRF(features=RICH, l2=0.1), X, y, cv=3).min() > 0.9
-    search = GridSearchCV(tw.CRF(features=RICH), {"l2": [100.0, 0.1]}, cv=2).fit(X, y)
-    assert search.best_params_ == {"l2": 0.1}
+    assert tw.CRF(**learner.get_params(deep=False)).get_params() == learner.get_params()
+    assert set(learner.get_params()) >= {"solver__l1", "solver__l2", "pruning", "solver", "solver__start_on"}
+    assert len(learner.get_params(deep=False)) <= 16
+    assert cross_val_score(tw.CRF(features=RICH, solver=tw.LBFGS(l2=0.1)), X, y, cv=3).min() > 0.9
+    search = GridSearchCV(tw.CRF(features=RICH, solver="lbfgs"), {"solver__l2": [100.0, 0.1]}, cv=2).fit(X, y)
+    assert search.best_params_ == {"solver__l2": 0.1}
     assert search.predict(X10[:1]) == [Y10[0]]
 
 
 def test_a_fitted_estimator_can_be_sent():
-    learner = tw.CRF(features=DEPENDENT, l2=0.1).fit(X10, Y10)
+    learner = tw.CRF(features=DEPENDENT, solver=tw.LBFGS(l2=0.1)).fit(X10, Y10)
     copy = pickle.loads(pickle.dumps(learner))
     assert copy.get_params() == learner.get_params()
     assert same_arrays(copy.model_.arrays, learner.model_.arrays)
@@ -821,47 +822,79 @@ def test_fitting_twice_is_fitting_once():
     ("options", "says"),
     [
         *(
-            ({name: value}, rf"^{name} must be a number of at least 0, not {re.escape(repr(value))}")
+            ({name: value}, rf"^\w+\({name}=...\) must be a number of at least 0, not {re.escape(repr(value))}")
             for name in ("l1", "l2", "tolerance", "rate")
             for value in (-1, -0.5, math.nan, math.inf, "x", None, True)
-            if (name, value) != ("l2", None)  # which is the solver's own
+            if value is not None or name not in ("l2", "tolerance")  # which are the learner's defaults
         ),
         *(
-            ({name: value}, rf"^{name} must be a whole number")
+            ({name: value}, rf"^(\w+\({name}=...\)|{name}) must be a whole number")
             for name in ("epochs", "batch", "min_count", "threads", "max_iterations")
             for value in (0, -1, 2.5, "3", True)
         ),
         *(({"seed": value}, "^seed must be a whole number of at least 0") for value in (-1, 1.5, "1", None, True)),
         *(
-            ({"start_on": value}, "^start_on must be a share above 0 and at most 1, not")
+            ({"start_on": value}, r"^LBFGS\(start_on=...\) must be a number above 0 and at most 1, not")
             for value in (0, 2, -0.1, 1.0001, math.nan, "x")
         ),
-        ({"solver": "sgd"}, "solver must be 'auto' or 'lbfgs' or 'adagrad', not 'sgd'"),
-        ({"solver": None}, "solver must be 'auto' or 'lbfgs' or 'adagrad', not None"),
         *(
             (
-                {"keep": value},
-                r"keep must be None, 'all', KeepDivergence\(...\), KeepSize\(...\) or KeepRatio\(...\)",
+                {"pruning": value},
+                r"pruning must be None, 'exact', KeepDivergence\(...\), KeepSize\(...\) or KeepRatio\(...\)",
             )
             for value in ("sparse", "divergence:0.1", 5, tw.KeepSize, True)
         ),
-        ({"solver": "adagrad", "l1": 0.1}, "l1 is for solver='lbfgs'"),
-        ({"solver": "adagrad", "all_pairs": True}, "all_pairs is for solver='lbfgs'"),
-        ({"pairs": "some"}, "pairs must be"),
+        ({"solver": "adagrad", "pairs": "all"}, r"AdaGrad\(pairs=...\) must be 'touched' or 'observed'"),
+        ({"l2": 0.1, "epochs": 3}, "epochs cannot be combined with solver='lbfgs': it iterates until it has converged"),
+        ({"l2": 0.1, "margin": 1}, "margin cannot be combined with solver='lbfgs'"),
+        ({"pairs": "some"}, r"AdaGrad\(pairs=...\) must be"),
         ({"parts": 1}, "parts must be None or a string of separators, not 1"),
-        ({"parts": "|", "l2": 0.1}, "parts is for solver='adagrad'"),
-        ({"solver": "adagrad", "start_on": 0.5}, "is for solver='lbfgs'"),
-        ({"solver": "adagrad", "max_iterations": 3}, "is for solver='lbfgs'"),
+        ({"parts": "|", "l2": 0.1}, "parts cannot be combined with solver='lbfgs'"),
         ({"patience": 1}, "patience needs dev data"),
         ({"decoder": "viterbo"}, "did you mean viterbi"),
         ({"features": "poss"}, "no preset and no template file"),
-        ({"lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
     ],
     ids=str,
 )
 def test_bad_options(options, says):
     with pytest.raises(ValueError, match=says):
-        tw.CRF(**options).fit(X10, Y10)
+        crf(**options).fit(X10, Y10)
+
+
+def test_an_option_of_another_solver_is_refused():
+    for bad in (3, "sgd", None, tw.Perceptron()):
+        with pytest.raises(ValueError, match=r"solver must be 'adagrad' or tw.AdaGrad\(...\) or 'lbfgs' or tw.LBFGS"):
+            tw.CRF(solver=bad).fit(X10, Y10)
+    for solver, name, other in (
+        ("adagrad", "l1", "lbfgs"),
+        ("adagrad", "start_on", "lbfgs"),
+        ("lbfgs", "rate", "adagrad"),
+    ):
+        with pytest.raises(ValueError, match=f"solver='{solver}' has no option '{name}'; it is for solver='{other}'"):
+            make("crf", {"solver": solver, name: 0.5})
+    with pytest.raises(ValueError, match="solver='adagrad' has no option 'speed'"):
+        make("crf", {"speed": 2})
+
+
+def test_the_spelling_of_0_5_0_still_works():
+    for old, now in (
+        ({"l2": 0.1}, tw.CRF(solver=tw.LBFGS(l2=0.1))),
+        ({"l1": 0.1, "all_pairs": True}, tw.CRF(solver=tw.LBFGS(l1=0.1, pairs="all"))),
+        (
+            {"max_iterations": 3, "keep": tw.KeepSize(4)},
+            tw.CRF(solver=tw.LBFGS(max_iterations=3), pruning=tw.KeepSize(4)),
+        ),
+        ({"solver": "adagrad", "l2": 0.1, "rate": 0.2}, tw.CRF(solver=tw.AdaGrad(l2=0.1, rate=0.2))),
+        ({"solver": "adagrad", "keep": "all"}, tw.CRF(solver=tw.AdaGrad(), pruning="exact")),
+    ):
+        with pytest.warns(DeprecationWarning, match=r"is deprecated; write solver=tw\."):
+            learner = tw.CRF(**old)
+        assert (learner.solver, learner.pruning) == (now.solver, now.pruning)
+    with pytest.warns(DeprecationWarning, match=r"write features=tw\.Features"):
+        lists = tw.CRF("U:%in[0,0,l]\nB\n", lists={"l": ["can"]}).fit(X10, Y10)
+    assert lists.model_.features.lists == {"l": ["can"]}
+    with pytest.warns(DeprecationWarning, match=r"write fit\(X, y, progress"):
+        tw.CRF(progress=False, epochs=1).fit(X10, Y10)
 
 
 # The model
@@ -872,13 +905,13 @@ def test_bad_options(options, says):
     [
         ({"features": "pos"}, X10),
         ({"features": DEPENDENT, "l1": 0.2}, X10),
-        ({"features": None, "all_pairs": True}, as_ready_made(X10)),
-        ({"features": RICH, "solver": "adagrad", "keep": tw.KeepRatio(0.01), "rate": 0.5}, X10),
+        ({"features": None, "pairs": "all"}, as_ready_made(X10)),
+        ({"features": RICH, "solver": "adagrad", "pruning": tw.KeepRatio(0.01), "rate": 0.5}, X10),
     ],
     ids=["pos", "sets", "ready-made", "adagrad"],
 )
 def test_save_and_load_are_identical(tmp_path, options, X):
-    learner = tw.CRF(l2=0.1, **options).fit(X, Y10)
+    learner = crf(l2=0.1, **options).fit(X, Y10)
     assert learner.score(X, Y10) == 1
     learner.model_.save(tmp_path / "model")
     loaded = tw.load(tmp_path / "model")
@@ -889,13 +922,13 @@ def test_save_and_load_are_identical(tmp_path, options, X):
     assert loaded.facts["learner"] == "crf"
     assert (loaded.facts["sentences"], loaded.facts["tokens"]) == (10, sum(map(len, X10)))
     assert loaded.facts["options"]["l2"] == 0.1
-    assert loaded.facts["options"]["keep"] == (str(options["keep"]) if "keep" in options else None)
+    assert loaded.facts["options"]["pruning"] == (str(options["pruning"]) if "pruning" in options else None)
     assert repr(loaded).startswith("Model(crf, ")
 
 
 def test_the_model_scores_as_it_was_trained():
     for features in (RICH, DEPENDENT):
-        model = tw.CRF(features=features, l2=0.1).fit(X10, Y10).model_
+        model = tw.CRF(features=features, solver=tw.LBFGS(l2=0.1)).fit(X10, Y10).model_
         for sentence in X10:
             case = case_of(sentence, features, model.labels, all_weights_of(model))
             nodes, edges, active = model.lattice(sentence)
@@ -923,12 +956,14 @@ def flipping(seed, sentences):
     return X, y
 
 
-@pytest.mark.parametrize("options", [{}, {"solver": "adagrad"}, {"keep": tw.KeepDivergence(0.001)}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"solver": "lbfgs"}, {"solver": "adagrad"}, {"pruning": tw.KeepDivergence(0.001)}], ids=str
+)
 def test_only_token_dependent_edges_can_tell(options):
     train, test = flipping(0, 60), flipping(1, 40)
-    learner = tw.CRF(features="U0:%x[0,0]\nB\nB07:%x[0,0]\n", l2=0.1, **options).fit(*train)
+    learner = crf(features="U0:%x[0,0]\nB\nB07:%x[0,0]\n", l2=0.1, **options).fit(*train)
     assert learner.score(*test) == 1
-    assert tw.CRF(features=WORD, l2=0.1, **options).fit(*train).score(*test) < 0.9
+    assert crf(features=WORD, l2=0.1, **options).fit(*train).score(*test) < 0.9
     assert set(names_of(learner.model_.arrays, "edge_names")) == {"B07:change", "B07:stay"}
 
 
@@ -976,7 +1011,7 @@ def test_weights_that_are_no_numbers_are_refused():
 
 
 def test_arrays_that_are_filled_are_not_copies():
-    run = CrfTraining(tw.CRF(WORD), Examples(X10, Y10), None)
+    run = BatchTraining(tw.CRF(WORD, solver="lbfgs"), Examples(X10, Y10))
     weights = np.zeros(run.trainer.size)
     with pytest.raises(TypeError):
         run.trainer.expect(weights, keep_arguments(None), run.everyone, 1, weights.astype(np.float32))

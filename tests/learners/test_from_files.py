@@ -1,5 +1,6 @@
 """Training on files: the model of `fit`, bit for bit, and files that are damaged, old, or only half there."""
 
+import errno
 import lzma
 import os
 import shutil
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from support.commands import columns, complaint, printed
 from support.corpora import drawn, many_labels, same_arrays, ten_sentences, untimed
+from support.flat import crf
 from support.memory import measurable, megabytes
 
 import tagwright as tw
@@ -28,13 +30,11 @@ LEARNERS = {
     "token-dependent edges": lambda **more: tw.Perceptron(PAIRS, epochs=2, min_count=2, **more),
     "margin": lambda **more: tw.Perceptron(WORD, epochs=2, margin=2, parts="", **more),
     "scheme": lambda **more: tw.Perceptron(WORD, epochs=2, constraints=[2], **more),
-    "online": lambda **more: tw.CRF(WORD, epochs=3, **more),
-    "online dictionary": lambda **more: tw.CRF(WORD, epochs=2, constraints=2, **more),
-    "adagrad": lambda **more: tw.CRF(PAIRS, solver="adagrad", keep="all", epochs=2, min_count=2, **more),
-    "lbfgs": lambda **more: tw.CRF(WORD, l2=0.1, max_iterations=8, min_count=2, **more),
-    "start_on": lambda **more: tw.CRF(
-        WORD, l2=0.1, max_iterations=4, start_on=0.5, keep=tw.KeepDivergence(0.01), **more
-    ),
+    "online": lambda **more: crf(WORD, epochs=3, **more),
+    "online dictionary": lambda **more: crf(WORD, epochs=2, constraints=2, **more),
+    "adagrad": lambda **more: crf(PAIRS, solver="adagrad", pruning="exact", epochs=2, min_count=2, **more),
+    "lbfgs": lambda **more: crf(WORD, solver=tw.LBFGS(l2=0.1, max_iterations=8), min_count=2, **more),
+    "start_on": lambda **more: crf(WORD, solver=tw.LBFGS(l2=0.1, max_iterations=4, start_on=0.5), **more),
 }
 
 
@@ -91,7 +91,7 @@ def test_partial_labels_are_read_from_files(tmp_path):
     path = tmp_path / "partial.txt"
     path.write_text(columns([X[n] for n in full], [cells[n] for n in full]), encoding="utf-8")
     X, y = [X[n] for n in full], [y[n] for n in full]
-    for learner in (lambda: tw.Perceptron(WORD, epochs=2), lambda: tw.CRF(WORD, max_iterations=3)):
+    for learner in (lambda: tw.Perceptron(WORD, epochs=2), lambda: tw.CRF(WORD, solver=tw.LBFGS(max_iterations=3))):
         expected = learner().fit(X, y)
         assert same(learner().fit_files(path, partial=True), expected)
         assert same(learner().fit_files(list(zip(X, y, strict=True))), expected)
@@ -101,7 +101,10 @@ def test_ready_made_features_with_values_come_from_an_iterable():
     X = [[{"word": word, "length": float(len(word)), "rare": {f"{s}{t}": 0.5}} for t, word in enumerate(words)]
          for s, words in enumerate(X10)]  # fmt: skip
     for count in (1, 2):
-        for learner in (lambda n: tw.Perceptron(epochs=2, min_count=n), lambda n: tw.CRF(l2=1, min_count=n)):
+        for learner in (
+            lambda n: tw.Perceptron(epochs=2, min_count=n),
+            lambda n: tw.CRF(solver=tw.LBFGS(l2=1), min_count=n),
+        ):
             assert same(learner(count).fit_files(list(zip(X, Y10, strict=True))), learner(count).fit(X, Y10))
 
 
@@ -121,8 +124,8 @@ def test_a_checkpoint_of_memory_goes_on_in_a_file(corpus, tmp_path):
     X, y, path = corpus
     for learner, more in ((tw.Perceptron, {"epochs": 2}), (tw.CRF, {"epochs": 2})):
         state = tmp_path / f"{learner.__name__}.safetensors"
-        learner(WORD, checkpoint=state, **more).fit(X, y)
-        on = learner(WORD, checkpoint=state, epochs=4).fit_files(path)
+        learner(WORD, **more).fit(X, y, checkpoint=state)
+        on = learner(WORD, epochs=4).fit_files(path, checkpoint=state)
         assert same(on, learner(WORD, epochs=4).fit(X, y))
 
 
@@ -178,10 +181,10 @@ def test_a_damaged_file_is_refused_and_made_anew(corpus, tmp_path, damage, caplo
     found = encoded(path, tmp_path)
     whole = found.read_bytes()
     found.write_bytes(DAMAGES[damage](whole))
-    with pytest.raises(EncodedError, match="no whole corpus in numbers"):
+    with pytest.raises(EncodedError, match="not a complete encoded corpus"):
         opened(found)
     again = tw.Perceptron(WORD, epochs=1).fit_files(path, cache=tmp_path)
-    assert "it is made anew" in caplog.text
+    assert "it is encoded again" in caplog.text
     assert same(again, tw.Perceptron(WORD, epochs=1).fit(*corpus[:2]))
     assert found.read_bytes() == whole
 
@@ -247,7 +250,7 @@ def test_cuts_have_the_sentences_that_were_asked_for(corpus, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((pair for pair in []), "a generator can be read once only; give files"),
+        ((pair for pair in []), "a generator can be read only once; give files"),
         (7, "a file, several, or an iterable of pairs is needed, not 7"),
         ([("a", "b", "c")], "sentence 0: a pair of tokens and labels is needed"),
         ([(["a"], ["X"]), (["a"], ["X", "Y"])], "sentence 1 has 1 tokens, but 2 labels"),
@@ -299,13 +302,13 @@ def test_sentences_that_change_between_readings_are_told():
 
 
 def test_streamed_and_read_corpora_have_the_same_digest(corpus):
-    from tagwright.learners.crf_training import CrfTraining
+    from tagwright.learners.batch import BatchTraining
 
     X, y, path = corpus
     for count in (1, 3):
-        learner = tw.CRF(WORD, l2=1, min_count=count)
+        learner = tw.CRF(WORD, solver=tw.LBFGS(l2=1), min_count=count)
         streamed = StreamedExamples(stream_of(path, {"format": "auto", "label": "last"}, False), None, False)
-        digests = [CrfTraining(learner, examples, None).corpus.digest for examples in (Examples(X, y), streamed)]
+        digests = [BatchTraining(learner, examples).corpus.digest for examples in (Examples(X, y), streamed)]
         assert digests[0] == digests[1]
 
 
@@ -356,3 +359,21 @@ def test_the_command_line_says_what_cannot_be_kept(corpus, tmp_path):
     )
     (tmp_path / "folder").mkdir()
     assert complaint("train", tmp_path / "folder", model).endswith("a folder without files; name one that has some")
+
+
+def test_an_iterable_is_encoded_into_a_new_folder(tmp_path):
+    pairs = list(zip(X10, Y10, strict=True))
+    found = tw.Perceptron(WORD, epochs=2).fit_files(pairs, cache=tmp_path / "new" / "cache")
+    assert same(found, tw.Perceptron(WORD, epochs=2).fit(X10, Y10))
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_full_disk_names_the_file(corpus, tmp_path, monkeypatch, cached):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tagwright.learners.encoded.os.pwrite", full)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        tw.Perceptron(WORD, epochs=1).fit_files(corpus[2], cache=tmp_path if cached else None)
+    where = raised.value.filename
+    assert where.endswith(".corpus") if cached else where == str(corpus[2].parent)

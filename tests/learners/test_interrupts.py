@@ -41,20 +41,20 @@ def looks_taken(learner, **options):
 def test_an_interrupted_perceptron_keeps_the_last_epoch(tmp_path):
     dev, path = Interrupting(X10), tmp_path / "checkpoint"
     dev.left = looks_taken(tw.Perceptron(WORD), epochs=3) + 1  # in the fourth epoch
-    learner = tw.Perceptron(WORD, epochs=10, checkpoint=path)
+    learner = tw.Perceptron(WORD, epochs=10)
     with pytest.warns(UserWarning, match="interrupted in epoch 4; the model is that of epoch 3"):
-        learner.fit(X10, Y10, dev=(dev, Y10))
+        learner.fit(X10, Y10, dev=(dev, Y10), checkpoint=path)
     assert len(learner.history_) == 3
     assert same_arrays(learner.model_.arrays, tw.Perceptron(WORD, epochs=3).fit(X10, Y10).model_.arrays)
     # And it can go on from there.
-    learner = tw.Perceptron(WORD, epochs=6, checkpoint=path).fit(X10, Y10)
+    learner = tw.Perceptron(WORD, epochs=6).fit(X10, Y10, checkpoint=path)
     assert same_arrays(learner.model_.arrays, tw.Perceptron(WORD, epochs=6).fit(X10, Y10).model_.arrays)
 
 
 @pytest.mark.parametrize(
     ("learner", "called", "each"),
     [
-        (tw.CRF(RICH, l2=1e-3, tolerance=0), "max_iterations", 10),
+        (tw.CRF(RICH, solver=tw.LBFGS(l2=1e-3, tolerance=0)), "solver__max_iterations", 10),
         (tw.CRF(RICH, solver="adagrad"), "epochs", 1),
     ],
     ids=["lbfgs", "adagrad"],
@@ -63,7 +63,10 @@ def test_an_interrupted_crf_keeps_what_it_has(learner, called, each):
     dev = Interrupting(X10)
     dev.left = looks_taken(learner, **{called: each}) + 1  # in the second measurement
     interrupted = clone(learner).set_params(**{called: 5 * each})
-    with pytest.warns(UserWarning, match=r"interrupted after \d+ (iterations|epochs); the model is as it was then"):
+    with pytest.warns(
+        UserWarning,
+        match=r"interrupted (after \d+ iterations|in epoch \d+); the model is that of (the last one|epoch \d+)",
+    ):
         interrupted.fit(X10, Y10, dev=(dev, Y10))
     done = len(interrupted.history_)
     assert each <= done <= 2 * each
@@ -108,10 +111,10 @@ class InterruptedDestructor(InterruptedWriting):
 
 @pytest.mark.parametrize("checkpoint", [InterruptedWriting, InterruptedDestructor])
 def test_ctrl_c_between_two_epochs(tmp_path, checkpoint):
-    learner = tw.Perceptron(epochs=50, checkpoint=checkpoint(tmp_path / "c"))
+    learner = tw.Perceptron(epochs=50)
     try:
         with pytest.warns(UserWarning, match=r"interrupted in epoch \d+; the model is that of epoch \d+"):
-            learner.fit(X10, Y10)
+            learner.fit(X10, Y10, checkpoint=checkpoint(tmp_path / "c"))
     except KeyboardInterrupt:
         pytest.fail("training was lost")
     epochs = learner.model_.facts["epochs_done"]
@@ -152,8 +155,8 @@ def test_a_stop_within_another_is_heard_by_both():
 
 def test_ctrl_c_ends_both_directions():
     dev = Interrupting(X10)
-    left = tw.MEMM(RICH, patience=5, l2=1e-3, tolerance=0)
-    dev.left = looks_taken(left, max_iterations=10) + 1  # in the second measurement of the first model
+    left = tw.MEMM(RICH, patience=5, solver=tw.LBFGS(l2=1e-3, tolerance=0))
+    dev.left = looks_taken(left, solver__max_iterations=10) + 1  # in the second measurement of the first model
     both = tw.Bidirectional(left, tw.Perceptron(WORD, patience=1))
     with pytest.warns(UserWarning, match="interrupted after"), pytest.raises(KeyboardInterrupt):
         both.fit(X10, Y10, dev=(dev, Y10))
@@ -191,10 +194,10 @@ def test_training_hears_signals_in_the_middle_of_native_work(ticks, name):
     y = [[f"L{n}" for n in rng.integers(0, 250, 8000)] for _ in range(2)]
     fit = {
         "perceptron": lambda: tw.Perceptron(WORD, epochs=1, decoder="viterbi").fit(long, y),
-        "crf": lambda: tw.CRF(WORD, max_iterations=1).fit(long, y),
+        "crf": lambda: tw.CRF(WORD, solver=tw.LBFGS(max_iterations=1)).fit(long, y),
         "adagrad": lambda: tw.CRF(WORD, solver="adagrad", epochs=1).fit(long, y),
         "baum-welch": lambda: tw.HMM().fit_unlabelled(long, labels=250, iterations=1),
-        "memm": lambda: tw.MEMM(WORD, max_iterations=1).fit(long, y).predict(long),
+        "memm": lambda: tw.MEMM(WORD, solver=tw.LBFGS(max_iterations=1)).fit(long, y).predict(long),
     }
     fit[name]()
     assert any(ticks)

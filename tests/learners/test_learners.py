@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from support.brute_force import Case, all_paths
 from support.comparing import comparing
 from support.corpora import (
@@ -43,30 +43,34 @@ LEARNERS = {
     "batches": tw.Perceptron(batch=4),
     "parts": tw.Perceptron(parts=""),
     "parts, observed pairs": tw.Perceptron(parts="N", pairs="observed", margin=0.5),
-    "small weights left out": tw.Perceptron(min_weight=0.05),
     "order 2": tw.Perceptron(order=2),
     "order 3": tw.Perceptron(order=3, min_ngram_count=2, margin=1),
     "hmm": tw.HMM(),
-    "crf": tw.CRF(l2=0.01, max_iterations=30),
-    "crf, sparse": tw.CRF(l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
-    "crf, dense": comparing(tw.CRF, l2=0.01, max_iterations=30, dense_edges=True),
-    "crf, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", l2=0.01, max_iterations=30),
-    "crf, l1": tw.CRF(l1=0.01, l2=0.01, max_iterations=30),
-    "crf, adagrad": tw.CRF(l2=0.01, solver="adagrad", keep="all", epochs=20),
+    "crf": tw.CRF(solver=tw.LBFGS(l2=0.01, max_iterations=30)),
+    "crf, sparse": tw.CRF(solver=tw.LBFGS(l2=0.01, max_iterations=30), pruning=tw.KeepDivergence(0.001, at_least=2)),
+    "crf, dense edges": comparing(tw.CRF, l2=0.01, max_iterations=30, dense_edges=True),
+    "crf, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", solver=tw.LBFGS(l2=0.01, max_iterations=30)),
+    "crf, l1": tw.CRF(solver=tw.LBFGS(l1=0.01, l2=0.01, max_iterations=30)),
+    "crf, adagrad": tw.CRF(solver=tw.AdaGrad(l2=0.01), pruning="exact", epochs=20),
     "crf, the default": tw.CRF(),
-    "crf, few labels": tw.CRF(solver="adagrad", keep=tw.KeepDivergence(0.01, at_least=2), l2=0.01, pairs="observed"),
+    "crf, few labels": tw.CRF(
+        solver=tw.AdaGrad(l2=0.01, pairs="observed"), pruning=tw.KeepDivergence(0.01, at_least=2)
+    ),
     "crf, parts": tw.CRF(parts="", epochs=15),
-    "crf, one label": tw.CRF(solver="adagrad", keep=tw.KeepSize(1), batch=1),
-    "crf, ratio, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", solver="adagrad", keep=tw.KeepRatio(0.1), batch=3),
+    "crf, one label": tw.CRF(solver=tw.AdaGrad(batch=1), pruning=tw.KeepSize(1)),
+    "crf, ratio, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", solver=tw.AdaGrad(batch=3), pruning=tw.KeepRatio(0.1)),
     "crf, order 2": tw.CRF(order=2),
-    "crf, order 2, l-bfgs": tw.CRF(order=2, l2=0.01, max_iterations=30),
-    "crf, order 3, sparse": tw.CRF(order=3, l2=0.01, max_iterations=30, keep=tw.KeepDivergence(0.001, at_least=2)),
-    "crf, order 3, adagrad": tw.CRF(DEPENDENT, order=3, l2=0.01, solver="adagrad", keep="all", epochs=20),
-    "crf, order 3, few labels": tw.CRF(order=3, min_ngram_count=2, solver="adagrad", keep=tw.KeepSize(3), l2=0.01),
-    "memm": tw.MEMM(history=1, l2=0.01, max_iterations=30),
-    "memm, left": tw.MEMM(history=1, direction="left", dictionary=2, l2=0.01, max_iterations=30),
+    "crf, order 2, l-bfgs": tw.CRF(order=2, solver=tw.LBFGS(l2=0.01, max_iterations=30)),
+    "crf, order 3, sparse": tw.CRF(
+        order=3, solver=tw.LBFGS(l2=0.01, max_iterations=30), pruning=tw.KeepDivergence(0.001, at_least=2)
+    ),
+    "crf, order 3, adagrad": tw.CRF(DEPENDENT, order=3, solver=tw.AdaGrad(l2=0.01), pruning="exact", epochs=20),
+    "crf, order 3, few labels": tw.CRF(order=3, min_ngram_count=2, solver=tw.AdaGrad(l2=0.01), pruning=tw.KeepSize(3)),
+    "memm": tw.MEMM(history=1, solver=tw.LBFGS(l2=0.01, max_iterations=30)),
+    "memm, left": tw.MEMM(history=1, direction="left", dictionary=2, solver=tw.LBFGS(l2=0.01, max_iterations=30)),
     "bidirectional": tw.Bidirectional(
-        tw.MEMM(l2=0.01, max_iterations=30), tw.MEMM(direction="left", l2=0.01, max_iterations=30)
+        tw.MEMM(solver=tw.LBFGS(l2=0.01, max_iterations=30)),
+        tw.MEMM(direction="left", solver=tw.LBFGS(l2=0.01, max_iterations=30)),
     ),
 }
 PERCEPTRONS = [name for name, learner in LEARNERS.items() if isinstance(learner, tw.Perceptron)]
@@ -196,7 +200,7 @@ def test_templates_that_were_read():
     templates = tw.Features("U0:%x[0,0]\nU1:%x[-1,0]/%in[0,0,l]\nB\n", {"l": ["can", "run"]})
     learner = tw.Perceptron(features=templates, epochs=5)
     copied = clone(learner)
-    text = tw.Perceptron(features=templates.text, lists={"l": ["can", "run"]}, epochs=5)
+    text = tw.Perceptron(features=tw.Features(templates.text, {"l": ["can", "run"]}), epochs=5)
     for one in (learner, copied, text):
         one.fit(X10, Y10)
         assert same_arrays(one.model_.arrays, learner.model_.arrays)
@@ -221,10 +225,12 @@ def test_not_fitted(learner):
         ([["a"]], ["A"], r"y\[0\] is a string"),
         ([], [], "there is no token to learn from"),
         ([[], []], [[], []], "there is no token to learn from"),
-        ([["a"]], [["A B"]], "label 'A B' cannot be written"),
-        ([["a"]], [[""]], "label '' cannot be written"),
-        ([["a"]], [["A\n"]], "cannot be written"),
-        ([["a"]], [["A\u3000"]], "cannot be written"),
+        ([["a"]], [[""]], "label '' is empty or holds characters that cannot be printed"),
+        ([["a"]], [["A\n"]], "cannot be printed"),
+        ([["a"]], [["A\u3000"]], "cannot be printed"),
+        ([["DT"]], [[["a", "b"]]], r"y\[0\]\[0\] is a list, but a label is a string .*: are X and y swapped\?"),
+        ("the dog", [["DT", "NN"]], "X must be a list with a list for each sentence, not str"),
+        ([["a"]], 5, "y must be a list with a list for each sentence, not int"),
         ([["a"]], [[5]], r"labels must be strings, not int \(5\)"),
         ([["a", 5]], [["A", "A"]], "^sentence 0, token 1"),
     ],
@@ -531,7 +537,8 @@ def test_min_weight(parts):
     weights = all_weights_of(whole, parts)
     names = set(names_of(whole.arrays))
     for least in (0.3, 1, 1e9):
-        model = tw.Perceptron(min_weight=least, **options).fit(X, y).model_
+        with pytest.warns(DeprecationWarning, match="min_weight"):
+            model = tw.Perceptron(min_weight=least, **options).fit(X, y).model_
         large = {f: w for f, w in weights.items() if f[0] not in names or abs(w) >= least}
         assert all_weights_of(model, parts) == large
         assert len(large) < len(weights)
@@ -588,16 +595,15 @@ def test_more_labels_than_a_matrix_is_made_for():
         ({"features": "poss"}, "no preset and no template file"),
         *(
             ({name: value}, rf"^{name} must be a (whole )?number of at least 0, not {re.escape(repr(value))}")
-            for name in ("margin", "min_weight", "seed")
+            for name in ("margin", "seed")
             for value in (-1, -0.5, math.nan, "1", None, True, [])
         ),
         ({"seed": 1.5}, "seed must be"),
         ({"margin": math.inf}, "margin must be a number of at least 0, not inf"),
         ({"parts": 5}, "parts must be"),
-        ({"lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
-        ({"features": WORD, "lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
-        ({"features": tw.Features(WORD), "lists": {"l": ["a"]}}, "no template reads the word list 'l'"),
-        ({"features": "U:%in[0,0,m]\n", "lists": {"l": ["a"], "m": ["b"]}}, "no template reads the word list 'l'"),
+        ({"features": tw.Features("pos", {"l": ["a"]})}, "no template reads the word list 'l'"),
+        ({"features": tw.Features(WORD, {"l": ["a"]})}, "no template reads the word list 'l'"),
+        ({"features": tw.Features("U:%in[0,0,m]\n", {"l": ["a"], "m": ["b"]})}, "no template reads the word list 'l'"),
     ],
 )
 def test_bad_options(options, says):
@@ -611,7 +617,7 @@ TAKE_DEV = {"perceptron": tw.Perceptron(), "crf": tw.CRF(), "crf, adagrad": tw.C
 @pytest.mark.parametrize("dev", [X10, (X10,), (X10, Y10, Y10), "ab", 5, {"X": X10, "y": Y10}], ids=type)
 @pytest.mark.parametrize("name", TAKE_DEV)
 def test_dev_that_is_no_pair(name, dev):
-    with pytest.raises(ValueError, match=r"dev must be a pair: \(X_dev, y_dev\)"):
+    with pytest.raises(ValueError, match=r"dev must be a pair: fit\(X, y, dev=\(X_dev, y_dev\)\)"):
         clone(TAKE_DEV[name]).fit(X10, Y10, dev=dev)
 
 
@@ -645,8 +651,8 @@ def test_dev_is_measured_after_each_epoch():
     ("learner", "sentences", "called", "each"),
     [
         (tw.Perceptron(WORD, epochs=40, patience=3), 20, "epochs", 1),
-        (tw.CRF(DEPENDENT, l2=1e-4, tolerance=0, patience=2), 40, "max_iterations", 10),
-        (tw.CRF(DEPENDENT, l2=1e-4, solver="adagrad", epochs=60, patience=2), 40, "epochs", 1),
+        (tw.CRF(DEPENDENT, solver=tw.LBFGS(l2=1e-4, tolerance=0), patience=2), 40, "solver__max_iterations", 10),
+        (tw.CRF(DEPENDENT, solver=tw.AdaGrad(l2=1e-4), epochs=60, patience=2), 40, "epochs", 1),
     ],
     ids=["perceptron", "crf", "crf, adagrad"],
 )
@@ -655,12 +661,12 @@ def test_patience_stops_and_keeps_the_best(learner, sentences, called, each):
     learner.fit(*train, dev=dev)
     found = [fact["dev"] for fact in learner.history_ if "dev" in fact]
     best = max(found)
-    assert len(learner.history_) == each * len(found) < (getattr(learner, called) or math.inf)
+    assert len(learner.history_) == each * len(found) < (learner.get_params()[called] or math.inf)
     # The last ones, as many as `patience` says, brought nothing better; before, no such run did not.
     assert len(found) - 1 - found.index(best) == learner.patience
     assert learner.score(*dev) == best
     done = each * max(n for n, value in enumerate(found, 1) if value == best)
-    assert learner.model_.facts[f"{called.removeprefix('max_')}_done"] == done
+    assert learner.model_.facts[f"{called.removeprefix('solver__max_')}_done"] == done
     then = clone(learner).set_params(patience=None, **{called: done}).fit(*train)
     assert same_arrays(learner.model_.arrays, then.model_.arrays)
 
@@ -754,7 +760,7 @@ def test_warm_start_with_new_labels_that_have_parts(new):
 def test_warm_start_with_other_parts_is_refused(first, then):
     X, y = X10[3:4] * 2, [["N|N+S", "V|B+P"]] * 2
     old = tw.Perceptron(features=WORD, epochs=2, parts=first).fit(X, y).model_
-    with pytest.raises(ValueError, match=r"warm_start: the model was trained with parts=.*; give the same"):
+    with pytest.raises(ValueError, match=r"warm_start: the model was trained with parts=.*; set parts="):
         tw.Perceptron(features=WORD, parts=then, warm_start=old).fit(X, y)
 
 
@@ -763,7 +769,7 @@ def test_warm_start_is_refused_where_it_means_nothing(tmp_path, cls):
     hmm, other = (learner.fit(X10, Y10).model_ for learner in (tw.HMM(), cls(features=WORD)))
     with pytest.raises(ValueError, match="warm_start"):
         cls(warm_start=hmm).fit(X10, Y10)
-    says = f"warm_start: the model is an HMM, whose scores a {cls.__name__.lower()} cannot go on from"
+    says = f"warm_start: the model is an HMM, whose scores a {cls.__name__.lower()} cannot start from"
     with pytest.raises(ValueError, match=says):
         cls(features=hmm.features.text, warm_start=hmm).fit(X10, Y10)
     with pytest.raises(ValueError, match="the model has other templates"):
@@ -899,11 +905,66 @@ def test_kbest_of_a_beam_are_the_beams():
 @pytest.mark.parametrize("cls", [tw.Perceptron, tw.CRF, tw.MEMM], ids=lambda cls: cls.__name__)
 def test_warm_start_reads_word_lists_as_the_old_model_does(cls):
     templates, lists = "U:%x[0,0]\nUL:%in[0,0,*]\n", {"animals": ["dog", "cat"]}
-    short = {"epochs": 2} if cls is tw.Perceptron else {"max_iterations": 2}
+    short = {"epochs": 2} if cls is tw.Perceptron else {"solver": tw.LBFGS(max_iterations=2)}
     as_before = tw.Features(templates, lists, finds=False)
     old = cls(features=as_before, **short).fit(X10, Y10).model_
     assert old.features.finds is False
-    warm = cls(features=templates, lists=lists, warm_start=old, **short).fit(X10, Y10).model_
+    warm = cls(features=tw.Features(templates, lists), warm_start=old, **short).fit(X10, Y10).model_
     assert warm.features.finds is False
     same = cls(features=as_before, warm_start=old, **short).fit(X10, Y10).model_
     assert same_arrays(warm.arrays, same.arrays)
+
+
+# What a user brings
+
+
+FORMS = {
+    "generators": lambda own: (iter(words) for words in own),
+    "tuples": lambda own: tuple(map(tuple, own)),
+    "an object array": lambda own: np.array([*own, None], dtype=object)[:-1],
+    "arrays in a list": lambda own: [np.array(words, dtype=object) for words in own],
+    "a column of pandas": lambda own: pytest.importorskip("pandas").Series(list(own)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["perceptron", "crf", "crf, the default", "hmm", "memm"])
+def test_sentences_in_other_containers(form, name):
+    learner, given = clone(LEARNERS[name]), FORMS[form]
+    own = clone(learner).fit(given(X10), given(Y10))
+    assert same_arrays(own.model_.arrays, learner.fit(X10, Y10).model_.arrays)
+    assert own.predict(given(X10)) == learner.predict(X10)
+    assert own.score(given(X10), given(Y10)) == learner.score(X10, Y10)
+    if name != "hmm":
+        dev = clone(learner).fit(X10, Y10, dev=(given(X10), given(Y10)))
+        assert dev.history_[-1]["dev"] == learner.score(X10, Y10)
+
+
+@pytest.mark.parametrize("name", ["perceptron", "crf, the default", "hmm"])
+def test_cross_val_predict(name):
+    X, y = X10 * 2, Y10 * 2
+    found = cross_val_predict(clone(LEARNERS[name]), X, y, cv=2)
+    halves = [clone(LEARNERS[name]).fit(X[10:], y[10:]), clone(LEARNERS[name]).fit(X[:10], y[:10])]
+    assert list(found) == [*halves[0].predict(X[:10]), *halves[1].predict(X[10:])]
+
+
+@pytest.mark.parametrize("name", ["perceptron", "crf, the default", "hmm", "memm"])
+def test_labels_with_blanks(name, tmp_path):
+    y = [[f"part {label}" for label in own] for own in Y10]
+    learner = clone(LEARNERS[name]).fit(X10, y)
+    assert learner.score(X10, y) > 0.8
+    learner.model_.save(tmp_path / "model")
+    assert tw.load(tmp_path / "model").tag_batch(X10) == learner.predict(X10)
+
+
+@pytest.mark.parametrize("name", ["perceptron", "crf", "crf, the default", "memm"])
+def test_dev_data_that_are_not_a_pair(name):
+    for arguments in ((X10, Y10, X10, Y10), (X10, Y10, X10[:2], Y10[:2])):
+        with pytest.raises(ValueError, match=r"dev must be a pair: fit\(X, y, dev=\(X_dev, y_dev\)\)"):
+            clone(LEARNERS[name]).fit(*arguments)
+
+
+def test_estimators_have_few_parameters():
+    most = {tw.CRF: 16, tw.Perceptron: 15, tw.MEMM: 15, tw.HMM: 15, tw.Bidirectional: 15}
+    for cls, limit in most.items():
+        assert len(cls().get_params(deep=False)) <= limit

@@ -31,7 +31,7 @@ CLOSE = 1e-5  # weights are float32
 
 def test_features_of_earlier_labels():
     templates = "U:%x[0,0]\nUY:%y[-1]\nUZ:%y[-2]/%x[0,0]/%y[-1]\n"
-    model = tw.MEMM(templates, max_iterations=2).fit([["a", "b", "c"]], [["A", "B", "A"]]).model_
+    model = tw.MEMM(templates, solver=tw.LBFGS(max_iterations=2)).fit([["a", "b", "c"]], [["A", "B", "A"]]).model_
     expected = {"U:a", "U:b", "U:c", "UY:_B-1", "UY:A", "UY:B", "UZ:_B-2/a/_B-1", "UZ:_B-1/b/A", "UZ:A/c/B"}
     assert set(names_of(model.arrays)) == expected
     assert model.order == 2
@@ -39,13 +39,13 @@ def test_features_of_earlier_labels():
 
 
 def test_label_templates_are_added_where_there_are_none():
-    text = tw.MEMM("pos", history=2, max_iterations=1).fit(X10, Y10).model_.features.text
+    text = tw.MEMM("pos", history=2, solver=tw.LBFGS(max_iterations=1)).fit(X10, Y10).model_.features.text
     assert text.endswith("UY1:%y[-1]\nUY2:%y[-2]/%y[-1]\nUYW:%y[-1]/%x[0,0]\nUYV:%y[-2]/%y[-1]/%x[0,0]\n")
     own = "U:%x[0,0]\nUY:%y[-1]\n"
-    model = tw.MEMM(own, history=3, max_iterations=1).fit(X10, Y10).model_
+    model = tw.MEMM(own, history=3, solver=tw.LBFGS(max_iterations=1)).fit(X10, Y10).model_
     assert (model.features.text, model.order) == (own, 1)
     for history in (1, 2, 3, 4):
-        assert tw.MEMM("pos", history=history, max_iterations=1).fit(X10, Y10).model_.order == history
+        assert tw.MEMM("pos", history=history, solver=tw.LBFGS(max_iterations=1)).fit(X10, Y10).model_.order == history
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_templates_that_cannot_look_at_labels(templates, says):
 
 @pytest.mark.parametrize("learner", [tw.Perceptron(), tw.CRF()], ids=["perceptron", "crf"])
 def test_other_learners_do_not_look_at_labels(learner):
-    with pytest.raises(ValueError, match=r"look at earlier labels \(%y\[-2\]\), which a (perceptron|crf) cannot"):
+    with pytest.raises(ValueError, match=r"read earlier labels \(%y\[-2\]\), which a (perceptron|crf) cannot"):
         learner.set_params(features=TEMPLATES).fit(X10, Y10)
     model = tw.Perceptron(epochs=1).fit(X10, Y10).model_
     with pytest.raises(ValueError, match="only a MEMM can"):
@@ -129,31 +129,31 @@ def test_dev_patience_checkpoint_and_warm_start(tmp_path):
     assert learner.score(X[:5], y[:5]) == max(measured)
 
     path = tmp_path / "going on"
-    tiny(max_iterations=10, checkpoint=path).fit(X, y)
+    tiny(max_iterations=10).fit(X, y, checkpoint=path)
     assert isinstance(tw.load(path), MemmModel)
-    assert len(tiny(max_iterations=20, checkpoint=path).fit(X, y).history_) == 20
+    assert len(tiny(max_iterations=20).fit(X, y, checkpoint=path).history_) == 20
     with pytest.raises(ValueError, match="other direction"):
-        tiny(max_iterations=20, checkpoint=path, direction="left").fit(X, y)
+        tiny(max_iterations=20, direction="left").fit(X, y, checkpoint=path)
 
     first = tiny(max_iterations=None, tolerance=1e-7).fit(X, y)
     warm = tiny(max_iterations=1, warm_start=first.model_).fit(X, y)
     assert warm.objective_ == pytest.approx(first.objective_, rel=1e-4)
-    with pytest.raises(ValueError, match="other direction"):
+    with pytest.raises(ValueError, match="the model has the other direction"):
         tiny(warm_start=first.model_, direction="left").fit(X, y)
     with pytest.raises(ValueError, match="other templates"):
         tiny(warm_start=first.model_, features=FIRST).fit(X, y)
-    with pytest.raises(ValueError, match="no MEMM"):
+    with pytest.raises(ValueError, match="not a MEMM"):
         tiny(warm_start=tw.Perceptron(epochs=1).fit(X, y).model_).fit(X, y)
 
 
 def test_features_that_are_ready_made():
     X = [[{"word": word, "n": len(word) / 2} for word in words] for words in X10]
-    learner = tw.MEMM(l2=0.01).fit(X, Y10)
+    learner = tw.MEMM(solver=tw.LBFGS(l2=0.01)).fit(X, Y10)
     assert learner.score(X, Y10) == 1
     assert learner.model_.order == 2
     assert any(name == "UY2:DT/NN" for name in names_of(learner.model_.arrays))
     lists = [[[f"word={word}"] for word in words] for words in X10]
-    assert tw.MEMM(features=None, l2=0.01, direction="left").fit(lists, Y10).score(lists, Y10) > 0.95
+    assert tw.MEMM(features=None, solver=tw.LBFGS(l2=0.01), direction="left").fit(lists, Y10).score(lists, Y10) > 0.95
     with pytest.raises(ValueError, match="dictionary needs words"):
         tw.MEMM(features=None, dictionary=1).fit(lists, Y10)
 
@@ -422,15 +422,15 @@ def test_rules_that_leave_nothing_are_put_aside():
     [
         ({"direction": "up"}, "direction must be 'right' or 'left', not 'up'"),
         ({"history": 0}, "history must be a whole number of at least 1, not 0"),
-        ({"history": 5}, "history is 5, but a model looks back at 4 labels at most"),
+        ({"history": 5}, "history must be at most 4, not 5"),
         ({"history": 1}, "templates look back at 2 labels, but history is 1; raise it"),
         ({"beam": 0}, "beam must be a whole number of at least 1"),
-        ({"l2": -1}, "l2 must be a number of at least 0"),
+        ({"l2": -1}, r"LBFGS\(l2=...\) must be a number of at least 0"),
         ({"dictionary": 0}, "dictionary must be a whole number"),
         ({"patience": 2}, "patience needs dev data"),
         ({"decoder": "fast"}, "no decoder named 'fast'"),
         ({"features": "U:%x[0,0]\nB1:%x[0,0]\n"}, r"no edges for B templates with macros; write U..:%y\[-1\]"),
-        ({"max_iterations": 0}, "max_iterations must be a whole number"),
+        ({"max_iterations": 0}, r"LBFGS\(max_iterations=...\) must be a whole number"),
     ],
 )
 def test_bad_options(options, says):

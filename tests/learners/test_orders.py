@@ -9,10 +9,11 @@ import pytest
 from sklearn.base import clone
 from support.brute_force import Case, paths
 from support.corpora import drawn, many_labels, runs_met, runs_of, same_arrays, ten_sentences, weights_of
+from support.flat import crf
 
 import tagwright as tw
 from tagwright.learners.examples import Examples
-from tagwright.learners.online_crf import OnlineTraining
+from tagwright.learners.online import OnlineTraining
 
 WORD = "U:%x[0,0]\nB\n"
 X10, Y10 = ten_sentences()
@@ -55,7 +56,7 @@ def expected(model, words, runs):
 def test_crf_ends_where_the_gradient_is_0(order, min_ngram_count):
     X, y = drawn(5, sentences=14, words=4, labels=3, longest=5)
     l2 = 0.3
-    learner = tw.CRF(WORD, l2=l2, tolerance=0, order=order, min_ngram_count=min_ngram_count).fit(X, y)
+    learner = tw.CRF(WORD, solver=tw.LBFGS(l2=l2, tolerance=0), order=order, min_ngram_count=min_ngram_count).fit(X, y)
     model = learner.model_
     runs = runs_met(y, order, min_ngram_count)
     nodes, edges, _ = weights_of(model)
@@ -80,8 +81,8 @@ def test_crf_of_kept_labels_comes_near():
     """With all labels kept by a rule the weights are those of exact sums."""
     X, y = drawn(6, sentences=10, words=4, labels=3, longest=5)
     options = {"features": WORD, "l2": 0.3, "order": 2, "tolerance": 1e-9}
-    exact = tw.CRF(**options).fit(X, y)
-    kept = tw.CRF(**options, keep=tw.KeepSize(3)).fit(X, y)
+    exact = crf(**options).fit(X, y)
+    kept = crf(**options, solver="lbfgs", pruning=tw.KeepSize(3)).fit(X, y)
     assert kept.objective_ == pytest.approx(exact.objective_, rel=1e-6)
     assert runs_of(kept.model_) == pytest.approx(runs_of(exact.model_), abs=1e-3)
 
@@ -91,10 +92,10 @@ def test_adagrad_over_few_labels_takes_exact_steps_where_all_are_few(order):
     """One sentence and one step: AdaGrad's step from weights of 0, where all labellings are as likely."""
     X, y = [["a", "b", "c", "a", "b"]], [["P", "Q", "R", "Q", "P"]]
     rate = 0.7
-    learner = tw.CRF(WORD, epochs=1, rate=rate, order=order, solver="adagrad", keep=tw.KeepSize(3)).fit(X, y)
+    learner = tw.CRF(WORD, epochs=1, solver=tw.AdaGrad(rate=rate), pruning=tw.KeepSize(3), order=order).fit(X, y)
     runs = runs_met(y, order)
     # The last weights, not their average, which is of weights that were 0 until the end.
-    run = OnlineTraining(clone(learner), Examples(X, y), None)
+    run = OnlineTraining(clone(learner), Examples(X, y))
     before = run.trainer.log_z(np.array([0], np.int32))[0][0]
     assert before == pytest.approx(5 * math.log(3))
     run.trainer.run(np.array([0], np.int32), 1)
@@ -116,7 +117,7 @@ def test_adagrad_over_few_labels_takes_exact_steps_where_all_are_few(order):
 @pytest.mark.parametrize("solver", ["adagrad", "lbfgs"])
 def test_probabilities_are_those_of_all_labellings(solver):
     X, y = drawn(7, sentences=12, words=4, labels=3, longest=5)
-    model = tw.CRF(WORD, order=2, solver=solver, **({"l2": 0.1} if solver == "lbfgs" else {})).fit(X, y).model_
+    model = crf(WORD, order=2, solver=solver, **({"l2": 0.1} if solver == "lbfgs" else {})).fit(X, y).model_
     for words in X[:5]:
         labels, found = paths(case_of(model, words))
         p = np.exp(found - found.max())
@@ -213,16 +214,18 @@ def test_hmm_of_trigrams_in_short_sentences():
 # Orders one after the other
 
 
-@pytest.mark.parametrize("learner", [tw.Perceptron(WORD, epochs=3), tw.CRF(WORD, epochs=3), tw.CRF(WORD, l2=0.1)])
+@pytest.mark.parametrize(
+    "learner", [tw.Perceptron(WORD, epochs=3), tw.CRF(WORD, epochs=3), tw.CRF(WORD, solver=tw.LBFGS(l2=0.1))]
+)
 def test_from_order_1_to_order_2(learner):
     X, y = many_labels(sentences=40, labels=12)
     first = learner.fit(X, y).model_
-    options = learner.get_params() | {"order": 2, "warm_start": first}
+    options = learner.get_params(deep=False) | {"order": 2, "warm_start": first}
     second = type(learner)(**options).fit(X, y).model_
     assert runs_of(second)
     assert second.labels == first.labels
     with pytest.raises(ValueError, match="longer n-grams than this order allows"):
-        type(learner)(**(learner.get_params() | {"warm_start": second})).fit(X, y)
+        type(learner)(**(learner.get_params(deep=False) | {"warm_start": second})).fit(X, y)
     third = type(learner)(**(options | {"warm_start": second})).fit(X, y).model_
     assert set(runs_of(third)) <= runs_met(y, 2)
 
@@ -280,7 +283,9 @@ def test_only_order_2_can_tell():
 
 def test_two_orders_may_be_combined():
     X, y = many_labels(sentences=40, labels=12)
-    both = tw.Bidirectional(tw.Perceptron(WORD, order=2, epochs=3), tw.MEMM(WORD, direction="left", max_iterations=10))
+    both = tw.Bidirectional(
+        tw.Perceptron(WORD, order=2, epochs=3), tw.MEMM(WORD, direction="left", solver=tw.LBFGS(max_iterations=10))
+    )
     model = both.fit(X, y).model_
     side = tw.Perceptron(WORD, order=2, epochs=3).fit(X, y).model_
     assert same_arrays({name: model.arrays[f"left.{name}"] for name in side.arrays}, side.arrays)
@@ -294,17 +299,9 @@ def test_files_are_learnt_from_as_lists_are(tmp_path):
     path.write_text("".join(lines))
     X = [[[word] for word in words] for words in X]
     for learner in (tw.Perceptron(WORD, order=3, epochs=3), tw.CRF(WORD, order=2, epochs=3)):
-        whole = type(learner)(**learner.get_params()).fit(X, y).model_
+        whole = type(learner)(**learner.get_params(deep=False)).fit(X, y).model_
         assert runs_of(whole)
         assert same_arrays(learner.fit_files(path).model_.arrays, whole.arrays)
-
-
-@pytest.mark.parametrize("learner", [tw.Perceptron(order=2), tw.CRF(order=2)])
-def test_what_is_not_for_higher_orders(learner):
-    with pytest.raises(ValueError, match="partial_fit takes order=1"):
-        learner.partial_fit(X10, Y10)
-    with pytest.raises(ValueError, match="order=2 and 3 are trained on one machine"):
-        learner.set_params(cluster=tw.Ray(workers=2)).fit(X10, Y10)
 
 
 @pytest.mark.parametrize("batch", [2, 8])

@@ -8,25 +8,30 @@ from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from support.commands import complaint, printed
 from support.corpora import many_labels, same_arrays, ten_sentences
+from support.flat import crf
 
 import tagwright as tw
 from tagwright.cli.main import main  # noqa: F401  (the commands are registered)
 from tagwright.decoding.keep import keep_arguments
-from tagwright.learners.crf_training import CrfTraining
+from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples
+from tagwright.learners.options import set_flat
 
 X10, Y10 = ten_sentences()
 WORD = "U:%x[0,0]\nB\n"
 DEPENDENT = "U0:%x[0,0]\nB\nB1:%x[0,0]\n"
 LEARNERS = {
     "perceptron": lambda: tw.Perceptron(WORD, epochs=3),
-    "crf": lambda: tw.CRF(WORD, l2=0.1, max_iterations=8, solver="lbfgs"),
-    "crf with token-dependent edges": lambda: tw.CRF(DEPENDENT, l2=0.1, max_iterations=8, solver="lbfgs"),
-    "crf by adagrad": lambda: tw.CRF(WORD, l2=0.1, epochs=3, **ADAGRAD),
+    "crf": lambda: tw.CRF(WORD, solver=tw.LBFGS(l2=0.1, max_iterations=8)),
+    "crf with token-dependent edges": lambda: tw.CRF(DEPENDENT, solver=tw.LBFGS(l2=0.1, max_iterations=8)),
+    "crf by adagrad": lambda: tw.CRF(WORD, solver=tw.AdaGrad(l2=0.1), pruning="exact", epochs=3),
+    "crf by adagrad, pruned": lambda: tw.CRF(WORD, epochs=6),
+    "crf by adagrad, order 2": lambda: tw.CRF(WORD, order=2, epochs=6),
+    "perceptron of order 2": lambda: tw.Perceptron(WORD, order=2, batch=2, epochs=4),
     "hmm": tw.HMM,
 }
-ADAGRAD = {"solver": "adagrad", "keep": "all"}
-TAKE_WEIGHTS = LEARNERS | {"memm": lambda: tw.MEMM(WORD.replace("B\n", ""), max_iterations=8)}
+ONLINE = ("perceptron", "perceptron of order 2", "crf by adagrad", "crf by adagrad, pruned", "crf by adagrad, order 2")
+TAKE_WEIGHTS = LEARNERS | {"memm": lambda: tw.MEMM(WORD.replace("B\n", ""), solver=tw.LBFGS(max_iterations=8))}
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -63,8 +68,8 @@ def test_what_is_hidden_can_be_learnt_from_the_rest(name):
 
 
 def trainer_of(X, y, features=WORD, weights=None, **options):
-    learner = tw.CRF(features, l2=0.0, solver="lbfgs", **options)
-    return CrfTraining(learner, Examples(X, y, weights), None)
+    learner = crf(features, l2=0.0, **options)
+    return BatchTraining(learner, Examples(X, y, weights))
 
 
 def value(run, w, rule, threads=1):
@@ -81,7 +86,9 @@ CASES = list(itertools.product([WORD, DEPENDENT], [False, True], [None, [0.5, 2,
 @pytest.mark.parametrize(("features", "all_pairs", "weights"), CASES, ids=str)
 def test_gradients_are_finite_differences(features, all_pairs, weights):
     X, y = X10[:5], hidden(Y10[:5], 0.7, 3)
-    run = trainer_of(X, y, features, None if weights is None else np.array(weights, float), all_pairs=all_pairs)
+    run = trainer_of(
+        X, y, features, None if weights is None else np.array(weights, float), pairs="all" if all_pairs else "observed"
+    )
     w = np.random.default_rng(1).normal(size=run.trainer.size)
     some = np.random.default_rng(2).permutation(len(w))[:60]
 
@@ -169,9 +176,9 @@ def test_sparse_sums_keep_an_allowed_labelling(rule):
     assert same_arrays(dict(enumerate(value(run, w, rule)[1:])), dict(enumerate(value(run, w, rule, 3)[1:])))
 
 
-@pytest.mark.parametrize("keep", [None, tw.KeepDivergence(0.01)], ids=str)
-def test_crfs_with_keep_learn_from_what_is_known(keep):
-    learner = tw.CRF(WORD, l2=0.1, keep=keep, max_iterations=20, solver="lbfgs").fit(X10, hidden(Y10, 0.4, 9))
+@pytest.mark.parametrize("keep", [None, tw.KeepDivergence(0.01), "exact"], ids=str)
+def test_pruned_crfs_learn_from_what_is_known(keep):
+    learner = tw.CRF(WORD, solver=tw.LBFGS(l2=0.1, max_iterations=20), pruning=keep).fit(X10, hidden(Y10, 0.4, 9))
     assert learner.objective_ < learner.history_[0]["objective"]
     assert learner.score(X10, Y10) > 0.8
 
@@ -194,8 +201,8 @@ def test_heavy_sentences_are_a_small_penalty(learner, heavy):
     X = [["a", "b", "a"], ["b", "a"], ["a", "b"], ["b", "b", "a"]] * 3
     y = [["X", "Y", "Y"], ["X", "Y"], ["X", "X"], ["Y", "X", "X"]] * 3
     options = {"tolerance": 1e-12, "max_iterations": 500}
-    light = clone(learner).set_params(l2=0.5, **options).fit(X, y)
-    weighted = clone(learner).set_params(l2=0.5 * heavy, **options).fit(X, y, sample_weight=np.full(len(X), heavy))
+    light = set_flat(clone(learner), l2=0.5, **options).fit(X, y)
+    weighted = set_flat(clone(learner), l2=0.5 * heavy, **options).fit(X, y, sample_weight=np.full(len(X), heavy))
     assert weighted.objective_ == pytest.approx(heavy * light.objective_, rel=1e-6)
     for part, array in light.model_.arrays.items():
         np.testing.assert_allclose(weighted.model_.arrays[part], array, rtol=1e-3, atol=1e-3)
@@ -208,7 +215,7 @@ def test_weights_of_one_change_nothing(name):
     assert same_arrays(plain.arrays, weighted(name, np.ones(len(X10))).arrays)
 
 
-@pytest.mark.parametrize("name", [name for name in TAKE_WEIGHTS if name not in ("perceptron", "crf by adagrad")])
+@pytest.mark.parametrize("name", [name for name in TAKE_WEIGHTS if name not in ONLINE])
 def test_a_weight_of_two_is_the_sentence_twice(name):
     weights = np.array([1, 2, 1, 3, 1, 1, 1, 2, 1, 1])
     twice = [s for s, times in enumerate(weights) for _ in range(times)]
@@ -268,22 +275,30 @@ def test_an_hmm_of_hidden_labels_counts_by_probability():
 
 def test_who_cannot_learn_from_it_says_so():
     y = hidden(Y10, 0.5)
-    with pytest.raises(ValueError, match="a MEMM looks at the labels before a token"):
+    with pytest.raises(
+        ValueError, match="partial labels cannot be combined with a MEMM: its features read the labels before"
+    ):
         tw.MEMM().fit(X10, y)
-    with pytest.raises(ValueError, match="a MEMM looks at the labels before a token"):
-        tw.Bidirectional(tw.CRF(WORD, max_iterations=2), tw.MEMM(WORD[:-2])).fit(X10, y)
+    with pytest.raises(
+        ValueError, match="partial labels cannot be combined with a MEMM: its features read the labels before"
+    ):
+        tw.Bidirectional(tw.CRF(WORD, solver=tw.LBFGS(max_iterations=2)), tw.MEMM(WORD[:-2])).fit(X10, y)
     both = tw.Bidirectional(tw.HMM(), tw.Perceptron(WORD, epochs=2)).fit(X10, y, sample_weight=np.ones(10))
     assert len(both.predict(X10)) == 10
     with pytest.raises(ValueError, match="dev must have one label per token"):
         tw.Perceptron(WORD).fit(X10, y, dev=(X10, y))
 
 
-def test_sums_over_few_labels_are_not_enough():
-    assert not tw.CRF(WORD, epochs=1).fit(X10, Y10)._needs_all
-    assert "iterations_done" in tw.CRF(WORD).fit(X10, hidden(Y10, 0.2)).model_.facts
-    for more in ({"y": hidden(Y10, 0.5)}, {"y": Y10, "sample_weight": [2] * 10}):
-        with pytest.raises(ValueError, match="need sums over all labels: use solver='lbfgs'"):
-            tw.CRF(WORD, solver="adagrad").fit(X10, **more)
+@pytest.mark.parametrize("options", [{}, {"order": 2}, {"pruning": "exact"}], ids=str)
+def test_online_losses_are_those_of_what_is_allowed(options):
+    """Of one batch, where weights are 0: log of the number of labellings over that of allowed ones, weighted."""
+    y, weights = hidden(Y10, 0.5), np.arange(1.0, 11.0)
+    L = len({label for own in Y10 for label in own})
+    learner = tw.CRF(WORD, solver=tw.AdaGrad(batch=10), epochs=1, **{"pruning": tw.KeepSize(1000), **options})
+    learner.fit(X10, y, sample_weight=weights)
+    known = [[len(label) if isinstance(label, set) else L if label is None else 1 for label in own] for own in y]
+    expected = sum(w * sum(np.log(L / n) for n in own) for w, own in zip(weights, known, strict=True))
+    assert learner.history_[0]["objective"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_bad_sets_and_weights():

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from support.corpora import drawn, many_labels, ten_sentences, weights_of
+from support.flat import crf
 
 import tagwright as tw
 
@@ -61,8 +62,8 @@ def test_a_perceptron_in_pieces_is_one_pass(options):
 def test_a_crf_in_two_calls_is_two_epochs(options):
     X, y = many_labels(sentences=60, labels=15)
     options = {"features": WORD, **options}
-    whole = tw.CRF(epochs=2, **options).fit(X, y)
-    pieces = tw.CRF(**options)
+    whole = crf(epochs=2, **options).fit(X, y)
+    pieces = crf(**options)
     for epoch in range(2):
         order = epoch_order(len(X), epoch)
         pieces.partial_fit(*in_order(X, y, order), classes=None if epoch else ranked(y))
@@ -102,8 +103,10 @@ def test_partial_labels_are_taken():
     for _ in range(5):
         tagger.partial_fit([["a", "b"], ["b"]], [["A", {"B", "A"}], ["B"]])
     assert tagger.predict([["a", "b"]]) == [["A", "B"]]
-    with pytest.raises(ValueError, match="labels that are all known"):
-        tw.CRF(WORD).partial_fit([["a"]], [[None]], classes=["A"])
+    tagger = tw.CRF(WORD)
+    for _ in range(5):
+        tagger.partial_fit([["a", "b"], ["b"]], [["A", {"B", "A"}], ["B"]])
+    assert tagger.predict([["a", "b"]]) == [["A", "B"]]
 
 
 @pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])
@@ -156,9 +159,8 @@ def test_the_model_is_made_when_it_is_asked_for():
 @pytest.mark.parametrize(
     ("tagger", "message"),
     [
-        (tw.CRF(l2=1), "partial_fit is for AdaGrad over few labels"),
-        (tw.Perceptron(constraints="BIO"), "constraints is for fit"),
-        (tw.Perceptron(checkpoint="x"), "checkpoint is for fit"),
+        (tw.CRF(solver=tw.LBFGS(l2=1)), "partial_fit cannot be combined with solver='lbfgs': it minimises"),
+        (tw.Perceptron(constraints=2), "a tag dictionary cannot be combined with partial_fit: it is counted"),
         (tw.Perceptron(margin=-1), "margin"),
     ],
 )
@@ -170,9 +172,72 @@ def test_what_it_cannot_do_is_told(tagger, message):
 def test_bad_sentences_are_told_and_lose_nothing():
     tagger = tw.Perceptron(WORD).partial_fit(X10, Y10)
     before = weights_of(tagger.model_)
-    for X, y in (([["a"]], [["DT", "NN"]]), ([[7]], [["DT"]]), ([["a"]], [["a b"]])):
+    for X, y in (([["a"]], [["DT", "NN"]]), ([[7]], [["DT"]]), ([["a"]], [["a\tb"]])):
         with pytest.raises(ValueError, match=r"sentence|label"):
             tagger.partial_fit(X, y)
     assert weights_of(tagger.model_) == before
     tagger.partial_fit([], [])
     assert tagger.predict(X10[:1]) == [Y10[0]]
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])
+@pytest.mark.parametrize("bad", [["new", 7], ["new", {"a": "b"}], ["new", None]], ids=str)
+def test_a_refused_call_leaves_the_learner_as_it_was(learner, bad):
+    """A token is refused in a call that has a new label, too."""
+    tagger, other = (learner(WORD).partial_fit(X10, Y10) for _ in range(2))
+    before, labels = weights_of(tagger.model_), list(tagger.classes_)
+    with pytest.raises(ValueError, match=r"token"):
+        tagger.partial_fit([bad], [["NEW", "DT"]])
+    assert tagger.classes_ == labels
+    assert weights_of(tagger.model_) == before
+    for own in (tagger, other):
+        own.partial_fit([["new", "dogs"]], [["UH", "NNS"]])
+    assert tagger.classes_ == other.classes_
+    assert weights_of(tagger.model_) == weights_of(other.model_)
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])
+def test_the_history_of_many_calls_is_bounded(learner, monkeypatch):
+    monkeypatch.setattr("tagwright.learners.online._HISTORY", 20)
+    tagger = learner(WORD)
+    for _ in range(50):
+        tagger.partial_fit([["a"]], [["A"]])
+    assert len(tagger.history_) == 20
+    assert tagger.model_.facts["epochs_done"] == 50
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])
+@pytest.mark.parametrize("order", [2, 3])
+def test_ngrams_of_new_sentences_are_learnt(learner, order):
+    """The label of "x" is that of the token two or three before it: only n-grams of that length know."""
+    rng = np.random.default_rng(0)
+    tagger = learner("U0:%x[0,0]\nB\n", order=order)
+    for _ in range(60):
+        X, y = [], []
+        for _ in range(4):
+            first = str(rng.integers(2))
+            X.append([first, *["m"] * (order - 1), "x"])
+            y.append([first, *["M"] * (order - 1), first])
+        tagger.partial_fit(X, y)
+    for first in "01":
+        words = [first, *["m"] * (order - 1), "x"]
+        assert tagger.predict([words]) == [[first, *["M"] * (order - 1), first]]
+    assert len(tagger.model_.arrays["ngrams.score"]) > 0
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])
+def test_constraints_hold_for_every_call(learner):
+    tagger = learner(WORD, constraints="BIO")
+    tagger.partial_fit([["a", "b"]], [["B-x", "I-x"]])
+    tagger.partial_fit([["c", "d"]], [["B-y", "I-y"]])  # with new labels
+    found = tagger.predict([["b", "d"], ["d", "d"]])
+    assert all(own[0].startswith(("B", "O")) for own in found)
+    with pytest.raises(ValueError, match=r"may not follow|may not be the first"):
+        tagger.partial_fit([["a", "d"]], [["B-x", "I-y"]])
+    labels = ["DT", "NN", "VB"]
+    words = tw.Constraints.learnt([["the", "can"]] * 3, [["DT", "NN"], ["DT", "VB"], ["DT", "NN"]], 1, labels=labels)
+    tagger = learner(WORD, constraints=words)
+    for y in (["DT", "NN"], ["DT", "VB"], *[["DT", "NN"]] * 6):
+        tagger.partial_fit([["the", "can"]], [y], classes=None if hasattr(tagger, "history_") else labels)
+    assert tagger.predict([["can", "the"]])[0] in (["NN", "DT"], ["VB", "DT"])
+    assert tagger.predict([["other"]])[0][0] in labels

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from support.corpora import ten_sentences
+from support.flat import crf, memm
 
 import tagwright as tw
 
@@ -50,7 +51,7 @@ def test_a_line_per_epoch(caplog, learner, name):
         assert rate == pytest.approx(TOKENS / fact["seconds"], rel=1e-3, abs=1)
 
 
-@pytest.mark.parametrize("make", [tw.CRF, tw.MEMM])
+@pytest.mark.parametrize("make", [crf, memm])
 def test_a_line_per_ten_iterations_or_per_iteration(caplog, make):
     with caplog.at_level(logging.INFO, logger="tagwright"):
         learner = make(tolerance=1e-9).fit(X10, Y10)
@@ -71,7 +72,7 @@ def test_a_line_per_ten_iterations_or_per_iteration(caplog, make):
 
 def test_iterations_on_a_part_of_the_corpus_are_told_apart(caplog):
     with caplog.at_level(logging.DEBUG, logger="tagwright"):
-        learner = tw.CRF(start_on=0.5).fit(X10, Y10)
+        learner = tw.CRF(solver=tw.LBFGS(start_on=0.5)).fit(X10, Y10)
     said = lines(caplog, logging.DEBUG)
     assert sum(line.startswith("on 5 sentences: objective ") for line in said) >= 1
     assert sum(line.startswith("iteration ") for line in said) == len(learner.history_)
@@ -79,7 +80,7 @@ def test_iterations_on_a_part_of_the_corpus_are_told_apart(caplog):
 
 def test_two_directions_say_which_one_it_is(caplog):
     with caplog.at_level(logging.INFO, logger="tagwright"):
-        tw.Bidirectional(left=tw.MEMM(tolerance=1e-6), right=tw.Perceptron(epochs=2)).fit(X10, Y10)
+        tw.Bidirectional(left=tw.MEMM(solver=tw.LBFGS(tolerance=1e-6)), right=tw.Perceptron(epochs=2)).fit(X10, Y10)
     said = lines(caplog)
     assert [line for line in said if line.startswith("right: ")] == said[-2:]
     assert all(line.startswith(("left: iteration ", "left: converged after ")) for line in said[:-2])
@@ -97,14 +98,18 @@ def test_an_hmm_without_labels(caplog):
 
 
 def test_a_resumed_training_goes_on_counting(caplog, tmp_path):
-    tw.Perceptron(epochs=3, checkpoint=tmp_path / "c").fit(X10, Y10)
+    tw.Perceptron(epochs=3).fit(X10, Y10, checkpoint=tmp_path / "c")
     with caplog.at_level(logging.INFO, logger="tagwright"):
-        tw.Perceptron(epochs=5, checkpoint=tmp_path / "c").fit(X10, Y10)
+        tw.Perceptron(epochs=5).fit(X10, Y10, checkpoint=tmp_path / "c")
     assert [numbers(line)[0] for line in lines(caplog)] == [4, 5]
 
 
 def test_nothing_is_shown_unless_it_is_asked_for(capfd):
-    for learner in (tw.Perceptron(epochs=2), tw.CRF(max_iterations=12), tw.CRF(solver="adagrad", epochs=2)):
+    for learner in (
+        tw.Perceptron(epochs=2),
+        tw.CRF(solver=tw.LBFGS(max_iterations=12)),
+        tw.CRF(solver="adagrad", epochs=2),
+    ):
         learner.fit(X10, Y10)
     tw.HMM().fit_unlabelled(X10, 2, iterations=2)
     assert capfd.readouterr() == ("", "")
@@ -117,7 +122,7 @@ def test_lines_do_not_run_into_bars(capsys, learner):
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:
-        learner.set_params(progress=True).fit(X10, Y10)
+        learner.fit(X10, Y10, progress=True)
     finally:
         log.removeHandler(handler)
         log.setLevel(logging.NOTSET)
@@ -138,7 +143,7 @@ def warned(learner):
     return [(warning.category, str(warning.message), warning.filename) for warning in found]
 
 
-@pytest.mark.parametrize("make", [partial(tw.CRF, solver="lbfgs"), tw.MEMM], ids=["CRF", "MEMM"])
+@pytest.mark.parametrize("make", [partial(crf, solver="lbfgs"), memm], ids=["CRF", "MEMM"])
 def test_a_training_that_did_not_converge_warns(make):
     whole = make()
     assert warned(whole) == []
@@ -152,7 +157,7 @@ def test_a_training_that_did_not_converge_warns(make):
 
 
 def test_a_training_that_patience_ends_does_not_warn():
-    learner = tw.CRF(patience=1, tolerance=0, max_iterations=1000)
+    learner = tw.CRF(patience=1, solver=tw.LBFGS(tolerance=0, max_iterations=1000))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learner.fit(X10, Y10, dev=(X10, Y10))
@@ -160,7 +165,10 @@ def test_a_training_that_patience_ends_does_not_warn():
 
 
 def test_each_of_two_directions_warns():
-    sides = {"left": tw.MEMM(max_iterations=2), "right": tw.MEMM(direction="left", max_iterations=3)}
+    sides = {
+        "left": tw.MEMM(solver=tw.LBFGS(max_iterations=2)),
+        "right": tw.MEMM(direction="left", solver=tw.LBFGS(max_iterations=3)),
+    }
     left, right = (message for _, message, _ in warned(tw.Bidirectional(**sides)))
     assert left.startswith("left: stopped after 2 iterations")
     assert right.startswith("right: stopped after 3 iterations")

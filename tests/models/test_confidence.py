@@ -18,8 +18,10 @@ Y = [
 ]
 NEW = [["the", "old", "Kim", "saw", "man"], [], ["dogs"], ["a", "cat", "and", "Kim"]]
 LEARNERS = {
-    "crf": lambda: tw.CRF("U:%x[0,0]\nB\n", l2=0.3, max_iterations=20),
-    "crf with token-dependent edges": lambda: tw.CRF("U0:%x[0,0]\nB\nB1:%x[0,0]\n", l2=0.3, max_iterations=20),
+    "crf": lambda: tw.CRF("U:%x[0,0]\nB\n", solver=tw.LBFGS(l2=0.3, max_iterations=20)),
+    "crf with token-dependent edges": lambda: tw.CRF(
+        "U0:%x[0,0]\nB\nB1:%x[0,0]\n", solver=tw.LBFGS(l2=0.3, max_iterations=20)
+    ),
     "hmm": tw.HMM,
 }
 
@@ -56,7 +58,11 @@ def test_tag_spans_is_tag_and_spans_for_any_number_of_threads(model):
 
 
 def test_joint_labels_have_the_spans_of_their_part():
-    model = tw.CRF("U:%x[0,0]\nB\n", l2=0.3, max_iterations=20).fit(X, joint(zip(X, Y, strict=True))).model_
+    model = (
+        tw.CRF("U:%x[0,0]\nB\n", solver=tw.LBFGS(l2=0.3, max_iterations=20))
+        .fit(X, joint(zip(X, Y, strict=True)))
+        .model_
+    )
     for sentence in NEW:
         nodes, edges, _ = model.lattice(sentence)
         found = model.spans(sentence, 9)
@@ -106,9 +112,9 @@ def test_models_without_probabilities_refuse(learner):
 def test_who_needs_the_best_score_refuses_posterior():
     with pytest.raises(ValueError, match="maximises expected right tokens, but the perceptron needs"):
         tw.Perceptron(decoder="posterior").fit(X, Y)
-    crf = tw.CRF(max_iterations=3)
+    crf = tw.CRF(solver=tw.LBFGS(max_iterations=3))
     with pytest.raises(ValueError, match="maximises expected right tokens, but an agreement needs"):
-        tw.Bidirectional(crf, tw.CRF(max_iterations=3), decoder="posterior").fit(X, Y)
+        tw.Bidirectional(crf, tw.CRF(solver=tw.LBFGS(max_iterations=3)), decoder="posterior").fit(X, Y)
 
 
 def test_models_whose_labels_are_not_of_spans_say_so():
@@ -120,7 +126,7 @@ def test_models_whose_labels_are_not_of_spans_say_so():
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("spans")
-    tw.CRF("U:%x[0,0]\nB\n", l2=0.3, max_iterations=20).fit(X, Y).model_.save(folder / "m")
+    tw.CRF("U:%x[0,0]\nB\n", solver=tw.LBFGS(l2=0.3, max_iterations=20)).fit(X, Y).model_.save(folder / "m")
     (folder / "text").write_text("\n\n".join("\n".join(own) for own in (NEW[0], NEW[3])) + "\n", encoding="utf-8")
     return str(folder / "m"), str(folder / "text")
 

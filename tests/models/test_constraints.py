@@ -34,16 +34,20 @@ X, Y = corpus()
 LEARNERS = {
     "perceptron": tw.Perceptron("pos", epochs=3),
     "perceptron with parts": tw.Perceptron("pos", epochs=3, parts="-"),
-    "crf": tw.CRF("pos", max_iterations=20),
-    "crf all pairs": tw.CRF("pos", max_iterations=10, all_pairs=True),
+    "crf": tw.CRF("pos", solver=tw.LBFGS(max_iterations=20)),
+    "crf all pairs": tw.CRF("pos", solver=tw.LBFGS(max_iterations=10, pairs="all")),
     "adagrad": tw.CRF("pos", solver="adagrad", epochs=2),
     "hmm": tw.HMM(),
-    "memm": tw.MEMM("pos", max_iterations=20, spans=False),
-    "memm to the left": tw.MEMM("pos", max_iterations=20, spans=False, direction="left", history=1),
+    "memm": tw.MEMM("pos", solver=tw.LBFGS(max_iterations=20), spans=False),
+    "memm to the left": tw.MEMM("pos", solver=tw.LBFGS(max_iterations=20), spans=False, direction="left", history=1),
     "bidirectional": tw.Bidirectional(
-        tw.MEMM("pos", max_iterations=20, spans=False), tw.MEMM("pos", max_iterations=20, spans=False, direction="left")
+        tw.MEMM("pos", solver=tw.LBFGS(max_iterations=20), spans=False),
+        tw.MEMM("pos", solver=tw.LBFGS(max_iterations=20), spans=False, direction="left"),
     ),
-    "mixed": tw.Bidirectional(tw.CRF("pos", max_iterations=20), tw.MEMM("pos", max_iterations=20, spans=False)),
+    "mixed": tw.Bidirectional(
+        tw.CRF("pos", solver=tw.LBFGS(max_iterations=20)),
+        tw.MEMM("pos", solver=tw.LBFGS(max_iterations=20), spans=False),
+    ),
 }
 
 
@@ -181,7 +185,7 @@ def test_models_keep_what_they_were_trained_with(name, unseen, tmp_path):
     assert all(map(legal, sides.tag_batch(unseen)))
 
 
-@pytest.mark.parametrize("learner", [tw.Perceptron("pos", epochs=4), tw.CRF("pos", max_iterations=10)])
+@pytest.mark.parametrize("learner", [tw.Perceptron("pos", epochs=4), tw.CRF("pos", solver=tw.LBFGS(max_iterations=10))])
 def test_training_under_constraints_is_another_training(learner):
     """The same corpus, with and without: what is never guessed is never unlearnt."""
     from sklearn.base import clone

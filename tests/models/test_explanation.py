@@ -20,9 +20,9 @@ KINDS = {
     "perceptron": (tw.Perceptron(features=EDGES, epochs=3), X10),
     "observed pairs": (tw.Perceptron(features=EDGES, epochs=3, pairs="observed"), X10),
     "parts": (tw.Perceptron(epochs=3, parts=""), X10),
-    "crf": (tw.CRF(features=EDGES, l2=0.1, progress=False), X10),
+    "crf": (tw.CRF(features=EDGES, solver=tw.LBFGS(l2=0.1)), X10),
     "hmm": (tw.HMM(), X10),
-    "values": (tw.CRF(features=None, l2=0.1, progress=False), VALUES),
+    "values": (tw.CRF(features=None, solver=tw.LBFGS(l2=0.1)), VALUES),
 }
 
 
@@ -149,7 +149,7 @@ def test_models_whose_scores_are_no_sums_say_so(name):
 @pytest.fixture(scope="module")
 def ten(tmp_path_factory):
     path = tmp_path_factory.mktemp("explain") / "ten.safetensors"
-    tw.CRF(l2=0.1, progress=False).fit(X10, Y10).model_.save(path)
+    tw.CRF(solver=tw.LBFGS(l2=0.1)).fit(X10, Y10).model_.save(path)
     return path
 
 

@@ -15,7 +15,7 @@ X10, Y10 = ten_sentences()
 MODELS = {
     "perceptron": tw.Perceptron(features="U:%x[0,0]\nB\n", epochs=2).fit(X10, Y10).model_,
     "hmm": tw.HMM().fit(X10, Y10).model_,
-    "memm": tw.MEMM(features="U:%x[0,0]\n", max_iterations=3).fit(X10, Y10).model_,
+    "memm": tw.MEMM(features="U:%x[0,0]\n", solver=tw.LBFGS(max_iterations=3)).fit(X10, Y10).model_,
 }
 MODELS["bidirectional"] = tw.Bidirectional(MODELS["memm"], MODELS["memm"]).fit().model_
 

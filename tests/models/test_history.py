@@ -13,10 +13,10 @@ X10, Y10 = ten_sentences()
 
 LEARNERS = [
     (lambda: tw.Perceptron(epochs=3), {"error", "dev", "seconds"}),
-    (lambda: tw.CRF(max_iterations=12), {"objective", "gradient", "kept", "seconds"}),
+    (lambda: tw.CRF(solver=tw.LBFGS(max_iterations=12)), {"objective", "gradient", "kept", "seconds"}),
     (lambda: tw.CRF(epochs=3), {"objective", "kept", "missing", "dev", "seconds"}),
-    (lambda: tw.CRF(solver="adagrad", keep="all", epochs=3), {"objective", "kept", "dev", "seconds"}),
-    (lambda: tw.MEMM(max_iterations=12), {"objective", "gradient", "kept", "seconds"}),
+    (lambda: tw.CRF(solver="adagrad", pruning="exact", epochs=3), {"objective", "kept", "dev", "seconds"}),
+    (lambda: tw.MEMM(solver=tw.LBFGS(max_iterations=12)), {"objective", "gradient", "kept", "seconds"}),
 ]
 
 
@@ -145,6 +145,8 @@ def test_info_of_a_crf(tmp_path):
         tmp_path / "m",
         "--learner",
         "crf",
+        "--solver",
+        "lbfgs",
         "--max-iterations",
         "15",
         "--dev",

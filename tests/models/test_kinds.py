@@ -24,10 +24,12 @@ CLASSES = {
 }
 LEARNERS = {
     "perceptron": tw.Perceptron(epochs=1),
-    "crf": tw.CRF(max_iterations=2),
+    "crf": tw.CRF(solver=tw.LBFGS(max_iterations=2)),
     "hmm": tw.HMM(),
-    "memm": tw.MEMM(max_iterations=2),
-    "bidirectional": tw.Bidirectional(tw.MEMM(max_iterations=1), tw.MEMM(max_iterations=1, direction="left")),
+    "memm": tw.MEMM(solver=tw.LBFGS(max_iterations=2)),
+    "bidirectional": tw.Bidirectional(
+        tw.MEMM(solver=tw.LBFGS(max_iterations=1)), tw.MEMM(solver=tw.LBFGS(max_iterations=1), direction="left")
+    ),
 }
 
 

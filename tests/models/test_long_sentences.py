@@ -16,10 +16,10 @@ X10, Y10 = ten_sentences()
 LISTS = "U0:%x[0,0]\nU1:%x[-2,0]/%x[2,0]\nU2:%in[0,0,things]\nU3:%lower[1,0]\nB\n"
 DEPENDENT = "U0:%x[0,0]\nB\nB1:%x[0,0]\nB2:%suffix[-1,0,1]\n"
 LEARNERS = {
-    "perceptron": tw.Perceptron(LISTS, lists={"things": ["long run", "can", "the old can"]}, epochs=3),
+    "perceptron": tw.Perceptron(tw.Features(LISTS, {"things": ["long run", "can", "the old can"]}), epochs=3),
     "perceptron with token-dependent edges": tw.Perceptron(DEPENDENT, epochs=3),
-    "crf": tw.CRF(LISTS, lists={"things": ["long run", "can"]}, max_iterations=20),
-    "crf with token-dependent edges": tw.CRF(DEPENDENT, max_iterations=20),
+    "crf": tw.CRF(tw.Features(LISTS, {"things": ["long run", "can"]}), solver=tw.LBFGS(max_iterations=20)),
+    "crf with token-dependent edges": tw.CRF(DEPENDENT, solver=tw.LBFGS(max_iterations=20)),
     "hmm": tw.HMM(),
 }
 LONG = [list(itertools.chain(*X10, ["unheard"], *reversed(X10))), X10[0], [], ["Kim"]]
@@ -88,7 +88,9 @@ def _text(features, X):
 @pytest.mark.slow
 def test_a_memm_finds_what_its_lattice_has():
     """More rows of probabilities than are held at once, and a beam of all histories: nothing is lost."""
-    model = tw.MEMM("U0:%x[0,0]\nU1:%y[-1]\nU2:%y[-1]/%x[0,0]\n", max_iterations=5).fit(X10, Y10).model_
+    model = (
+        tw.MEMM("U0:%x[0,0]\nU1:%y[-1]\nU2:%y[-1]/%x[0,0]\n", solver=tw.LBFGS(max_iterations=5)).fit(X10, Y10).model_
+    )
     words = list(itertools.chain(*X10)) * 4000
     best = model.tag_kbest([words], 1)[0][0]
     truth = model.tag_kbest([words], 1, "viterbi")[0][0]
@@ -102,7 +104,7 @@ def test_what_cannot_be_done_in_windows_is_refused_with_its_size():
         crf.tag_kbest([["the"], ["the"] * 300_000], 100)
     with pytest.raises(ValueError, match=f"1200000 tokens {limit}"):
         crf.tag(["the"] * 1_200_000, "astar")
-    memm = tw.MEMM(max_iterations=3).fit(X10, Y10).model_
+    memm = tw.MEMM(solver=tw.LBFGS(max_iterations=3)).fit(X10, Y10).model_
     with pytest.raises(ValueError, match=f"200000 tokens {limit}"):
         memm.tag(["the"] * 200_000, "beam:400")
     both = BidirectionalModel(memm, memm, {"bidirectional": {"rounds": 10, "step": 0.5, "schedule": "falling"}})

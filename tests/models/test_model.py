@@ -32,7 +32,7 @@ def small(tmp_path_factory):
     """A model with everything that one can have, and its file."""
     path = tmp_path_factory.mktemp("small") / "model"
     features = TEMPLATES + "U1:%in[0,0,l]\n"
-    learner = tw.Perceptron(features=features, epochs=3, pairs="observed", lists={"l": ["w1"]})
+    learner = tw.Perceptron(features=tw.Features(features, {"l": ["w1"]}), epochs=3, pairs="observed")
     X, y = [["w0", "w1", "w2"], ["w1", "w0"], ["w2", "w2", "w1"]], [["A", "B", "C"], ["B", "A"], ["C", "A", "B"]]
     learner.fit(X, y)
     assert len(learner.model_.arrays["edges.score"]) < 9
@@ -153,7 +153,7 @@ def test_names_of_every_kind(tmp_path):
 def test_a_starred_template_means_the_same_after_loading(tmp_path):
     lists = {"z": ["w0", "w1"], "m": ["w1", "w2"], "a": ["w2", "w3 w4"]}
     features = "U:%in[0,0,*]\nU1:%in[-1,0,*]/%in[1,0,*]\nU2:%x[0,0]\n"
-    model = tw.Perceptron(features=features, lists=lists, epochs=7).fit(*drawn(2)).model_
+    model = tw.Perceptron(features=tw.Features(features, lists), epochs=7).fit(*drawn(2)).model_
     model.save(tmp_path / "model")
     loaded = tw.load(tmp_path / "model")
     assert loaded.features.templates == model.features.templates
@@ -304,7 +304,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
     options = {"epochs": 2, "seed": 3, "margin": 1, "min_weight": 0, "min_count": 1}
     plain = tw.Perceptron(features=TEMPLATES, **options).fit(X10, Y10).model_
     numpy = tw.Perceptron(features=TEMPLATES, **{name: np.int64(value) for name, value in options.items()})
-    numpy.set_params(checkpoint=tmp_path / "checkpoint").fit(X10, Y10).model_.save(tmp_path / "model")
+    numpy.fit(X10, Y10, checkpoint=tmp_path / "checkpoint").model_.save(tmp_path / "model")
     for name in ("model", "checkpoint"):
         assert tw.load(tmp_path / name).tag_kbest(X10, 2) == plain.tag_kbest(X10, 2)
 
@@ -725,26 +725,26 @@ def test_a_slot_that_names_nothing_is_refused(small):
 
 def test_a_checkpoint_that_is_loaded_and_saved_is_a_model(tmp_path):
     X, y = [["a", "b"]], [["A", "B"]]
-    tw.Perceptron(features="U:%x[0,0]\n", epochs=2, checkpoint=tmp_path / "c").fit(X, y)
+    tw.Perceptron(features="U:%x[0,0]\n", epochs=2).fit(X, y, checkpoint=tmp_path / "c")
     tw.load(tmp_path / "c").save(tmp_path / "m")
     arrays, meta = container.read(tmp_path / "m")
     assert not [name for name in arrays if name.startswith("state.")]
     assert "going_on" not in meta
     with pytest.raises(ValueError, match="a finished model, not a checkpoint"):
-        tw.Perceptron(features="U:%x[0,0]\n", epochs=2, checkpoint=tmp_path / "m").fit(X, y)
+        tw.Perceptron(features="U:%x[0,0]\n", epochs=2).fit(X, y, checkpoint=tmp_path / "m")
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_checkpoint_whose_weights_are_no_numbers_is_refused(tmp_path, bad):
     X, y = [["a", "b"]], [["A", "B"]]
     path = tmp_path / "c"
-    tw.Perceptron(features="U:%x[0,0]\n", epochs=1, checkpoint=path).fit(X, y)
+    tw.Perceptron(features="U:%x[0,0]\n", epochs=1).fit(X, y, checkpoint=path)
     arrays, meta = container.read(path)
     weights = np.array(arrays["state.nodes.weight"])
     weights[0] = bad
     container.write(path, {**arrays, "state.nodes.weight": weights}, meta)
     with pytest.raises(ValueError, match="a weight that is not finite"):
-        tw.Perceptron(features="U:%x[0,0]\n", epochs=2, checkpoint=path).fit(X, y)
+        tw.Perceptron(features="U:%x[0,0]\n", epochs=2).fit(X, y, checkpoint=path)
 
 
 def test_a_link_is_followed(small, tmp_path):

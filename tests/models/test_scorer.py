@@ -38,7 +38,7 @@ def words(rng, sentences, distinct):
 def trained(X, labels, parts=None):
     y = [[f"{labels[(len(word) + 3 * len(tag)) % len(labels)]}" for word, tag in rows] for rows in X]
     return (
-        tw.Perceptron(TEMPLATES, lists={"l": ["wo1 wo2", "xo3"]}, epochs=2, progress=False, parts=parts)
+        tw.Perceptron(tw.Features(TEMPLATES, {"l": ["wo1 wo2", "xo3"]}), epochs=2, parts=parts)
         .fit([x for x in X if x], [own for own in y if own])
         .model_
     )

@@ -44,7 +44,7 @@ def report(request, tmp_path_factory):
     if not folder.exists():
         pytest.skip(f"{name} is not beside the project (../shared/data)")
     X, y = tw.read(folder / "train.txt.xz", label=label)
-    model = tw.Perceptron(features, epochs=2, progress=False).fit(X[:800], y[:800]).model_
+    model = tw.Perceptron(features, epochs=2).fit(X[:800], y[:800]).model_
     made = tw.report(model, *(part[:400] for part in tw.read(folder / "test.txt.xz", label=label)), title=name)
     path = tmp_path_factory.mktemp(name) / "report.html"
     made.save(path)

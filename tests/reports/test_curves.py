@@ -12,7 +12,7 @@ from tagwright.reports.curves import curves_of
 @pytest.fixture(scope="module")
 def model():
     X, y = ten_sentences()
-    return tw.Perceptron(epochs=4, progress=False).fit(X, y, dev=(X[:3], y[:3])).model_
+    return tw.Perceptron(epochs=4).fit(X, y, dev=(X[:3], y[:3])).model_
 
 
 def with_history(model: Model, history):
@@ -27,7 +27,7 @@ def test_curves_are_those_of_the_history(model):
 
 def test_both_sides_have_curves():
     X, y = ten_sentences()
-    sides = [tw.MEMM(direction=way, max_iterations=3, progress=False) for way in ("right", "left")]
+    sides = [tw.MEMM(direction=way, solver=tw.LBFGS(max_iterations=3)) for way in ("right", "left")]
     model = tw.Bidirectional(*sides).fit(X, y).model_
     assert [(curve.side, curve.name, curve.unit) for curve in curves_of(model)] == [
         ("left", "objective", "iteration"),

@@ -29,7 +29,19 @@ pytestmark = pytest.mark.slow
 def crf(tmp_path_factory):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; see the extra test")
     path = tmp_path_factory.mktemp("plots") / "crf.safetensors"
-    train = ["train", EXAMPLES / "train.txt", path, "--label", "2", "--learner", "crf", "--max-iterations", "12"]
+    train = [
+        "train",
+        EXAMPLES / "train.txt",
+        path,
+        "--label",
+        "2",
+        "--learner",
+        "crf",
+        "--solver",
+        "lbfgs",
+        "--max-iterations",
+        "12",
+    ]
     stopped(*train, "--dev", GOLD)
     return path
 
@@ -120,7 +132,10 @@ def test_letters_that_the_font_lacks_are_a_warning(crf, tmp_path):
     done = run("report", "--plot", "confusion", "-m", tmp_path / "zh.safetensors", tmp_path / "zh.txt", "-o", png)
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.startswith("Warning: the font of the picture lacks some letters")
-    assert printed("report", "--plot", "confusion", "-m", tmp_path / "zh.safetensors", tmp_path / "zh.txt", "-o", svg) == ""
+    assert (
+        printed("report", "--plot", "confusion", "-m", tmp_path / "zh.safetensors", tmp_path / "zh.txt", "-o", svg)
+        == ""
+    )
     assert "名词" in texts(svg)
 
 
@@ -128,7 +143,7 @@ def test_what_cannot_be_drawn_is_said(crf, tmp_path):
     path = tmp_path / "x.png"
     X, y = ten_sentences()
     tw.HMM().fit(X, y).model_.save(tmp_path / "hmm.safetensors")
-    tw.Perceptron(epochs=1, progress=False).fit(X, y).model_.save(tmp_path / "perceptron.safetensors")
+    tw.Perceptron(epochs=1).fit(X, y).model_.save(tmp_path / "perceptron.safetensors")
     (tmp_path / "gold.txt").write_text("dog\tNN\n\n")
     assert "keeps no history" in complaint("report", "--plot", "curve", tmp_path / "hmm.safetensors", "-o", path)
     gold = ["-m", tmp_path / "perceptron.safetensors", tmp_path / "gold.txt"]
@@ -149,7 +164,19 @@ def test_a_picture_may_go_to_a_stream(crf, tmp_path):
 def test_without_matplotlib_there_is_a_clear_error(tmp_path):
     code = "import sys; sys.modules['matplotlib'] = None; from tagwright.cli import main; main(sys.argv[1:])"
     done = subprocess.run(
-        [sys.executable, "-c", code, "report", "--plot", "confusion", str(GOLD), "--label", "2", "-o", str(tmp_path / "x.png")],
+        [
+            sys.executable,
+            "-c",
+            code,
+            "report",
+            "--plot",
+            "confusion",
+            str(GOLD),
+            "--label",
+            "2",
+            "-o",
+            str(tmp_path / "x.png"),
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -23,7 +23,19 @@ def joint(tmp_path_factory):
     """A CRF of joint labels, so that there are spans and probabilities."""
     path = tmp_path_factory.mktemp("joint") / "joint.safetensors"
     train = ["train", EXAMPLES / "train.txt", path, "--label", "2+3", "--features", "chunk"]
-    stopped(*train, "--learner", "crf", "--max-iterations", "30", "--l2", "0.1", "--dev", EXAMPLES / "test.txt")
+    stopped(
+        *train,
+        "--learner",
+        "crf",
+        "--solver",
+        "lbfgs",
+        "--max-iterations",
+        "30",
+        "--l2",
+        "0.1",
+        "--dev",
+        EXAMPLES / "test.txt",
+    )
     return path
 
 
@@ -199,16 +211,18 @@ def test_hostile_words_and_labels_are_only_text():
 
 def learners():
     X, y = ten_sentences()
-    yield "perceptron", tw.Perceptron(epochs=3, progress=False), X, y
+    yield "perceptron", tw.Perceptron(epochs=3), X, y
     yield "hmm", tw.HMM(), X, y
-    yield "memm", tw.MEMM(max_iterations=3, progress=False), X, y
+    yield "memm", tw.MEMM(solver=tw.LBFGS(max_iterations=3)), X, y
     yield (
         "bidirectional",
-        tw.Bidirectional(tw.MEMM(max_iterations=3), tw.MEMM(direction="left", max_iterations=3)),
+        tw.Bidirectional(
+            tw.MEMM(solver=tw.LBFGS(max_iterations=3)), tw.MEMM(direction="left", solver=tw.LBFGS(max_iterations=3))
+        ),
         X,
         y,
     )
-    yield "ready-made", tw.Perceptron(features=None, epochs=3, progress=False), [[{"w": w} for w in x] for x in X], y
+    yield "ready-made", tw.Perceptron(features=None, epochs=3), [[{"w": w} for w in x] for x in X], y
 
 
 @pytest.mark.parametrize(("learner", "X", "y"), [row[1:] for row in learners()], ids=[row[0] for row in learners()])
@@ -226,7 +240,7 @@ def test_every_kind_of_model_has_a_report(learner, X, y):
 
 def test_a_model_without_a_mistake_and_a_report_without_sentences():
     X, y = ten_sentences()
-    model = tw.Perceptron(epochs=20, progress=False).fit(X, y).model_
+    model = tw.Perceptron(epochs=20).fit(X, y).model_
     page = Document(tw.report(model, X, y).html())
     assert "No label is wrong." in page.texts["p"]
     assert "Worst sentences" not in page.texts["h2"]
@@ -247,7 +261,7 @@ def test_thousands_of_labels_and_endless_sentences_make_a_small_page():
     n = 3300
     X = [[f"w{k}" for k in range(begin, begin + 30)] for begin in range(0, n, 30)]
     y = [[f"label-{word}-{'x' * 200}" for word in words] for words in X]
-    model = tw.Perceptron("U00:%x[0,0]\nB", epochs=1, progress=False).fit(X, y).model_
+    model = tw.Perceptron("U00:%x[0,0]\nB", epochs=1).fit(X, y).model_
     assert len(model.labels) == n
     X += [[f"w{k % n}" for k in range(20_000)]]
     gold = [[f"label-w{(int(w[1:]) + 7) % n}-{'x' * 200}" for w in words] for words in X]
@@ -274,7 +288,7 @@ def test_a_report_is_made_of_what_was_collected(labelled, joint):
 
 def test_of_a_long_sentence_every_mistake_near_the_first_ones_is_marked():
     X, y = ten_sentences()
-    model = tw.Perceptron(epochs=2, progress=False).fit(X, y).model_
+    model = tw.Perceptron(epochs=2).fit(X, y).model_
     words = ["the", "dog", "can", "see"] * 100
     labels = model.tag(words)
     # Every second label is wrong up to token 200, then one is far away.

@@ -33,16 +33,16 @@ def folder(tmp_path_factory):
     """Models of several kinds."""
     made = tmp_path_factory.mktemp("models")
     tw.Perceptron(epochs=3).fit(X10, Y10).model_.save(made / "words.safetensors")
-    tw.CRF(l2=0.1, progress=False).fit(X10, CHUNKS).model_.save(made / "chunks.safetensors")
+    tw.CRF(solver=tw.LBFGS(l2=0.1)).fit(X10, CHUNKS).model_.save(made / "chunks.safetensors")
     rows = [[[word, label] for word, label in zip(*pair, strict=True)] for pair in zip(X10, Y10, strict=True)]
-    tw.CRF(features="U:%x[0,0]\nU1:%x[0,1]\nB\n", l2=0.1, progress=False).fit(rows, CHUNKS).model_.save(
+    tw.CRF(features="U:%x[0,0]\nU1:%x[0,1]\nB\n", solver=tw.LBFGS(l2=0.1)).fit(rows, CHUNKS).model_.save(
         made / "columns"
     )
     values = [[{"word": word, "size": len(word) / 3} for word in words] for words in X10]
-    tw.CRF(features=None, l2=0.1, progress=False).fit(values, Y10).model_.save(made / "values")
-    memm = tw.MEMM("pos", history=1, l2=0.3, progress=False)
+    tw.CRF(features=None, solver=tw.LBFGS(l2=0.1)).fit(values, Y10).model_.save(made / "values")
+    memm = tw.MEMM("pos", history=1, solver=tw.LBFGS(l2=0.3))
     memm.fit(X10, Y10).model_.save(made / "memm.safetensors")
-    both = tw.Bidirectional(memm, tw.MEMM("pos", history=1, l2=0.3, direction="left", progress=False))
+    both = tw.Bidirectional(memm, tw.MEMM("pos", history=1, solver=tw.LBFGS(l2=0.3), direction="left"))
     both.fit(X10, Y10).model_.save(made / "bidirectional.safetensors")
     return made
 

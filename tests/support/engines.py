@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tagwright.cluster.cluster import Cluster
+from tagwright.cluster.training import Cluster
 
 
 def sent(value):
@@ -50,7 +50,7 @@ class InProcess(Cluster):
     engines: tuple = ()
 
     @contextlib.contextmanager
-    def connected(self):
+    def connected(self, threads=1):
         engine = Here(self.losses, self.seed)
         if isinstance(self.engines, list):
             self.engines.append(engine)

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-import tagwright as tw
 from support.corpora import weights_of
+from support.flat import memm
 from tagwright import _core
 from tagwright.features.templates import Features
 from tagwright.models.memm import MemmModel
@@ -97,4 +97,4 @@ def small_corpus(seed=0, sentences=15):
 
 def tiny(**options):
     """A quick learner."""
-    return tw.MEMM(**{"features": TEMPLATES, "max_iterations": 15, "l2": 0.05, **options})
+    return memm(**{"features": TEMPLATES, "max_iterations": 15, "l2": 0.05, **options})

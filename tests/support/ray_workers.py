@@ -22,7 +22,7 @@ def parents():
 
 
 def workers(name):
-    """The processes below this one that are workers of Ray with this in their title, as ray::CrfPart.expect is."""
+    """The processes below this one that are workers of Ray with this in their title, as ray::BatchWorker.expect is."""
     known, found = parents(), []
     for pid in known:
         try:

@@ -22,19 +22,20 @@ _PACKED = 8  # times as large as they are when packed
 
 
 def fit(
-    learner: Any, paths: Sequence[str], asked: dict[str, Any], partial: bool, dev: Any, cache: str | None
+    learner: Any, paths: Sequence[str], asked: dict[str, Any], partial: bool, dev: Any, cache: str | None, **run: Any
 ) -> tuple[int, int]:
     """Train on corpora, whose model then knows how they were read; return how many sentences and tokens they have.
 
-    asked: format, label and comments; partial: whether a label may be a list of labels, or "_"; cache: a folder.
+    asked: format, label and comments; partial: whether a label may be a list of labels, or "_"; cache: a folder; run:
+    further arguments of `fit`.
     """
     if cache or (hasattr(learner, "fit_files") and _is_large(paths)):
         _check_stdin(paths, "cannot be kept in --cache")
-        learner.fit_files(paths, dev, **asked, partial=partial, cache=cache)
+        learner.fit_files(paths, dev, **asked, partial=partial, cache=cache, **run)
         facts = learner.model_.facts
         return facts["sentences"], facts["tokens"]
     X, y, blanks = read_corpora(paths, asked, partial)
-    learner.fit(X, y, dev=dev) if "dev" in inspect.signature(learner.fit).parameters else learner.fit(X, y)
+    learner.fit(X, y, **({"dev": dev} if "dev" in inspect.signature(learner.fit).parameters else {}), **run)
     learner.model_.facts["data"] = {**asked, "blanks": blanks}
     return len(X), sum(map(len, X))
 

@@ -86,12 +86,13 @@ def show_sentences(model: Model, sentences: Sequence[str], k: int) -> None:
 def show_training(k: int) -> None:
     """Train a CRF on the sample corpus; print how good it is on the rest of the sample, and a sentence it tags."""
     from tagwright.learners.crf import CRF
+    from tagwright.learners.options import LBFGS
 
     corpus = EXAMPLES / "train.txt"
     X, y = read(corpus, label="2")
     others = read(EXAMPLES / "test.txt", label="2")
     began = time.perf_counter()
-    learner = CRF(l2=L2, progress=False).fit(X, y)
+    learner = CRF(solver=LBFGS(l2=L2)).fit(X, y)
     click.echo(
         f"A CRF, trained on {len(X)} sentences in {time.perf_counter() - began:.1f} s: "
         f"{learner.score(*others):.1%} of the labels of {len(others[0])} other sentences are right.\n"

@@ -52,7 +52,7 @@ _ABOVE_ZERO = click.FloatRange(0, min_open=True)
 
 def _known_keep(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
     try:
-        return value if value in (None, "all") else parse_keep(value)
+        return value if value in (None, "exact") else parse_keep(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -154,7 +154,7 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
 @perceptron_option(
     "--pairs",
     also="crf",
-    type=click.Choice(["touched", "observed"]),
+    type=click.Choice(["touched", "observed", "all"]),
     default="touched",
     help="Pairs of feature and label that have a weight: all that training touched, or those in the corpus.",
 )
@@ -176,7 +176,6 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
 )
 @perceptron_option("--min-ngram-count", also="crf", type=COUNT, default=1, help="Leave out rarer runs of labels.")
 @perceptron_option("--batch", also="crf", type=COUNT, show_default="1; crf: 8", help="Sentences per change of weights.")
-@perceptron_option("--min-weight", type=_NOT_NEGATIVE, default=0, help="Leave out smaller weights.")
 @crf_option(
     "--l2",
     also="memm, bidirectional",
@@ -185,12 +184,14 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     help="Squared penalty.",
 )
 @crf_option("--l1", type=_NOT_NEGATIVE, default=0.0, help="Absolute penalty.")
-@crf_option("--keep", callback=_known_keep, help="Labels summed over: all, divergence:0.005:10, size:20 or ratio:1e-3.")
+@crf_option(
+    "--pruning", callback=_known_keep, help="Labels summed over: exact, divergence:0.005:10, size:20 or ratio:1e-3."
+)
 @crf_option(
     "--solver",
-    type=click.Choice(["auto", "lbfgs", "adagrad"]),
-    default="auto",
-    help="Optimiser; auto: adagrad, unless a penalty, --keep or another option of L-BFGS is given.",
+    type=click.Choice(["adagrad", "lbfgs"]),
+    default="adagrad",
+    help="Optimiser.",
 )
 @crf_option(
     "--max-iterations",
@@ -209,7 +210,6 @@ def _templates(context: click.Context, parameter: click.Parameter, incomplete: s
     "--start-on", type=click.FloatRange(0, 1, min_open=True), help="Fit this share of the corpus first, with L-BFGS."
 )
 @crf_option("--rate", type=_NOT_NEGATIVE, default=0.5, help="Step size of AdaGrad.")
-@crf_option("--all-pairs", is_flag=True, help="Give every label a weight for every feature.")
 @memm_option(
     "--direction",
     but="bidirectional",
@@ -276,14 +276,14 @@ def train(
         raise click.ClickException("choose one of --quiet and --verbose")
     began = time.perf_counter()
     given = {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
-    learner = make_learner(options | ({"progress": False} if quiet else {}), given)
+    learner, run = make_learner(options | ({"progress": False} if quiet else {}), given)
     # A checkpoint may hold accuracies on other dev data.
     measured = not (checkpoint and os.path.exists(checkpoint))
     with said(quiet, verbose), warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _warn
         dev = read_corpora([dev_path], asked)[:2] if dev_path else None
-        size = fit(learner, corpora, asked, partial, dev, cache)
+        size = fit(learner, corpora, asked, partial, dev, cache, **run)
     made: Model = learner.model_
     if tokenize != "auto":
         made.facts["data"]["tokenize"] = tokenize

@@ -11,23 +11,16 @@ from typing import Any
 import click
 
 from tagwright.cli.corpora import read_corpora
-from tagwright.cli.learners import learner_class
 from tagwright.cli.options import COUNT, FILE, corpus_arguments, force_option, reading_options, threads_option
 from tagwright.cli.overwriting import check_model_target
 from tagwright.data.output import check_target, is_standard_output
+from tagwright.learners import options
 from tagwright.learners.interrupts import stops
+from tagwright.learners.options import flat_options, learner_class, nested_name
 from tagwright.table import table
 
 __all__ = ["tune"]
 
-_TRIED: dict[str, tuple[Any, ...]] = {
-    "l2": (0.0, 0.01, 0.1),
-    "margin": (0.0, 1.0, 3.0),
-    "min_count": (1, 2),
-    "order": (1, 2),
-}
-"""What is tried unless something else is asked for; of these, what the learner has."""
-_TRIED_BY_LBFGS = {"l2": (0.03, 0.1, 0.3, 1.0), "min_count": (1, 2)}
 _WORDS = {"none": None, "true": True, "false": False}
 _FACTOR = 3  # one of so many goes on, with so many times as many epochs
 
@@ -80,30 +73,30 @@ def tune(
     check_model_target(model, [*corpora, dev], force)
     check_target(model)
     given = _given(tried)
-    learner = learner_class(kind)(features=features, threads=threads, progress=False)
+    learner = learner_class(kind)(features=features, threads=threads)
     for name in given:
-        if name not in learner.get_params() or name in ("epochs", "max_iterations"):
-            known = ", ".join(sorted({*learner.get_params()} - {"epochs", "max_iterations"}))
+        if name not in flat_options(kind) or name in ("epochs", "max_iterations"):
+            known = ", ".join(sorted({*flat_options(kind)} - {"epochs", "max_iterations"}))
             raise click.ClickException(f"--try {name}: --learner {kind} has no such option to try; it has {known}")
-    length = "epochs"
+    length, solver = "epochs", [""]
     if kind == "crf":
         solver = given.pop("solver", ["adagrad"])
         if solver not in (["adagrad"], ["lbfgs"]):
             raise click.ClickException("--try solver: one of adagrad and lbfgs; their epochs cannot be compared")
         learner.set_params(solver=solver[0])
-        length = "max_iterations" if solver == ["lbfgs"] else length
-    grid = given or _usual(learner, length)
+        length = nested_name(kind, options.length(solver[0]))
+    grid = {nested_name(kind, name): list(values) for name, values in (given or options.tried(kind, solver[0])).items()}
     X, y, blanks = read_corpora(corpora, asked)
     X_dev, y_dev, _ = read_corpora([dev], asked)
     with stops(), _workers(address) as how, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = _searched(learner, grid, length, epochs, (X, y), (X_dev, y_dev), -1 if address else jobs, how)
         best = found["params"][0]
-        learner.set_params(**{**best, length: epochs}).fit(X, y, dev=(X_dev, y_dev))
+        learner.set_params(**{**best, length: epochs}).fit(X, y, dev=(X_dev, y_dev), progress=False)
     learner.model_.facts["data"] = {**asked, "blanks": blanks}
     learner.model_.save(model)
     shown = _table(found, list(grid), "epochs" if length == "epochs" else "iterations")
-    chosen = " ".join(f"{name}={best[name]}" for name in grid)
+    chosen = " ".join(f"{name.removeprefix('solver__')}={best[name]}" for name in grid)
     click.echo(f"{shown}\n\n{model}: {chosen}", err=is_standard_output(model))
 
 
@@ -122,12 +115,6 @@ def _value(text: str) -> Any:
         with contextlib.suppress(ValueError):
             return kind(text)
     return _WORDS.get(text.lower(), text)
-
-
-def _usual(learner: Any, length: str) -> dict[str, list[Any]]:
-    params = learner.get_params()
-    of = _TRIED if length == "epochs" else _TRIED_BY_LBFGS
-    return {name: list(values) for name, values in of.items() if name in params}
 
 
 @contextlib.contextmanager
@@ -186,4 +173,4 @@ def _table(found: dict[str, list[Any]], names: list[str], length: str) -> str:
             found["params"], found["epochs"], found["accuracy"], found["seconds"], strict=True
         )
     ]
-    return table([*names, length, "dev %", "s"], rows)
+    return table([*(name.removeprefix("solver__") for name in names), length, "dev %", "s"], rows)

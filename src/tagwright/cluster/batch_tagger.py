@@ -44,8 +44,8 @@ class BatchTagger:
     A column of these names that the batch has already is an error, so that nothing is lost in silence.
 
     Example:
-        >>> import tagwright as tw
-        >>> tagger = tw.BatchTagger(None)
+        >>> from tagwright.cluster import BatchTagger
+        >>> tagger = BatchTagger(None)
         >>> tagger({"id": [7], "tokens": [["I", "saw", "a", "dog"]]})["labels"]
         [['PRP', 'VBD', 'DT', 'NN']]
 

@@ -127,6 +127,11 @@ class Features:
         return [Template(*row) for row in self._parsed.rows]
 
     @property
+    def given_lists(self) -> list[str]:
+        """The names of the word lists that were given, whether a template reads them or not."""
+        return list(self._given)
+
+    @property
     def columns(self) -> int:
         """How many columns a token must have."""
         return self.core.columns

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 from sklearn.base import clone
 
-from tagwright import checks
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.learners.interrupts import stops
-from tagwright.learners.learner import Labels, Learner, Sentences, check
+from tagwright.learners.learner import Dev, KnownLabels, Learner, Sentences, check, check_dev
 from tagwright.learners.memm import MEMM
-from tagwright.models.agreement import check_options
+from tagwright.learners.options import check_options, documented, opt
 from tagwright.models.bidirectional import BidirectionalModel
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model, load
@@ -21,55 +21,61 @@ from tagwright.models.model import Model, load
 __all__ = ["Bidirectional"]
 
 
+@documented
 @dataclass(repr=False, eq=False)
 class Bidirectional(Learner):
     """Two models that tag together: what both come to agree on is the best by the sum of their scores.
 
     Each has its own view: a model that goes from left to right knows the labels before a token, one that goes from
-    right to left those behind it. Dual decomposition (Algorithm 2) lets them tag by turns, and where they differ makes
-    each pay for its own label and the other's cheaper, until they agree.
+    right to left those after it. Dual decomposition (Algorithm 2) lets them tag by turns, and where they differ raises
+    the price of each one's label and lowers that of the other's, until they agree.
 
-    Args:
-        left: the model that comes from the left: an estimator, which is cloned and trained, or a `Model` or its path,
-            which is taken as it is. None: ``MEMM()``, which goes to the right.
-        right: the one that comes from the right. None: ``MEMM(direction="left")``. Any two models will do that have the
-            same labels: two perceptrons, a CRF and a MEMM. Perceptrons should not be mixed with others, since their
-            scores are of another size.
-        rounds: the most there are; if they do not agree by then, the better of the last two answers is taken.
-        step: how far a price moves in a round.
-        schedule: "falling" moves prices by step / n in the n-th round in which the token is in dispute; "constant"
-            by the step, as in the paper, which may go on for ever between two labels that are nearly as good.
-        decoder: of perceptrons, CRFs and HMMs; a MEMM has its beam.
-        threads: for tagging; estimators have their own.
+    {parameters}
 
-    After `fit`: `model_`, whose `left` and `right` are the two models, and whose `agree(X)` says how each sentence
-    went; `left_` and `right_`, the estimators that were trained (or None).
-
+    Attributes
+    ----------
+    model_ : BidirectionalModel
+        Its `left` and `right` are the two models; its `agree(X)` reports the rounds of each sentence.
+    left_, right_
+        The estimators that were trained (or None).
     """
 
-    left: Any = None
-    right: Any = None
-    rounds: int = 30
-    step: float = 0.5
-    schedule: str = "falling"
-    decoder: str | Decoder = "auto"
-    threads: int = 1
+    left: Any = opt("left")
+    right: Any = opt("right")
+    _: KW_ONLY
+    rounds: int = opt("rounds")
+    step: float = opt("step")
+    schedule: str = opt("schedule")
+    decoder: str | Decoder = opt("decoder", help="Of perceptrons, CRFs and HMMs; a MEMM has its beam.")
+    threads: int = opt("threads", help="Threads for tagging; estimators have their own.")
 
     def fit(
         self,
         X: Sentences | None = None,
-        y: Labels | None = None,
-        dev: tuple[Sentences, Labels] | None = None,
+        y: KnownLabels | None = None,
+        dev: Dev | None = None,
         sample_weight: object = None,
-    ) -> Bidirectional:
-        """Train the two, one after the other; X and y may be left out where both are given as models.
+        *,
+        progress: bool | None = None,
+    ) -> Self:
+        """Train the two, one after the other; X and y may be left out where both are models.
 
-        dev goes to the estimators that take it, sample_weight to both; labels that are not known are for those that
-        take them, which a MEMM does not. Ctrl-C ends the second training as it would alone; in the first it is
-        passed on, since there is no second model yet.
+        Ctrl-C ends the second training as it would alone; in the first it is passed on, since there is no second model
+        yet.
+
+        Parameters
+        ----------
+        X, y
+            Sentences and labels; partial labels are for estimators that take them, which a MEMM does not.
+        dev : pair (X_dev, y_dev), optional
+            For the estimators that take it.
+        sample_weight : array of numbers, optional
+            For both.
+        progress : bool, optional
+            Whether to show progress bars.
         """
-        check_options(self.rounds, self.step, self.schedule)
-        checks.at_least_one("threads", self.threads)
+        check_dev(dev, sample_weight)
+        check_options(self)
         plan_by_score(self.decoder, "an agreement")
         sides = [
             _side("left", MEMM() if self.left is None else self.left),
@@ -77,12 +83,13 @@ class Bidirectional(Learner):
         ]
         trains = any(isinstance(side, Learner) for side in sides)
         if X is not None and y is not None:
-            check(X, y)
+            X, y = check(X, y)
         elif trains:
-            raise ValueError("there is a model to be trained: fit(X, y) needs sentences and labels")
+            raise ValueError("an estimator has to be trained: fit(X, y) needs sentences and labels")
+        run = {"dev": dev, "sample_weight": sample_weight, "progress": progress}
         with stops():
-            first = _trained("left", sides[0], X, y, dev, sample_weight)
-        trained = [first, _trained("right", sides[1], X, y, dev, sample_weight)]
+            first = _trained("left", sides[0], X, y, run)
+        trained = [first, _trained("right", sides[1], X, y, run)]
         left, right = (own.model_ if own is not None else side for own, side in zip(trained, sides, strict=True))
         self.model_ = BidirectionalModel(left, right, self._facts(left, right))
         self.left_, self.right_ = trained
@@ -93,8 +100,8 @@ class Bidirectional(Learner):
 
         own = {"rounds": int(self.rounds), "step": float(self.step), "schedule": self.schedule}
         size = {name: fact_in(left.facts, int, name) for name in ("sentences", "tokens")}
-        told = {name: number for name, number in size.items() if number is not None}
-        return {"learner": "bidirectional", "options": own, "bidirectional": own, **told, "version": __version__}
+        known = {name: number for name, number in size.items() if number is not None}
+        return {"learner": "bidirectional", "options": own, "bidirectional": own, **known, "version": __version__}
 
 
 def _side(name: str, given: object) -> Learner | Model:
@@ -105,10 +112,11 @@ def _side(name: str, given: object) -> Learner | Model:
     raise ValueError(f"{name} must be an estimator, a model or the path of one, not {type(given).__name__}")
 
 
-def _trained(name: str, side: Learner | Model, X: Any, y: Any, dev: Any, sample_weight: Any) -> Any:
+def _trained(name: str, side: Learner | Model, X: Any, y: Any, run: dict[str, Any]) -> Any:
+    """Train one side with those options of the run that its `fit` takes."""
     if isinstance(side, Model):
         return None
     own: Any = clone(side)
-    own._side = name
-    takes_dev = dev is not None and "patience" in own.get_params()
-    return own.fit(X, y, sample_weight=sample_weight, **({"dev": dev} if takes_dev else {}))
+    own._side, own._old_run = name, side._old_run
+    takes = inspect.signature(own.fit).parameters
+    return own.fit(X, y, **{option: value for option, value in run.items() if option in takes})

@@ -1,4 +1,4 @@
-"""Constraints of trainings: what a learner has, whether the right labels keep to it, and how the core is told."""
+"""Constraints of trainings: those of the learner, whether the right labels keep to them, and as the core takes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tagwright.learners.partial import Known
 from tagwright.models.limits import scheme_constraints
 from tagwright.models.model import Model
 
-__all__ = ["digest_of", "training_constraints", "training_limits"]
+__all__ = ["core_limits", "digest_of", "training_constraints", "training_limits", "word_lists"]
 
 
 def training_constraints(
@@ -28,14 +28,17 @@ def training_constraints(
 ) -> Constraints | None:
     """Return the constraints of a training for its labels, after a check that the right labels keep to them.
 
-    Args:
-        given: the learner's parameter: None, constraints, the name of a scheme, or a list of these, all of which count.
-            A number is a tag dictionary: of the words that are met at least so often.
-        old: a model that training goes on from, whose constraints count too.
-        X: sentences, which may be read again.
-        y: their labels.
-        labels: the names of all labels.
-
+    Parameters
+    ----------
+    given
+        The learner's parameter: None, constraints, the name of a scheme, or a list of these, all of which apply. A
+        number n is a tag dictionary of the words that occur at least n times.
+    old
+        A model that training starts from, whose constraints apply too.
+    X, y
+        Sentences, which may be read again, and their labels.
+    labels
+        The names of all labels.
     """
     made = None if old is None or old.constraints is None else old.constraints.for_labels(labels)
     for one in given if isinstance(given, list | tuple) else [given]:
@@ -76,27 +79,33 @@ def _check_labels(constraints: Constraints, y: Iterable[Any], labels: Sequence[s
                 raise ValueError(f"{where}{own[t]!r} may not be the {what}{help_}")
 
 
-def training_limits(
-    constraints: Constraints | None, X: Iterable[Any], y: Iterable[Sequence[Known]], labels: Sequence[str]
-) -> dict[str, Any]:
-    """Return rules and lists as the core's trainers take them.
+def training_limits(constraints: Constraints | None, X: Any, y: Any, labels: Sequence[str]) -> dict[str, Any]:
+    """Return rules and lists as the core's trainers take them."""
+    return core_limits(constraints, word_lists(constraints, X, y), labels)
+
+
+def word_lists(constraints: Constraints | None, X: Iterable[Any], y: Iterable[Sequence[Known]]) -> list[Any] | None:
+    """Return, for each sentence, the labels that a tag dictionary allows each token; None where all are.
 
     A token's right label is in its list in any case, and so are all of several one of which is right.
     """
-    if constraints is None:
-        return {}
+    if constraints is None or constraints.words is None:
+        return None
+    known, unknown = constraints.word_lists()
+    lists = []
+    for sentence, right in zip(X, y, strict=True):
+        found = [known.get(word_of(token), unknown) for token in sentence]
+        lists.append([None if own is None else [*own, *_of(label)] for own, label in zip(found, right, strict=True)])
+    return lists
+
+
+def core_limits(constraints: Constraints | None, lists: list[Any] | None, labels: Sequence[str]) -> dict[str, Any]:
+    """Return rules and the lists of tokens as the core's trainers take them."""
     made: dict[str, _core.PairRules | _core.AllowedLists | None] = {}
-    if constraints.limits_edges:
+    if constraints is not None and constraints.limits_edges:
         made["rules"] = constraints.core()
-    if constraints.words is not None:
-        known, unknown = constraints.word_lists()
+    if lists is not None:
         number = {name: n for n, name in enumerate(labels)}
-        lists = []
-        for sentence, right in zip(X, y, strict=True):
-            found = [known.get(word_of(token), unknown) for token in sentence]
-            lists.append(
-                [None if own is None else [*own, *_of(label)] for own, label in zip(found, right, strict=True)]
-            )
         made["allowed"] = read_allowed(lists, [len(own) for own in lists], [len(labels)], number)
     return made
 

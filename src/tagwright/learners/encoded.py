@@ -1,4 +1,4 @@
-"""A corpus in numbers as one file, which is written in pieces and then mapped: `docs/many_machines.md` describes it.
+"""An encoded corpus as one file, which is written in pieces and then mapped: `docs/many_machines.md` describes it.
 
 The file begins with a line that says where its description is, and a digest of it. The description, at the end, is
 JSON: where each array is, what the numbers mean, and the digest of all arrays. Whatever does not fit is an
@@ -44,11 +44,11 @@ Array = npt.NDArray[Any]
 
 
 class EncodedError(ValueError):
-    """A file that is damaged, unfinished, or not a corpus in numbers."""
+    """A file that is damaged, incomplete, or not an encoded corpus."""
 
 
 class Opened(NamedTuple):
-    """A corpus in numbers, mapped from its file."""
+    """An encoded corpus, mapped from its file."""
 
     corpus: _core.Corpus
     about: dict[str, Any]
@@ -80,7 +80,7 @@ class _Growing:
 
 
 class Encoding:
-    """A corpus in numbers while it is written.
+    """An encoded corpus while it is written.
 
     The features of nodes, by far the largest array, are written where they stay; the others beside, and put behind them
     at the end.
@@ -167,9 +167,9 @@ class Encoding:
         about = {**about, "arrays": places}
         corpus, arrays = _mapped(self._number, about)
         about["digest"] = corpus.digest
-        told = json.dumps(about, ensure_ascii=False, allow_nan=False).encode()
-        _write(self._number, told, end)
-        line = f"{_MAGIC} {FORMAT} {end} {len(told)} {_digest(told)}"
+        text = json.dumps(about, ensure_ascii=False, allow_nan=False).encode()
+        _write(self._number, text, end)
+        line = f"{_MAGIC} {FORMAT} {end} {len(text)} {_digest(text)}"
         _write(self._number, line.ljust(_LINE - 1).encode() + b"\n", 0)
         return Opened(corpus, about, arrays)
 
@@ -186,22 +186,27 @@ def _write(number: int, data: bytes | memoryview, at: int) -> None:
         left, at = left[done:], at + done
 
 
-def _digest(told: bytes) -> str:
-    return _core.digest([np.frombuffer(told, np.uint8)])
+def _digest(text: bytes) -> str:
+    return _core.digest([np.frombuffer(text, np.uint8)])
 
 
 @contextlib.contextmanager
 def writing_encoded(path: Path | None, folder: Path) -> Iterator[Encoding]:
     """Yield what a corpus is written to: a file that gets its path at the end, or one without a name.
 
-    folder: where there is room.
+    folder: for large temporary files. An OSError names the file or folder that cannot be written to.
     """
-    with contextlib.ExitStack() as stack:
-        if path is None:
-            number = stack.enter_context(tempfile.TemporaryFile(dir=folder)).fileno()
-        else:
-            number = stack.enter_context(replacing(path)).fileno()
-        yield Encoding(number, folder, stack)
+    try:
+        with contextlib.ExitStack() as stack:
+            if path is None:
+                number = stack.enter_context(tempfile.TemporaryFile(dir=folder)).fileno()
+            else:
+                number = stack.enter_context(replacing(path)).fileno()
+            yield Encoding(number, folder, stack)
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path or folder)) from error
 
 
 def opened(path: Path) -> Opened:
@@ -215,15 +220,15 @@ def opened(path: Path) -> Opened:
         with open(path, "rb") as file:
             magic, form, first, size, digest = file.read(_LINE).decode().rsplit(maxsplit=4)
             file.seek(int(first))
-            told = file.read(int(size))
-            if (magic, form) != (_MAGIC, str(FORMAT)) or _digest(told) != digest:
+            text = file.read(int(size))
+            if (magic, form) != (_MAGIC, str(FORMAT)) or _digest(text) != digest:
                 raise ValueError("its description is damaged")
-            about = json.loads(told)
+            about = json.loads(text)
             corpus, arrays = _mapped(file.fileno(), about)
         if corpus.digest != about["digest"]:
             raise ValueError("its digest does not fit")
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise EncodedError(f"{path}: no whole corpus in numbers ({error})") from None
+        raise EncodedError(f"{path}: not a complete encoded corpus ({error})") from None
     return Opened(corpus, about, arrays)
 
 

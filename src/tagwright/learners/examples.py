@@ -1,4 +1,4 @@
-"""What is trained on: labelled sentences in memory, or in files that are encoded once and then mapped."""
+"""Training data: labelled sentences in memory, in files that are encoded once and then mapped, or in portions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from tagwright import _core
 from tagwright.learners.encoded import EncodedError, Opened, opened, writing_encoded
-from tagwright.learners.learner import Labels, Sentences, numbers, rank, rank_counted
+from tagwright.learners.learner import numbers, rank, rank_counted
 from tagwright.learners.partial import Marks, Weights, known_labels, label_counts, marks
 from tagwright.learners.progress import log
 from tagwright.learners.streams import Column, Files, Stream
@@ -27,7 +27,7 @@ from tagwright.models.native import core_templates, core_text
 if TYPE_CHECKING:
     from tagwright.learners.training import Training
 
-__all__ = ["Examples", "StreamedExamples", "any_missing"]
+__all__ = ["Examples", "GrowingExamples", "StreamedExamples", "any_missing"]
 
 
 class Examples:
@@ -36,15 +36,15 @@ class Examples:
     sentences: int
     tokens: int
     start: Model | None = None
-    """A model to go on from, in place of the learner's `warm_start`."""
+    """A model to start from, in place of the learner's `warm_start`."""
     ids: npt.NDArray[np.int32]
     """The labels of all tokens by their numbers, -1 where one is partly known; once the training has labels."""
 
-    def __init__(self, X: Sentences, y: Labels, weights: Weights | None = None) -> None:
+    def __init__(self, X: Any, y: Any, weights: Weights | None = None) -> None:
         """Take sentences and labels that were checked; weights: of the sentences."""
-        self.X: Iterable[Any] = X
+        self.X: Any = X
         self.weights = weights
-        self.y: Iterable[Any]
+        self.y: Any
         self.y, self.partial = known_labels(y)
 
     def is_partial(self) -> bool:
@@ -53,26 +53,26 @@ class Examples:
 
     def first_token(self) -> object:
         """Return the first token, which shows what tokens are; None where there is none."""
-        # What is no sentence is told when the text is read.
+        # What is not a sentence is reported when the text is read.
         sentences = (sentence for sentence in self.X if isinstance(sentence, Iterable))
         return next((token for sentence in sentences for token in sentence), None)
 
     def read(self, run: Training, first: Sequence[str]) -> list[str]:
-        """Read the sentences; return the labels by frequency, those of `first` that are not met last."""
-        labels = rank(self.y, first, self.weights)  # type: ignore[arg-type]
-        known = marks(self.y, labels) if self.partial else None  # type: ignore[arg-type]
-        self.ids = numbers(self.y, labels) if known is None else known.ids  # type: ignore[arg-type]
+        """Read the sentences; return the labels by frequency, those that only `first` has last."""
+        labels = rank(self.y, first, self.weights)
+        known = marks(self.y, labels) if self.partial else None
+        self.ids = numbers(self.y, labels) if known is None else known.ids
         self.marks = None
-        """What is known of labels and sentences beyond one label per token, as the core takes it."""
+        """Partial labels and weights of sentences, as the core takes them."""
         if known is not None or self.weights is not None:
             nothing = Marks(self.ids, np.zeros(0, np.uint64), np.zeros(0, np.int32))
             self.marks = (*(known or nothing)[1:], np.zeros(0) if self.weights is None else self.weights)
-        self.text = core_text(self.X, run.features)  # type: ignore[arg-type]
+        self.text = core_text(self.X, run.features)
         self.sentences, self.tokens = self.text.sentences, self.text.tokens
         return labels
 
     def corpus(self, run: Training, **changed: Any) -> _core.Corpus:
-        """Return the corpus in numbers; changed: arguments that differ from the usual ones."""
+        """Return the encoded corpus; changed: arguments that differ from the usual ones."""
         usual = {
             "text": self.text,
             "templates": core_templates(run.features),
@@ -87,13 +87,13 @@ class Examples:
 
 
 class StreamedExamples(Examples):
-    """Sentences and labels that are read a few at a time: once to count labels, once to be encoded into a file.
+    """Sentences and labels that are read in pieces: once to count labels, once to be encoded into a file.
 
-    Where rare features are left out, there is a first look at all features, too: so these take no room in memory.
+    Where rare features are left out, all features are counted first, so that rare ones take no memory.
     """
 
     def __init__(self, stream: Stream, cache: str | os.PathLike[str] | None, bars: bool | None) -> None:
-        """Keep the encoded corpus in the folder `cache`; without one, in a file that is gone at the end."""
+        """Keep the encoded corpus in the folder `cache`; without one, in a file that is removed at the end."""
         self._stream, self._cache, self._bars = stream, None if cache is None else Path(cache), bars
         self.X, self.y, self.weights = Column(stream, 0), Column(stream, 1), None
         self._opened: Opened | None = None
@@ -108,7 +108,7 @@ class StreamedExamples(Examples):
         return self.partial
 
     def read(self, run: Training, first: Sequence[str]) -> list[str]:
-        """Open the corpus that was encoded before, or else count labels and features."""
+        """Open the corpus of an earlier training, or else count labels and features."""
         self._path = self._path_of(run)
         self._opened = self._found()
         if self._opened is not None:
@@ -120,7 +120,7 @@ class StreamedExamples(Examples):
         return rank_counted(self._look(run), self.tokens > 0, first)
 
     def _look(self, run: Training | None) -> Counter[Any]:
-        """Count what was not counted yet, and look at the features of a training where it wants that."""
+        """Count labels that were not counted yet, and features where rare ones are left out."""
         count = Counter() if self._counted is None else self._counted
         surveys = run is not None and self._encoder is not None and self._encoder.surveys
         if self._counted is not None and not surveys:
@@ -142,7 +142,7 @@ class StreamedExamples(Examples):
         return count
 
     def corpus(self, run: Training, **changed: Any) -> _core.Corpus:
-        """Return the corpus in numbers, mapped from its file, which is made where there is none yet."""
+        """Return the encoded corpus, mapped from its file, which is made where there is none yet."""
         if self._opened is None:
             self._opened = self._encoded(run)
         self.ids = self._opened.arrays["labels"]
@@ -181,33 +181,33 @@ class StreamedExamples(Examples):
     def _folder(self) -> Path:
         """Return a folder for large files: that of the cache, or of the corpus, or else that of temporary files."""
         if self._cache is not None:
+            self._cache.mkdir(parents=True, exist_ok=True)
             return self._cache
         beside = Path(self._stream.name).parent
         usable = isinstance(self._stream, Files) and os.access(beside, os.W_OK)
         return beside if usable else Path(tempfile.gettempdir())
 
     def _path_of(self, run: Training) -> Path | None:
-        """Return where the encoded corpus is kept: a name that holds a digest of all that it depends on."""
+        """Return where the encoded corpus is kept: its name has a digest of everything that it depends on."""
         identity = None if self._cache is None else self._stream.identity()
         if self._cache is None or identity is None:
             return None
         from tagwright import __version__
 
-        self._cache.mkdir(parents=True, exist_ok=True)
         names = [run.old.arrays[name] for name in ("names.ends", "names.bytes")] if run.old else []
         known = _core.digest(names), run.old.labels if run.old else None
-        told = [__version__, identity, run.identity_of_features(), run.learner.min_count, *known]
-        key = hashlib.blake2b(json.dumps(told).encode(), digest_size=8).hexdigest()
+        depends = [__version__, identity, run.identity_of_features(), run.learner.min_count, *known]
+        key = hashlib.blake2b(json.dumps(depends).encode(), digest_size=8).hexdigest()
         return self._cache / f"{Path(self._stream.name).name}-{key}.corpus"
 
     def _found(self) -> Opened | None:
-        """Return the encoded corpus of an earlier training, if it is there and whole."""
+        """Return the encoded corpus of an earlier training, if there is one and it is complete."""
         if self._path is None or not self._path.exists():
             return None
         try:
             found = opened(self._path)
         except EncodedError as error:
-            log.warning("%s; it is made anew", error)
+            log.warning("%s; it is encoded again", error)
             return None
         log.debug("%s: encoded before", self._path)
         return found
@@ -216,6 +216,63 @@ class StreamedExamples(Examples):
         log.debug("%s the corpus", what)
         hidden = None if self._bars is None else not self._bars
         return tqdm(total=total, desc=what, unit="sent", disable=hidden, leave=False)
+
+
+class GrowingExamples(Examples):
+    """Sentences that arrive in portions; the names of their features are kept, and new ones are added."""
+
+    def __init__(self, X: Any, y: Any, start: Model | None, classes: Sequence[str]) -> None:
+        """Take the first sentences; start: a model to start from; classes: labels, in the order of their numbers."""
+        super().__init__(X, y)
+        self.start, self._classes = start, list(classes)
+        self.sentences = self.tokens = self.current = 0
+
+    @property
+    def sizes(self) -> Any:
+        """How many features of nodes and of edges there are."""
+        return self._encoder.sizes
+
+    def read(self, run: Training, first: Sequence[str]) -> list[str]:
+        """Return the labels that are known, then those of the first sentences by frequency."""
+        self._encoder = _core.Encoder.make(core_templates(run.features), run.known, 1)
+        return self.labels_with([*dict.fromkeys([*self._classes, *first])])
+
+    def labels_with(self, known: list[str]) -> list[str]:
+        """Return known labels, followed by the new ones of the current sentences, by frequency."""
+        count = label_counts(self.y, None)
+        if not count and known:
+            return known
+        ranked = rank_counted(count, any(len(labels) for labels in self.y), known)
+        return known + [name for name in ranked if name not in set(known)]
+
+    def replace(self, X: Any, y: Any, run: Training) -> None:
+        """Take the next sentences in place of the current ones, after a check of their tokens and labels."""
+        labels, partial = known_labels(y)
+        rank_counted(label_counts(labels, None), True, run.labels)
+        core_text(X, run.features)
+        self.X, self.y, self.partial = X, labels, partial
+
+    def corpus(self, run: Training, **changed: Any) -> _core.Corpus:
+        """Return the current sentences, encoded."""
+        named = not self.sentences
+        text = core_text(self.X, run.features)
+        arrays: dict[str, npt.NDArray[Any]] = self._encoder.encode(text, run.learner.threads)
+        known = marks(self.y, run.labels) if self.partial else None
+        arrays["labels"] = self.ids = numbers(self.y, run.labels) if known is None else known.ids
+        if known is not None:
+            arrays |= {"allowed_end": known.allowed_end, "allowed": known.allowed}
+            arrays["partial"] = any_missing(known.ids, text.lengths().tolist())
+        self.current = text.sentences
+        self.sentences += text.sentences
+        self.tokens += text.tokens
+        return self._opened(run, {**arrays, **(self._encoder.names() if named else {})})
+
+    def names(self, run: Training) -> _core.Corpus:
+        """Return a corpus of no sentence that has the names of all features."""
+        return self._opened(run, self._encoder.names())
+
+    def _opened(self, run: Training, arrays: dict[str, npt.NDArray[Any]]) -> _core.Corpus:
+        return _core.Corpus.opened(arrays, len(run.labels), *self._encoder.sizes)
 
 
 def any_missing(ids: npt.NDArray[np.int32], lengths: list[int]) -> npt.NDArray[np.uint8]:

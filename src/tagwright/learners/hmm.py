@@ -92,7 +92,9 @@ class HMM(Learner):
         counted by their probabilities, given what is known of their sentence, and estimated anew until that changes
         little (expectation-maximisation; at most 10 times). sample_weight: how often each sentence counts.
         """
-        check(X, y)
+        return self._fit(*check(X, y), sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: object) -> HMM:
         self._check_options()
         _core.Text.from_rows(X, self.column + 1)  # complains about tokens that are no text
         weights = checked_weights(sample_weight, len(X))

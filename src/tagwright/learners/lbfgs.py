@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tagwright.decoding.keep import Keep, keep_arguments
 
 if TYPE_CHECKING:
-    from tagwright.learners.crf_training import CrfTraining
+    from tagwright.learners.batch import BatchTraining
 
 __all__ = ["MEMORY", "MOST_ITERATIONS", "PERIOD", "Lbfgs", "Objective", "converged", "inner"]
 
@@ -40,10 +40,10 @@ def inner(a: Floats, b: Floats) -> float:
 class Objective:
     """The penalised loss of some sentences and its slopes."""
 
-    def __init__(self, run: CrfTraining, sentences: Numbers, rule: Keep | None) -> None:
+    def __init__(self, run: BatchTraining, sentences: Numbers, rule: Keep | None) -> None:
         """Count what the right labels of the sentences have."""
         self.run, self.sentences, self.rule = run, sentences, keep_arguments(rule)
-        self.l1, self.l2 = run.options.l1, run.options.l2
+        self.l1, self.l2 = float(run.solver.l1), float(run.solver.l2 or 0)
         self.observed = np.empty(run.trainer.size)
         run.trainer.observe(sentences, self.observed)
         self.norm = self.first_norm = self.kept = 0.0

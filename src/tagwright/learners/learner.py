@@ -1,34 +1,65 @@
-"""What all learners share: scikit-learn's manners, and tagging with the model that was fitted."""
+"""What all learners share: the interface of scikit-learn's estimators, and tagging with the fitted model."""
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections import Counter
-from collections.abc import Sequence, Sized
-from typing import Any
+from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Set as AbstractSet
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from tagwright import checks
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep
+from tagwright.features.templates import Features
+from tagwright.learners.options import OptionError, options_of, solver_of, warn_renamed
 from tagwright.learners.partial import Numbers, Weights, label_counts
 from tagwright.models.model import Model, Tagging
 
-__all__ = ["Learner"]
+__all__ = ["Dev", "KnownLabels", "Labellings", "Labels", "Learner", "RunOptions", "Sentences", "accuracy", "check"]
 
 MOST_LABELS = 65_535
 
-Sentences = Sequence[Sequence[Any]]
-Labels = Sequence[Sequence[str]]
+Sentences: TypeAlias = Iterable[Iterable[Any]]
+Labels: TypeAlias = Iterable[Iterable[str]]
+KnownLabels: TypeAlias = Iterable[Iterable[str | AbstractSet[str] | None]]
+"""Labels of which some are partly known: a set, one of which is right, or None where nothing is known."""
+Dev: TypeAlias = tuple[Any, Any]
+"""Sentences and labels, as X and y of `fit`."""
+
+
+class Labellings(list[list[str]]):
+    """The labels of some sentences: a list that NumPy takes as an array of lists, whatever their lengths."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return an array with a list for each sentence."""
+        made = np.empty(len(self), object)
+        for n, labels in enumerate(self):
+            made[n] = labels
+        return made
+
+
+@dataclasses.dataclass
+class RunOptions:
+    """What belongs to one training and not to the estimator."""
+
+    dev: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
+    cluster: Any = None
+    progress: bool | None = None
 
 
 class Learner(BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn estimator over sentences: `fit` makes `model_`, everything else asks it.
+    """A scikit-learn estimator over sentences: `fit` makes `model_`, which everything else uses.
 
-    X is a list of sentences, a sentence a list of tokens; a token is a string, a row of columns, or a dict or list of
-    ready-made features. y is a list of lists of label names. It is no ClassifierMixin, since scikit-learn's
+    X holds sentences, a sentence tokens; a token is a string, a row of columns, or a dict or list of ready-made
+    features. y holds a list of label names for each sentence. It is not a ClassifierMixin, since scikit-learn's
     classifiers do not take ragged y.
     """
 
@@ -37,6 +68,53 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     threads: int = 1
     _side = ""
     """Which of two models this one is trained to be: "left", "right" or neither."""
+    _solvers: ClassVar[tuple[str, ...]] = ()
+    """The names of the solvers that it has, the default first."""
+    _old_names: ClassVar[frozenset[str]] = frozenset()
+    """Parameters of 0.5.0 that are spelled differently now."""
+    features: Any
+    _old_run: dict[str, Any] | None = None
+    """Options of `fit` that were given to the constructor, as in 0.5.0."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; deep: also those of the solver, as `solver__name`."""
+        params: dict[str, Any] = super().get_params(deep)
+        if deep and self._solvers:
+            solver = solver_of(self)
+            params |= {f"solver__{name}": getattr(solver, name) for name in options_of(type(solver))}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; `solver__name` is an option of the solver."""
+        of_solver = {name.partition("__")[2]: params.pop(name) for name in [*params] if name.startswith("solver__")}
+        old = {name: params.pop(name) for name in [*params] if name in self._old_names}
+        super().set_params(**params)
+        if of_solver:
+            solver = solver_of(self)
+            for name in of_solver:
+                if name not in options_of(type(solver)):
+                    raise OptionError(f"solver={solver.name!r} has no option {name!r}")
+            self.solver = dataclasses.replace(solver, **of_solver)
+        if old:
+            self._take_old(old, frozenset(params))
+        return self
+
+    def _take_old(self, old: dict[str, Any], given: frozenset[str]) -> None:
+        """Take over parameters of 0.5.0, with a warning for each; given: the other parameters that were set."""
+        for name in ("checkpoint", "progress"):
+            if name in old:
+                warn_renamed(type(self), f"{name}=...", f"fit(X, y, {name}=...)", 5)
+                self._old_run = {**(self._old_run or {}), name: old.pop(name)}
+        if "lists" in old:
+            lists = old.pop("lists")
+            if lists is not None and self.features is not None:
+                warn_renamed(type(self), "lists=...", "features=tw.Features(features, lists)", 5)
+                self.features = Features(self.features, lists)
+
+    def _run_options(self, **given: Any) -> RunOptions:
+        """Return the options of a training, those of 0.5.0's constructor where `fit` was not given others."""
+        set_here = {name: value for name, value in given.items() if value is not None}
+        return RunOptions(**{**(self._old_run or {}), **set_here})
 
     @property
     def fitted(self) -> Model:
@@ -47,7 +125,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Sentences) -> list[list[str]]:
         """Return the best labels of each sentence."""
-        return self.fitted.tag_batch(X, self.decoder, self.threads)
+        return Labellings(self.fitted.tag_batch(sentences_of(X), self.decoder, self.threads))
 
     def predict_kbest(self, X: Sentences, k: int = 5) -> list[list[Tagging]]:
         """Return the k best labellings of each sentence, best first, with their scores, as the decoder finds them.
@@ -56,15 +134,15 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         decoder that gives one path only; ``set_params(decoder="auto")`` helps.
         """
         model = self.fitted
-        return model.tag_kbest(X, k, self.decoder, self.threads, model.probabilistic)
+        return model.tag_kbest(sentences_of(X), k, self.decoder, self.threads, model.probabilistic)
 
     def predict_marginals(self, X: Sentences, keep: Keep | None = None) -> list[npt.NDArray[np.float32]]:
         """Return the probability of every label of every token: an array (T, L) per sentence, columns as `classes_`.
 
-        keep: a rule for sparse sums, as for `tw.marginals`. ValueError where scores are no log probabilities, as those
-        of a perceptron.
+        keep: a pruning rule, as for `tw.marginals`. ValueError where scores are not log probabilities, as those of a
+        perceptron.
         """
-        return self.fitted.marginals(X, keep, self.threads)
+        return self.fitted.marginals(sentences_of(X), keep, self.threads)
 
     @property
     def classes_(self) -> list[str]:
@@ -82,20 +160,34 @@ class Learner(BaseEstimator):  # type: ignore[misc]
 
 def accuracy(model: Model, X: Sentences, y: Labels, decoder: str | Decoder = "auto", threads: int = 1) -> float:
     """Return the share of tokens whose label is right."""
-    check(X, y)
-    predicted = model.tag_batch(X, decoder, threads)
-    right = sum(a == b for p, g in zip(predicted, y, strict=True) for a, b in zip(p, g, strict=True))
-    return right / max(1, sum(map(len, y)))
+    sentences, labels = check(X, y)
+    predicted = model.tag_batch(sentences, decoder, threads)
+    right = sum(a == b for p, g in zip(predicted, labels, strict=True) for a, b in zip(p, g, strict=True))
+    return right / max(1, sum(map(len, labels)))
 
 
-def check(X: Sentences, y: Labels, first: int = 0) -> None:
-    """Check that sentences and labels fit together; what tokens may be is checked when they are read.
+def sentences_of(X: Any, name: str = "X") -> Any:
+    """Return sentences, or labels, as a sequence of sequences: generators, arrays and data frame columns as lists."""
+    if isinstance(X, str | bytes) or not isinstance(X, Iterable) or isinstance(X, dict | AbstractSet):
+        raise ValueError(f"{name} must be a list with a list for each sentence, not {type(X).__name__}")
+    if isinstance(X, list | tuple) and all(isinstance(own, list | tuple) for own in X):
+        return X
+    return [_sequence(own) for own in X]
 
-    first: the number of the first sentence, for messages.
+
+def _sequence(own: Any) -> Any:
+    """Return the tokens or labels of a sentence as a list; what is no sentence is reported when it is read."""
+    if isinstance(own, list | tuple | str | bytes | dict | AbstractSet) or not isinstance(own, Iterable):
+        return own
+    return list(own)
+
+
+def check(X: Any, y: Any, first: int = 0) -> tuple[Any, Any]:
+    """Return sentences and labels as sequences, after a check that they fit together.
+
+    What tokens may be is checked when they are read. first: the number of the first sentence, for messages.
     """
-    for name, given in (("X", X), ("y", y)):
-        if isinstance(given, str) or not isinstance(given, Sized):
-            raise ValueError(f"{name} must be a list with a list for each sentence, not {type(given).__name__}")
+    X, y = sentences_of(X), sentences_of(y, "y")
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} sentences, but y has {len(y)}")
     for s, (tokens, labels) in enumerate(zip(X, y, strict=True), first):
@@ -104,9 +196,27 @@ def check(X: Sentences, y: Labels, first: int = 0) -> None:
             raise ValueError(f"y[{s}] is {kind}; labels of a sentence are a list of strings, one per token")
         if isinstance(tokens, Sized) and not isinstance(tokens, str) and len(tokens) != len(labels):
             raise ValueError(f"sentence {s} has {len(tokens)} tokens, but {len(labels)} labels")
+    for s, labels in enumerate(y, first):
+        for t, label in enumerate(labels):
+            if type(label) is not str and isinstance(label, list | tuple | dict | np.ndarray):
+                raise ValueError(
+                    f"y[{s}][{t}] is a {type(label).__name__}, but a label is a string (or a set of strings, or None): "
+                    "are X and y swapped?"
+                )
+    return X, y
 
 
-def rank(y: Labels, first: Sequence[str] = (), weights: Weights | None = None) -> list[str]:
+def check_dev(dev: Any, sample_weight: object = None) -> None:
+    """Check that dev data are a pair of sentences and labels."""
+    hint = "dev must be a pair: fit(X, y, dev=(X_dev, y_dev))"
+    if dev is not None and (not isinstance(dev, tuple | list) or len(dev) != 2):
+        raise ValueError(hint)
+    given = sample_weight if isinstance(sample_weight, list | tuple) else ()
+    if any(isinstance(own, Iterable) for own in given):
+        raise ValueError(f"sample_weight holds {checks.shown(given[0])}, but needs a number per sentence; {hint}")
+
+
+def rank(y: Sequence[Sequence[Any]], first: Sequence[str] = (), weights: Weights | None = None) -> list[str]:
     """Return the label names by frequency, most frequent first; those of `first` that y does not have come last.
 
     weights: of the sentences.
@@ -121,8 +231,8 @@ def rank_counted(counted: Counter[Any], tokens: bool, first: Sequence[str] = ())
     for name in count:
         if not isinstance(name, str):
             raise ValueError(f"labels must be strings, not {type(name).__name__} ({name!r})")
-        if not name.isprintable() or " " in name or not name:
-            raise ValueError(f"label {name!r} cannot be written to a column: it is empty or holds blanks")
+        if not name or not name.isprintable():
+            raise ValueError(f"label {name!r} is empty or holds characters that cannot be printed")
     if not count:
         raise ValueError("every label of y is None" if tokens else "there is no token to learn from")
     if len(count) > MOST_LABELS:
@@ -130,7 +240,7 @@ def rank_counted(counted: Counter[Any], tokens: bool, first: Sequence[str] = ())
     return sorted(count, key=lambda name: (-count[name], name))
 
 
-def numbers(y: Labels, names: Sequence[str]) -> npt.NDArray[np.int32]:
+def numbers(y: Iterable[Iterable[Any]], names: Sequence[str]) -> npt.NDArray[np.int32]:
     """Return the labels of all tokens as numbers."""
     number = Numbers(names)
     return np.fromiter((number[label] for labels in y for label in labels), np.int32)

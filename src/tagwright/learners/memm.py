@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import _core, checks
+from tagwright import _core
 from tagwright.constraints.constraints import Constraints
-from tagwright.decoding.decoders import Decoder, plan
-from tagwright.features.templates import LONGEST_HISTORY, Features
-from tagwright.learners.crf_training import CrfTraining
+from tagwright.decoding.decoders import Decoder
+from tagwright.features.templates import Features
+from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples
-from tagwright.learners.learner import Labels, Learner, Sentences, check
-from tagwright.learners.options import CrfOptions, MemmOptions
+from tagwright.learners.learner import Dev, Labels, Learner, RunOptions, Sentences, check, check_dev
+from tagwright.learners.options import (
+    LBFGS,
+    check_options,
+    deprecated,
+    documented,
+    opt,
+    refuse,
+    solver_of,
+    warn_renamed,
+)
 from tagwright.learners.partial import checked_weights, known_labels
-from tagwright.learners.training import check_training
+from tagwright.learners.training import check_run
 from tagwright.models.file import Arrays
 from tagwright.models.memm import MemmModel
 from tagwright.models.model import Model
@@ -28,144 +36,136 @@ from tagwright.schemes import span_labels
 
 __all__ = ["MEMM"]
 
+_OF_LBFGS = ("l2", "max_iterations", "tolerance")
 
+
+@documented
+@deprecated("lists", "checkpoint", "progress", *_OF_LBFGS)
 @dataclass(repr=False, eq=False)
 class MEMM(Learner):
     """A maxent Markov model: p(labels | sentence) is the product of p(y_i | x, y_1 .. y_i-1) (equations 2 and 3).
 
-    Each factor is a maxent classifier that sees the words and the labels given to the tokens before. It is trained on
-    right labels: the objective is the sum over tokens of -log p(y_i | x, right labels before), plus l2 times the
-    squared weights. That is a CRF without edges whose tokens have features of the labels before them, and it is trained
-    as one, by L-BFGS over sums in the core.
+    Each factor is a maxent classifier whose features are the words and the preceding labels. It is trained on right
+    labels: the objective is the sum over tokens of -log p(y_i | x, right labels before), plus l2 times the squared
+    weights. That is a CRF without edges whose tokens have features of the preceding labels, and it is trained as one,
+    by L-BFGS over sums in the core. The paper trained with OpenNLP.
 
-    Args:
-        features: a preset's name, a template file, templates themselves (text or `Features`), or None for ready-made
-            features. Templates may look at earlier labels: ``%y[-1]``, ``%y[-2]``, also beside other macros. Where none
-            does, label n-grams of the history, and the label before with the word, are added. A plain ``B`` says
-            nothing here.
-        direction: "right" goes from the first token to the last, "left" from the last to the first: sentences and
-            labels are reversed, and the answer is reversed back. "Before" then means to the right, in templates too.
-        history: how many labels back it looks, from 1 to 4; templates of your own may look less far.
-        beam: partial labellings that decoding holds (Algorithm 1).
-        l2: weight of the squared penalty.
-        dictionary: words met at least so often in training can only have the labels they were met with. None: all
-            words may have all labels. The word is that of column 0.
-        spans: where all labels are those of spans (B-NP, I-NP, O; also IOBES, BILOU, BMES) and the corpus keeps to
-            their rules, answers do so too: no I-NP but behind B-NP or I-NP. False: never mind.
-        max_iterations: of L-BFGS; None: until it has converged. Where they end it before, it warns with scikit-learn's
-            `ConvergenceWarning`.
-        tolerance: L-BFGS has converged when the last 10 iterations lowered the objective by less than this share.
-        min_count: features on fewer tokens than this are left out.
-        decoder: "auto" is the beam; with history=1 any other decoder, too.
-        constraints: what labellings keep to when tagging, as for `CRF`. The probabilities that are trained are those of
-            single labels, which no rule changes.
-        lists: word lists for ``%in``: name -> entries or the path of a file.
-        patience: with dev data, which is measured every 10 iterations: stop when so many measurements in a row were no
-            better, and keep the best.
-        warm_start: True goes on from this estimator's own model, a Model or its path from that one.
-        checkpoint: a file that is written every 10 iterations. If it is there already, training goes on from it and
-            ends with the weights it would have had. It can be loaded as a model.
-        threads: for training and tagging; neither weights nor answers depend on it.
-        progress: whether to show a bar; None: where standard error is a terminal. `logging` has lines in any case.
+    {parameters}
 
-    After `fit`: `model_`; `history_`, a dict per iteration with objective, gradient (its norm), seconds and (where
-    measured) dev accuracy; and `objective_`, that of the model.
-
-    Differs from the paper, which trained with OpenNLP: L-BFGS with a squared penalty.
-
+    Attributes
+    ----------
+    model_ : Model
+        The fitted model.
+    history_ : list of dict
+        Per iteration: objective, gradient (its norm), seconds and (every 10) dev accuracy.
+    objective_ : float
+        That of the model.
     """
 
-    features: str | os.PathLike[str] | Features | None = "pos"
-    direction: str = "right"
-    history: int = 2
-    beam: int = 20
-    l2: float = 0.5
-    dictionary: int | None = None
-    spans: bool = True
-    max_iterations: int | None = None
-    tolerance: float = 1e-4
-    min_count: int = 1
-    decoder: str | Decoder = "auto"
-    constraints: Constraints | str | int | list[Any] | None = None
-    lists: Mapping[str, object] | None = None
-    patience: int | None = None
-    warm_start: bool | str | os.PathLike[str] | Model = False
-    checkpoint: str | os.PathLike[str] | None = None
-    threads: int = 1
-    progress: bool | None = None
+    features: str | os.PathLike[str] | Features | None = opt(
+        "features",
+        help="A preset's name, a template file, templates (text or `tw.Features`), or None for ready-made features. "
+        "Templates may read earlier labels: ``%y[-1]``, ``%y[-2]``, also with other macros. Where none does, label "
+        "n-grams of the history, and the preceding label with the word, are added. A plain ``B`` has no effect.",
+    )
+    _: KW_ONLY
+    direction: str = opt("direction")
+    history: int = opt("history")
+    beam: int = opt("beam")
+    solver: str | LBFGS = opt(
+        "solver", default="lbfgs", help='"lbfgs", or `tw.LBFGS(...)` with its options.', decides=False
+    )
+    dictionary: int | None = opt("dictionary")
+    spans: bool = opt("spans")
+    min_count: int = opt("min_count")
+    constraints: Constraints | str | int | list[Any] | None = opt(
+        "constraints",
+        help="What labellings keep to when tagging, as for `CRF`. The probabilities that are trained are those of "
+        "single labels, which no rule changes.",
+    )
+    patience: int | None = opt("patience")
+    decoder: str | Decoder = opt("decoder", help='"auto" is the beam; with history=1 any other decoder, too.')
+    warm_start: bool | str | os.PathLike[str] | Model = opt("warm_start")
+    threads: int = opt("threads")
+
+    _solvers = ("lbfgs",)
 
     def fit(
         self,
         X: Sentences,
         y: Labels,
-        dev: tuple[Sentences, Labels] | None = None,
+        dev: Dev | None = None,
         sample_weight: object = None,
-    ) -> MEMM:
-        """Train on sentences X with labels y; dev, a pair like them, is measured now and then.
-
-        Every label must be known, since the features of a token see those before it. sample_weight: a number per
-        sentence, by which its loss is multiplied; 2 is as good as the sentence twice.
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Train on labelled sentences; every label must be known.
 
         Ctrl-C ends training with the weights so far, and a warning.
+
+        Parameters
+        ----------
+        X, y
+            Sentences and their labels.
+        dev : pair (X_dev, y_dev), optional
+            Measured every 10 iterations.
+        sample_weight : array of numbers, optional
+            A weight per sentence, by which its loss is multiplied; 2 equals the sentence twice.
+        checkpoint, progress
+            As for `CRF.fit`.
         """
-        check(X, y)
-        self._check(dev)
-        y, partial = known_labels(y)
+        check_dev(dev, sample_weight)
+        sentences, labels = check(X, y)
+        run = self._run_options(dev=dev, checkpoint=checkpoint, progress=progress)
+        self._check(run)
+        labels, partial = known_labels(labels)
         if partial:
-            raise ValueError(
-                "a MEMM looks at the labels before a token, so each must be known: y holds sets of labels or None; "
-                "train a CRF, a perceptron or an HMM, or leave these sentences out"
-            )
-        self._train(Examples(X, y, checked_weights(sample_weight, len(X))), dev)
+            refuse("memm", "partial labels")
+        self._train(Examples(sentences, labels, checked_weights(sample_weight, len(sentences))), run)
         return self
 
-    def _train(self, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
-        MemmTraining(self, examples, dev).run()
+    def _train(self, examples: Examples, run: RunOptions) -> None:
+        MemmTraining(self, examples, run).run()
 
-    def _check(self, dev: tuple[Sentences, Labels] | None) -> None:
-        check_training(self, dev)
-        for name in ("history", "beam", "min_count", "threads"):
-            checks.at_least_one(name, getattr(self, name))
-        if self.history > LONGEST_HISTORY:
-            raise ValueError(f"history is {self.history}, but a model looks back at {LONGEST_HISTORY} labels at most")
-        for name in ("max_iterations", "dictionary"):
-            if getattr(self, name) is not None:
-                checks.at_least_one(name, getattr(self, name))
-        for name in ("l2", "tolerance"):
-            checks.not_negative(name, getattr(self, name))
-        checks.one_of("direction", self.direction, ("right", "left"))
-        plan(self.decoder)
+    def _check(self, run: RunOptions) -> None:
+        check_options(self)
+        solver_of(self)
+        check_run(self, run)
+
+    def _take_old(self, old: dict[str, Any], given: frozenset[str]) -> None:
+        super()._take_old(old, given)
+        if old:
+            self.solver = LBFGS(**old)
+            shown = ", ".join(f"{name}={value!r}" for name, value in old.items())
+            warn_renamed(type(self), shown, f"solver=tw.LBFGS({shown})")
 
 
-class MemmTraining(CrfTraining):
-    """The training of a MEMM: that of a CRF without edges, whose features see the right labels before."""
+class MemmTraining(BatchTraining):
+    """The training of a MEMM: that of a CRF without edges, with features of the right labels before a token."""
 
     kind = "memm"
     makes = MemmModel
+    defaults = {"l2": 0.5, "tolerance": 1e-4}  # noqa: RUF012
 
-    def __init__(self, learner: MEMM, examples: Examples, dev: tuple[Sentences, Labels] | None) -> None:
-        """Read the corpus; go on from an old model or a checkpoint where there is one."""
+    def __init__(self, learner: MEMM, examples: Examples, run: RunOptions | None = None) -> None:
+        """Read the corpus; start from an old model or resume from a checkpoint where there is one."""
         self.leftward = learner.direction == "left"
-        super().__init__(learner, examples, dev)
+        super().__init__(learner, examples, run)
 
     def _features(self, first: object, old: Model | None) -> Features | None:
         if old is not None and not isinstance(old, MemmModel):
-            raise ValueError("warm_start: the model is no MEMM, whose weights a memm could go on from")
+            raise ValueError("warm_start: the model is not a MEMM, which alone has weights a MEMM can start from")
         if old is not None and old.leftward != self.leftward:
-            raise ValueError("warm_start: the model goes in the other direction")
+            raise ValueError("warm_start: the model has the other direction")
         return super()._features(first, old)
 
-    def make_options(self) -> CrfOptions:
-        """Return what decides the weights, as the training of a CRF reads it."""
-        self.own_options = MemmOptions.of(self.learner)
-        return self.own_options.as_crf()
-
     def completed(self, features: Features) -> Features:
-        """Return templates that look at labels."""
+        """Return templates that read labels."""
         return with_history(features, self.learner.history)
 
     def read_corpus(self) -> _core.Corpus:
-        """Return the corpus in numbers, in the direction of the model."""
+        """Return the encoded corpus, in the direction of the model."""
         changed: dict[str, Any] = {"label_names": self.labels}
         if self.leftward:
             changed["text"] = self.examples.text.reversed()
@@ -179,10 +179,10 @@ class MemmTraining(CrfTraining):
         # Here, where the labels are known.
         self.rules = bool(self.learner.spans) and self._keeps_to_rules()
         self.words = self._dictionary()
-        return _core.BatchObjective.make(self.corpus, edges=False)
+        return _core.BatchObjective.make(self.corpus, edges=False, all_pairs=self.solver.pairs == "all")
 
     def _label_templates(self) -> str:
-        """Return templates for ready-made features, which have no text to look at."""
+        """Return templates for ready-made features, which have no text."""
         return "".join(f"{line}\n" for line in history_templates(self.learner.history) if "%x" not in line)
 
     def _keeps_to_rules(self) -> bool:
@@ -199,18 +199,18 @@ class MemmTraining(CrfTraining):
                     and follows[inside[1:]].all())  # fmt: skip
 
     def _dictionary(self) -> Arrays:
-        """Return the labels that each frequent word was met with."""
+        """Return the labels that each frequent word has in the corpus."""
         least = self.learner.dictionary
         if least is None:
             return {}
         if self.features is None or not self.features.columns:
             raise ValueError("dictionary needs words, but the templates read no text; leave it out")
-        met: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
         tokens = (token if isinstance(token, str) else token[0] for sentence in self.examples.X for token in sentence)
         for word, label in zip(tokens, self.examples.ids.tolist(), strict=True):
-            met[word][label] += 1
-        words = [word for word, labels in met.items() if labels.total() >= least]
-        rows = [sorted(met[word]) for word in words]
+            counts[word][label] += 1
+        words = [word for word, labels in counts.items() if labels.total() >= least]
+        rows = [sorted(counts[word]) for word in words]
         arrays: Arrays = dict(
             zip(("dictionary.slots", "dictionary.ends", "dictionary.bytes"), _core.index_arrays(words), strict=True)
         )
@@ -221,10 +221,6 @@ class MemmTraining(CrfTraining):
     def more_arrays(self) -> Arrays:
         """Return the tag dictionary."""
         return {**super().more_arrays(), **self.words}
-
-    def deciding(self) -> dict[str, Any]:
-        """Return what decides the weights and the answers, beside the corpus and how long it is trained."""
-        return asdict(self.own_options)
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training, and what it needs to tag."""

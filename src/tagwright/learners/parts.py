@@ -1,4 +1,4 @@
-"""Labels that are made of parts (Silfverberg, Ruokolainen, Lindén and Kurimo 2014), for learners that have them."""
+"""Labels that consist of parts (Silfverberg, Ruokolainen, Lindén and Kurimo 2014)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,14 @@ import numpy.typing as npt
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 
-__all__ = ["check_same_parts", "check_separators", "label_parts"]
-
-
-def check_separators(parts: object) -> None:
-    """Check the option: a model holds it, and a file cannot hold lone surrogates."""
-    if parts is not None and (not isinstance(parts, str) or re.search("[\ud800-\udfff]", parts)):
-        raise ValueError(f"parts must be None or a string of separators, not {parts!r}")
+__all__ = ["check_same_parts", "label_parts"]
 
 
 def check_same_parts(old: Model, parts: str | None) -> None:
-    """Check that a model which training goes on from has the same parts."""
+    """Check that a model that training starts from has the same parts."""
     its = fact_in(old.facts, str, "options", "parts")
     if its != parts:
-        raise ValueError(f"warm_start: the model was trained with parts={its!r}; give the same")
+        raise ValueError(f"warm_start: the model was trained with parts={its!r}; set parts={its!r}")
 
 
 def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArray[np.uint16], int]:

@@ -1,4 +1,4 @@
-"""Labelled sentences that are read again and again, a few at a time: from files, or from an iterable of pairs."""
+"""Labelled sentences that are read several times, in pieces: from files, or from an iterable of pairs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOKENS = 1 << 15  # of a piece, about
 
 
 class Stream(abc.ABC):
-    """Labelled sentences in pieces; each reading begins anew."""
+    """Labelled sentences in pieces, which can be read several times."""
 
     name: str
     """What messages and files are named after."""
@@ -49,7 +49,7 @@ class Stream(abc.ABC):
 
     @abc.abstractmethod
     def identity(self) -> object:
-        """Return what tells these sentences from others, for JSON; None where only reading them would tell."""
+        """Return what identifies these sentences, for JSON; None where only reading them would."""
 
 
 class Files(Stream):
@@ -66,7 +66,7 @@ class Files(Stream):
         """Yield the sentences of one file after the other."""
         pieces = self._pieces()
         while True:
-            with _without_looking_for_cycles():
+            with _without_cycle_collection():
                 piece = next(pieces, None)
             if piece is None:
                 return
@@ -122,11 +122,11 @@ class Pairs(Stream):
     partial = True
 
     def __init__(self, pairs: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> None:
-        """Take an iterable that begins anew each time: a generator would be empty the second time."""
+        """Take an iterable that starts anew each time: a generator would be empty the second time."""
         if isinstance(pairs, Iterator):
             raise ValueError(
-                f"a {type(pairs).__name__} can be read once only; give files, a list, or an object whose __iter__ "
-                "begins anew"
+                f"a {type(pairs).__name__} can be read only once; give files, a list, or an object whose __iter__ "
+                "starts anew"
             )
         self._pairs = pairs
 
@@ -149,7 +149,7 @@ class Pairs(Stream):
 
     @staticmethod
     def _checked(X: list[Any], y: list[Any], first: int) -> Piece:
-        check(X, y, first)
+        X, y = check(X, y, first)
         return X, list(known_labels(y, first)[0])
 
     def identity(self) -> object:
@@ -182,14 +182,14 @@ def stream_of(given: object, options: dict[str, Any], partial: bool) -> Stream:
 
 
 @contextlib.contextmanager
-def _without_looking_for_cycles() -> Iterator[None]:
-    """Let lists be made that are in no cycle: looking for cycles among them takes longer than to make them."""
-    looks = gc.isenabled()
+def _without_cycle_collection() -> Iterator[None]:
+    """Suspend the cyclic garbage collector, which takes longer than making the lists, none of which is in a cycle."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if looks:
+        if enabled:
             gc.enable()
 
 

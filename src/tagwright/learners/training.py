@@ -1,4 +1,4 @@
-"""What trainings share: what is trained on, the model that would be returned now, and checkpoints."""
+"""What trainings share: the encoded corpus, warm start, the model that would be returned now, and checkpoints."""
 
 from __future__ import annotations
 
@@ -20,40 +20,41 @@ from tagwright.features.templates import Features
 from tagwright.learners.constraining import digest_of, training_constraints, training_limits
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
-from tagwright.learners.learner import Labels, Learner, Sentences, check, numbers
-from tagwright.learners.options import plain_options
+from tagwright.learners.learner import RunOptions, check, check_dev, numbers
+from tagwright.learners.options import options_of, plain
 from tagwright.learners.partial import known_labels
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model, load, opened
 
-__all__ = ["Training"]
+__all__ = ["Numbers", "Training", "check_cluster", "check_run", "is_best", "stalled"]
 
 Numbers = npt.NDArray[np.int32]
 """Of sentences."""
 
 
 class Training:
-    """One training: the corpus in numbers, and the model that would be returned if it ended now.
+    """One training: the encoded corpus, and the model that would be returned if it ended now.
 
-    The learner has the parameters features, lists, warm_start and checkpoint. A subclass makes a trainer in the core,
-    which has a digest of its corpus, and says what else decides the weights.
+    A subclass makes a trainer in the core and runs it. What decides the weights is in the options of the learner and
+    its solver; models and checkpoints repeat it.
     """
 
     kind: str
-    """What the model says it was learnt by."""
+    """The learner as models name it."""
     makes: type[Model] = Model
     """The model that it makes."""
-    min_weight = 0.0
-    """Node weights smaller than this are left out of the model."""
-    options: Any
-    """A dataclass of plain values."""
+    unit: str
+    """What the history has an entry for: "epochs" or "iterations"."""
+    solver: Any = None
+    """The solver with its options, where the learner has one."""
     trainer: Any
+    corpus: _core.Corpus
 
-    def __init__(self, learner: Any, examples: Examples) -> None:
+    def __init__(self, learner: Any, examples: Examples, run: RunOptions) -> None:
         """Read the examples."""
-        self.learner, self.examples = learner, examples
+        self.learner, self.examples, self.run_options = learner, examples, run
         self.old = old = self._old_model()
         first = examples.first_token()
         self.features = self._features(first, old)
@@ -61,26 +62,51 @@ class Training:
         self.known = None if old is None else _core.Weights.from_arrays(len(old.labels), old.arrays)
         self.labels = examples.read(self, old.labels if old else ())
         self.sentences, self.tokens = examples.sentences, examples.tokens
-        given = getattr(learner, "constraints", None)
-        self.constraints = training_constraints(given, old, examples.X, examples.y, self.labels)
+        self.constraints = self.read_constraints()
         self.history: list[dict[str, float]] = []
         self.check_stop: Callable[[], None] = never
         """Raises KeyboardInterrupt where Ctrl-C was pressed."""
         self.finished: _core.Weights | Model | None = None
         self.finished_after = 0
-        """Epochs or iterations that the model has seen."""
+        """Epochs or iterations that the model was trained for."""
+
+    # --- corpus and start ---
 
     def read_corpus(self) -> _core.Corpus:
-        """Return the corpus in numbers."""
+        """Return the encoded corpus."""
         return self.examples.corpus(self)
 
-    def walked(
+    def read_constraints(self) -> Any:
+        """Return the constraints of the learner and of the model that it starts from, for the labels at hand."""
+        given = getattr(self.learner, "constraints", None)
+        return training_constraints(given, self.old, self.examples.X, self.examples.y, self.labels)
+
+    def limits(self) -> dict[str, Any]:
+        """Return the constraints as trainers of the core take them."""
+        return training_limits(self.constraints, self.examples.X, self.examples.y, self.labels)
+
+    def make_trainer(self) -> Any:
+        """Return the core's trainer of the corpus."""
+        raise NotImplementedError
+
+    def indexed(self) -> Any:
+        """Encode the corpus and make the core's trainer; log its size and the time that takes."""
+        side = f"{self.learner._side}: " if self.learner._side else ""
+        sizes = f"{self.sentences:,} sentences, {self.tokens:,} tokens, {len(self.labels):,} labels"
+        log.debug("%sindexing the features of %s", side, sizes)
+        began = time.perf_counter()
+        self.corpus = self.read_corpus()
+        trainer = self.make_trainer()
+        weights = f": {trainer.size:,} weights" if trainer.size else ""
+        log.debug("%sindexed in %.1f s%s", side, time.perf_counter() - began, weights)
+        return trainer
+
+    def sliced(
         self, pieces: Iterable[Numbers], here: bool = True
     ) -> Iterator[tuple[Numbers, _core.Corpus | None, int]]:
-        """Yield numbers of sentences as trainers take them, piece by piece: those of the corpus, or of a cut of it.
+        """Yield sentences piece by piece, as trainers take them: their numbers, the cut they are of, their count.
 
-        With them come the cut, and how many there are. A corpus that is mapped is cut by a thread, ahead of its turn.
-        here: whether the sentences are needed here at all.
+        A mapped corpus is cut by a thread, one piece ahead. here: whether this process reads the sentences at all.
         """
         if not self.corpus.mapped or not here:
             yield from ((piece, None, len(piece)) for piece in pieces)
@@ -94,30 +120,11 @@ class Training:
             if waiting is not None:
                 yield _all_of(waiting.result())
 
-    def limits(self) -> dict[str, Any]:
-        """Return what labellings must keep to while it is trained, as trainers of the core take it."""
-        return training_limits(self.constraints, self.examples.X, self.examples.y, self.labels)
-
-    def make_trainer(self) -> Any:
-        """Return the core's trainer of the corpus."""
-        raise NotImplementedError
-
-    def indexed(self) -> Any:
-        """Make the core's trainer, and tell the log how large it is and how long that took."""
-        side = f"{self.learner._side}: " if self.learner._side else ""
-        sizes = f"{self.sentences:,} sentences, {self.tokens:,} tokens, {len(self.labels):,} labels"
-        log.debug("%sindexing the features of %s", side, sizes)
-        began = time.perf_counter()
-        self.corpus = self.read_corpus()
-        trainer = self.make_trainer()
-        weights = f": {trainer.size:,} weights" if hasattr(trainer, "size") else ""
-        log.debug("%sindexed in %.1f s%s", side, time.perf_counter() - began, weights)
-        return trainer
-
-    def progress(self, unit: str, total: int | None, every: int = 1, name: str = "") -> Progress:
-        """Return what tells how far this training is; each epoch or iteration sees the whole corpus."""
-        learner = self.learner
-        return Progress(unit, total, self.tokens, self.history, learner.progress, learner._side, every, name)
+    def progress(self, total: int | None, every: int = 1, name: str = "") -> Progress:
+        """Return what reports the progress of this training; each epoch or iteration reads the whole corpus."""
+        learner, shown = self.learner, self.run_options.progress
+        unit = self.unit.removesuffix("s")
+        return Progress(unit, total, self.tokens, self.history, shown, learner._side, every, name)
 
     def new_numbers(self, old: Model) -> npt.NDArray[np.int32]:
         """Return the number that each label of an old model has here."""
@@ -133,20 +140,20 @@ class Training:
 
     def _features(self, first: object, old: Model | None) -> Features | None:
         """Return the templates; first: the first token, which shows what tokens are."""
-        if self.learner.features is None or isinstance(first, Mapping):
+        given = self.learner.features
+        if given is None or isinstance(first, Mapping):
             made = None
         else:
-            given = self.learner.features
-            made = self.completed(given if isinstance(given, Features) else Features(given, self.learner.lists))
+            made = self.completed(given if isinstance(given, Features) else Features(given))
         if made is not None and made.history and not self.makes.looks_back:
             raise ValueError(
-                f"the templates look at earlier labels (%y[-{made.history}]), which a {self.kind} cannot; take MEMM"
+                f"the templates read earlier labels (%y[-{made.history}]), which a {self.kind} cannot; use MEMM"
             )
-        for name in self.learner.lists or {}:
+        for name in given.given_lists if isinstance(given, Features) else ():
             if made is None or name not in made.lists:
                 raise ValueError(f"no template reads the word list {name!r}; %in[0,0,{name}] would")
         if old and fact_in(old.facts, bool, "first_only"):
-            raise ValueError(f"warm_start: the model is an HMM, whose scores a {self.kind} cannot go on from")
+            raise ValueError(f"warm_start: the model is an HMM, whose scores a {self.kind} cannot start from")
         if old and _form(old.features) != _form(made):
             raise ValueError("warm_start: the model has other templates or word lists than are given")
         if old and old.features and made and made.finds != old.features.finds:
@@ -159,33 +166,38 @@ class Training:
         """Return the templates with those that this training adds to them."""
         return features
 
+    # --- the model ---
+
     def deciding(self) -> dict[str, Any]:
-        """Return what decides the weights, beside the corpus and how long it is trained; plain values, for JSON."""
-        return plain_options(self.options)
+        """Return what decides the weights, besides the corpus and the length of the training; values for JSON."""
+        of_solver = {} if self.solver is None else {"solver": self.solver.name, **plain(self.solver)}
+        least = getattr(self.learner, "_min_weight", 0.0)
+        return {**plain(self.learner), **of_solver, **({"min_weight": least} if least else {})}
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
-        raise NotImplementedError
-
-    def common_facts(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return what all models say about their training."""
         from tagwright import __version__
 
         name = None if self.features is None else self.features.name
         return {
             "learner": self.kind,
-            "options": {"features": name, **options, **self.deciding()},
+            "options": {"features": name, **self.length(), **self.deciding()},
             "sentences": self.sentences,
             "tokens": self.tokens,
             **({"columns": self.columns} if self.features is not None else {}),
             **({"partial_tokens": int((self.examples.ids < 0).sum())} if self.examples.partial else {}),
             "version": __version__,
+            f"{self.unit}_done": after,
         }
+
+    def length(self) -> dict[str, Any]:
+        """Return how long the training was to be, as models say it."""
+        return {}
 
     def model(self, trained: _core.Weights, after: int) -> Model:
         """Return a model with these weights."""
         word = self.features.word_prefix() if self.features else None
-        arrays = trained.arrays(self.min_weight, word or "")
+        arrays = trained.arrays(getattr(self.learner, "_min_weight", 0.0), word or "")
         return self.makes(self.labels, self.features, {**arrays, **self.more_arrays()}, self.facts(after))
 
     def more_arrays(self) -> Arrays:
@@ -205,10 +217,17 @@ class Training:
         self.finished.facts["history"] = [dict(fact) for fact in self.history]
         return self.finished
 
+    def hand_over(self) -> None:
+        """Leave the model and the objective with the learner."""
+        last = self.history[self.finished_after - 1]
+        if "objective" in last:
+            self.learner.objective_ = last["objective"]
+        self.learner.model_ = self.finished_model()
+
     # --- checkpoints ---
 
     def identity(self) -> dict[str, Any]:
-        """Return what must be the same for a training to be the same one; what depends on other things is last."""
+        """Return what must be equal for a training to be the same one; what depends on other entries comes last."""
         return {
             **self.identity_of_features(),
             "learner": self.kind,
@@ -220,81 +239,89 @@ class Training:
         }
 
     def identity_of_features(self) -> dict[str, Any]:
-        """Return what must be the same for features to be the same."""
+        """Return what must be equal for features to be the same."""
         finds = self.features is None or self.features.finds
         return {"templates": _form(self.features), **({} if finds else {"finds": False})}
 
-    def write(self, path: str | os.PathLike[str], state: Arrays, more: dict[str, Any]) -> None:
-        """Write the model so far and all that is needed to go on; names of `state` begin with "state."."""
-        going_on = {
+    def write(self, state: Arrays, more: dict[str, Any]) -> None:
+        """Write a checkpoint: the model so far and the state to resume from, whose names begin with "state."."""
+        path = self.run_options.checkpoint
+        if path is None:
+            return
+        resume = {
             "identity": self.identity(),
-            "history": self.learner.history_,
+            "history": self.history,
             "finished_after": self.finished_after,
             **more,
         }
         try:
-            self.finished_model().save_with(path, state, {"going_on": going_on})
+            self.finished_model().save_with(path, state, {"resume": resume})
             self.learner.checkpoint_error_ = None
         except OSError as error:
             # What was trained so far is worth more than its checkpoint.
             if self.learner.checkpoint_error_ is None:
-                warnings.warn(f"checkpoint {os.fspath(path)} not written: {error.strerror}; going on", stacklevel=2)
+                message = f"checkpoint {os.fspath(path)} not written: {error.strerror}; training continues"
+                warnings.warn(message, stacklevel=2)
             self.learner.checkpoint_error_ = error
 
-    def read(self, most: int, called: str, option: str) -> tuple[Arrays, dict[str, Any]] | None:
-        """Read the learner's checkpoint, where there is one; most: how many epochs or iterations may be done."""
+    def read(self, most: int, option: str) -> tuple[Arrays, dict[str, Any]] | None:
+        """Read the checkpoint, where there is one; most: how many epochs or iterations may be done."""
         self.learner.checkpoint_error_ = None
-        path = self.learner.checkpoint
+        path = self.run_options.checkpoint
         if path is None:
             return None
         check_target(path, read_again=True)
         if not Path(path).exists():
             return None
         model, arrays, meta = opened(path)
-        if "going_on" not in meta:
+        resume = meta.get("resume", meta.get("going_on"))  # the second was the name in 0.5.0
+        if resume is None:
             raise ValueError(f"{os.fspath(path)}: a finished model, not a checkpoint; name another file")
-        going_on = meta["going_on"]
-        mine, its = self.identity(), dict(going_on["identity"])
+        mine, its = self.identity(), self._completed_identity(dict(resume["identity"]))
         for what in mine:
             if mine[what] != its.get(what):
                 raise ValueError(f"{os.fspath(path)}: the checkpoint of another training (other {what}); remove it")
-        self.history = list(going_on["history"])
+        self.history = list(resume["history"])
         if len(self.history) > most:
-            done = f"{len(self.history)} {called} are done, but {option}={most}"
-            raise ValueError(f"{os.fspath(path)}: {done}; remove it or ask for more")
+            done = f"{len(self.history)} {self.unit} are done, but {option}={most}"
+            raise ValueError(f"{os.fspath(path)}: {done}; remove the file or set {option} higher")
         facts = {**model.facts, "options": self.facts(0)["options"]}
         self.finished = self.makes(model.labels, self.features, model.arrays, facts)
-        self.finished_after = going_on["finished_after"]
-        return arrays, going_on
+        self.finished_after = resume["finished_after"]
+        return arrays, resume
+
+    def _completed_identity(self, its: dict[str, Any]) -> dict[str, Any]:
+        """Return the identity of a checkpoint; an option that it does not name had its default."""
+        owners = [type(self.learner), *([] if self.solver is None else [type(self.solver)])]
+        defaults = {name: option.default for owner in owners for name, option in options_of(owner).items()}
+        if "keep" in its:  # its name in 0.5.0
+            its.setdefault("pruning", its["keep"])
+        return {**{name: default for name, default in defaults.items() if name in self.deciding()}, **its}
 
 
-def check_training(learner: Learner, dev: tuple[Sentences, Labels] | None) -> None:
-    """Check the dev data and the parameters that all trainings have."""
-    if dev is not None:
-        if not isinstance(dev, tuple | list) or len(dev) != 2:
-            raise ValueError("dev must be a pair: (X_dev, y_dev)")
-        check(*dev)
-        if known_labels(dev[1])[1]:
+def check_run(learner: Any, run: RunOptions) -> None:
+    """Check the options of a training that do not belong to the estimator, and dev data."""
+    check_dev(run.dev)
+    if run.dev is not None:
+        run.dev = check(*run.dev)
+        if known_labels(run.dev[1])[1]:
             raise ValueError("dev must have one label per token, or its accuracy is not known")
-    patience = getattr(learner, "patience", None)
-    if patience is not None:
-        checks.at_least_one("patience", patience)
-        if dev is None:
-            raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
-    checks.seed(getattr(learner, "seed", 0))
+    if learner.patience is not None and run.dev is None:
+        raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
+    check_cluster(run.cluster)
 
 
-def check_order(learner: Any) -> None:
-    """Check how many labels before one its score depends on, and how often runs of labels must occur."""
-    if not isinstance(learner.order, int | np.integer) or learner.order not in (1, 2, 3):
-        raise ValueError(f"order must be 1, 2 or 3, not {checks.shown(learner.order)}")
-    if learner.order > 1 and learner.cluster is not None:
-        raise ValueError("order=2 and 3 are trained on one machine; leave cluster out, or use order=1")
-    checks.at_least_one("min_ngram_count", learner.min_ngram_count)
+def check_cluster(cluster: Any) -> None:
+    """Check the option: None, or something like `tagwright.cluster.Ray(...)`."""
+    if cluster is None:
+        return
+    if not hasattr(cluster, "connected"):
+        raise ValueError(f"cluster must be None or tagwright.cluster.Ray(...), not {checks.shown(cluster)}")
+    cluster.check()
 
 
 def stalled(history: list[dict[str, float]], patience: int | None) -> bool:
-    """Return whether the last `patience` measurements on dev data brought nothing better."""
+    """Return whether the last `patience` measurements on dev data brought no improvement."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
     return patience is not None and bool(accuracies) and len(accuracies) - 1 - int(np.argmax(accuracies)) >= patience
 
@@ -303,11 +330,6 @@ def is_best(history: list[dict[str, float]]) -> bool:
     """Return whether the last measurement on dev data is as good as any before."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
     return accuracies[-1] >= max(accuracies)
-
-
-def pieces_of(order: Numbers, size: int) -> Iterator[Numbers]:
-    """Yield an order of sentences in pieces of this size."""
-    return (order[at : at + size] for at in range(0, len(order), size))
 
 
 def _all_of(cut: _core.Corpus) -> tuple[Numbers, _core.Corpus, int]:
@@ -321,5 +343,5 @@ def _weights_digest(model: Model) -> str:
 
 
 def _form(features: Features | None) -> list[Any] | None:
-    """Return what makes two sets of templates the same, but for how they read word lists."""
+    """Return what makes two sets of templates equal, except how they read word lists."""
     return None if features is None else [features.text, features.lists]
