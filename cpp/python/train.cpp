@@ -1,8 +1,6 @@
 // Trainers.
 #include "python/bindings.h"
 #include "train/crf/crf.h"
-#include "train/online/online_crf.h"
-#include "train/perceptron.h"
 #include "train/trainer.h"
 
 namespace tagwright {
@@ -13,18 +11,6 @@ using Keys = std::span<const uint16_t>;
 using Reals = std::span<const double>;
 
 AllowedLists lists_of(const AllowedLists* given) { return given ? *given : AllowedLists(); }
-
-std::unique_ptr<Perceptron> make_perceptron(const Corpus& corpus, Keys parts, bool edges, bool all_pairs, double margin,
-                                            size_t batch, size_t order, size_t min_ngram_count,
-                                            std::optional<bool> dense_edges, std::shared_ptr<PairRules> rules,
-                                            const AllowedLists* allowed) {
-  return without_gil([&] {
-    return std::make_unique<Perceptron>(
-        corpus, copied(parts),
-        PerceptronOptions{
-            edges, all_pairs, margin, {order, min_ngram_count}, dense_edges, rules, lists_of(allowed), batch});
-  });
-}
 
 std::unique_ptr<Crf> make_crf(const Corpus& corpus, bool edges, bool all_pairs, bool dense_edges, bool lanes,
                               size_t order, size_t min_ngram_count, std::shared_ptr<PairRules> rules,
@@ -69,70 +55,7 @@ std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<s
   return without_gil([&] { return std::make_unique<Crf>(Crf::closed(text, L, names, std::move(keys))); });
 }
 
-std::unique_ptr<OnlineCrf> make_online(const Corpus& corpus, Keys parts, bool edges, bool touched, size_t batch,
-                                       double rate, double l2, double margin, const Keep& keep, size_t at_most,
-                                       size_t order, size_t min_ngram_count, std::shared_ptr<PairRules> rules,
-                                       const AllowedLists* allowed) {
-  return without_gil([&] {
-    return std::make_unique<OnlineCrf>(corpus, copied(parts),
-                                       OnlineOptions{edges,
-                                                     touched,
-                                                     batch,
-                                                     rate,
-                                                     l2,
-                                                     margin,
-                                                     keep,
-                                                     at_most,
-                                                     rules,
-                                                     lists_of(allowed),
-                                                     {order, min_ngram_count}});
-  });
-}
-
-nb::tuple packed(const OnlineCrf::Seen& seen) {
-  return nb::make_tuple(seen.loss, seen.tokens, seen.kept, seen.missing, seen.exact);
-}
-
 nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
-
-nb::tuple run(Perceptron& trainer, Integers sentences, const Plan& plan, const Corpus* from, size_t threads) {
-  const Perceptron::Seen seen = without_gil([&] { return trainer.run(sentences, plan, from, threads); });
-  return nb::make_tuple(seen.tokens, seen.errors, seen.wrong_sentences, seen.work.rounds, seen.work.nodes,
-                        seen.work.edges);
-}
-
-constexpr const char* kNgramState = "state.ngrams.";  // only where there are some
-
-// The names of the arrays of a checkpoint: state.nodes.row and so on.
-template <class Arrays, class Take>
-void for_each_of_state(Arrays& state, Take&& take) {
-  for (size_t kind = 0; kind < state.size(); ++kind)
-    for_each_state_array(state[kind], [&](const char* name, auto& array) {
-      take(std::string("state.") + kOldStateKinds[kind] + "." + name, array);
-    });
-}
-
-template <class Trainer>
-nb::dict state_of(const Trainer& trainer) {
-  nb::dict out;
-  auto state = trainer.state();
-  const bool ngrams = !state.back().key.empty();
-  for_each_of_state(state, [&](const std::string& name, auto& array) {
-    if (ngrams || !name.starts_with(kNgramState)) out[name.c_str()] = array_of(std::move(array));
-  });
-  return out;
-}
-
-template <class Trainer, class State>
-void restore(Trainer& trainer, double seen, nb::dict arrays) {
-  NamedArrays named(std::move(arrays));
-  State state;
-  const bool ngrams = named.has(std::string(kNgramState) + "key");
-  for_each_of_state(state, [&](const std::string& name, auto& array) {
-    if (ngrams || !name.starts_with(kNgramState)) named.read(name, array);
-  });
-  trainer.restore(seen, state);
-}
 
 // Keyword arguments, each read once.
 class Keywords {
@@ -148,7 +71,8 @@ class Keywords {
     const nb::object value = given_[name];
     if (value.is_none()) return otherwise;
     V found;
-    if (!nb::try_cast(value, found)) throw nb::type_error((std::string(name) + ": an argument of another type").c_str());
+    if (!nb::try_cast(value, found))
+      throw nb::type_error((std::string(name) + ": an argument of another type").c_str());
     return found;
   }
   void check_all_read() const {
@@ -161,9 +85,11 @@ class Keywords {
 };
 
 constexpr const char* kTrainerSignature =
-    "def make(corpus: Corpus, *, gradient: str, step: str, parts: NDArray[numpy.uint16], edges: bool = True, grow: bool = "
+    "def make(corpus: Corpus, *, gradient: str, step: str, parts: NDArray[numpy.uint16], edges: bool = True, grow: "
+    "bool = "
     "True, batch: int = 1, rate: float = 0.5, l2: float = 0.0, margin: float = 0.0, pruning: tuple[str, float, int] | "
-    "None = None, max_labels: int = 0, order: int = 1, min_ngram_count: int = 1, plan: Plan | None = None, dense_edges: "
+    "None = None, max_labels: int = 0, order: int = 1, min_ngram_count: int = 1, plan: Plan | None = None, "
+    "dense_edges: "
     "bool | None = None, rules: PairRules | None = None, allowed: AllowedLists | None = None) -> Trainer";
 
 std::unique_ptr<Trainer> make_trainer(const Corpus& corpus, const nb::kwargs& given) {
@@ -299,7 +225,8 @@ void bind_trainer(nb::module_& m) {
       .def(
           "start_from",
           [](Trainer& trainer, const Weights& weights, Integers label) { trainer.store().start_from(weights, label); },
-          "weights"_a, "label"_a, WithoutGil(), "Warm-starts from a model's weights; label: [its label] the number here.")
+          "weights"_a, "label"_a, WithoutGil(),
+          "Warm-starts from a model's weights; label: [its label] the number here.")
       .def(
           "extend",
           [](Trainer& trainer, const Corpus& corpus, const AllowedLists* allowed) {
@@ -342,84 +269,6 @@ void bind_trainer(nb::module_& m) {
 
 void bind_training(nb::module_& m) {
   bind_trainer(m);
-  nb::class_<Perceptron>(m, "PerceptronTrainer")
-      .def_static("make", &make_perceptron, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true,
-                  "all_pairs"_a = false, "margin"_a = 0.0, "batch"_a = 1, "order"_a = 1, "min_ngram_count"_a = 1,
-                  "dense_edges"_a.none() = nb::none(), "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
-      .def("run", &run, "sentences"_a, "plan"_a, "of"_a.none() = nb::none(), "threads"_a = 1,
-           "Goes over sentences once, those of a cut of the corpus where one is given. Returns tokens, wrong tokens, "
-           "wrong sentences; rounds, nodes, edges looked at.")
-      .def("average", &Perceptron::average, WithoutGil())
-      .def("start_from", &Perceptron::start_from, "weights"_a, "label"_a, WithoutGil(),
-           "Takes over a model's weights; label: [its label] the number here.")
-      .def(
-          "mix",
-          [](Perceptron& trainer, const std::vector<std::pair<double, nb::dict>>& shards) {
-            std::vector<NamedArrays> named;
-            std::vector<std::pair<double, State<Borrowed>>> states;
-            for (const auto& [seen, arrays] : shards) {
-              named.emplace_back(arrays);
-              for_each_of_state(states.emplace_back(seen, State<Borrowed>()).second,
-                                [&](const std::string& name, auto& array) {
-                                  if (!name.starts_with(kNgramState)) named.back().read(name, array);
-                                });
-            }
-            without_gil([&] { trainer.mix(states); });
-          },
-          "shards"_a, "Takes the mean of weights that parts of the corpus ended with; shards: sentences seen, state.")
-      .def("extend", &Perceptron::extend, "corpus"_a, WithoutGil(), "Goes on with other sentences.")
-      .def("state", &state_of<Perceptron>, "Returns the arrays from which training can go on.")
-      .def("restore", &restore<Perceptron, State<Borrowed>>, "seen"_a, "arrays"_a)
-      .def_prop_ro("seen", &Perceptron::seen);
-
-  nb::class_<OnlineCrf>(m, "OnlineTrainer")
-      .def_static("make", &make_online, "corpus"_a, nb::kw_only(), "parts"_a, "edges"_a = true, "touched"_a = true,
-                  "batch"_a = 8, "rate"_a = 0.5, "l2"_a = 0.0, "margin"_a = 0.0, "keep"_a, "at_most"_a = 0,
-                  "order"_a = 1, "min_ngram_count"_a = 1, "rules"_a.none() = nb::none(),
-                  "allowed"_a.none() = nb::none())
-      .def(
-          "run",
-          [](OnlineCrf& crf, Integers sentences, size_t threads, const Corpus* from) {
-            return packed(without_gil([&] { return crf.run(sentences, threads, from); }));
-          },
-          "sentences"_a, "threads"_a, "of"_a.none() = nb::none(),
-          "Goes over sentences once, those of a cut of the corpus where one is given. Returns the loss, tokens, labels "
-          "kept, what log Z may lack, sentences summed "
-          "exactly.")
-      .def(
-          "ask",
-          [](OnlineCrf& crf, Integers sentences, size_t threads) {
-            return array_of(without_gil([&] { return crf.ask(sentences, threads); }));
-          },
-          "sentences"_a, "threads"_a, "Returns the steps that sentences ask for, as bytes.")
-      .def(
-          "apply",
-          [](OnlineCrf& crf, const std::vector<Vector<uint8_t>>& given, Integers which, Integers number,
-             size_t threads) {
-            std::vector<std::span<const uint8_t>> steps;
-            for (const Vector<uint8_t>& one : given) steps.push_back(span_of(one));
-            return packed(without_gil([&] { return crf.apply(steps, which, number, threads); }));
-          },
-          "steps"_a, "which"_a, "number"_a, "threads"_a,
-          "Takes the steps of a batch: the n-th are those of sentence number[n] of steps[which[n]]. Returns as run "
-          "does.")
-      .def(
-          "bounds", [](const OnlineCrf& crf) { return array_of(crf.bounds()); },
-          "Returns the bounds of edges, which a pass that is not finished has beside its state.")
-      .def("set_bounds", &OnlineCrf::set_bounds, "bounds"_a)
-      .def("end_epoch", &OnlineCrf::end_epoch, WithoutGil(), "To be called after each pass over the corpus.")
-      .def("log_z", &OnlineCrf::log_z, "sentences"_a, WithoutGil(),
-           "Returns log Z of each sentence as it is summed in training, and what it may lack.")
-      .def("average", &OnlineCrf::average, WithoutGil())
-      .def("last", &OnlineCrf::last, WithoutGil())
-      .def("start_from", &OnlineCrf::start_from, "weights"_a, "label"_a, WithoutGil(),
-           "Takes over a model's weights; label: [its label] the number here.")
-      .def("extend", &OnlineCrf::extend, "corpus"_a, WithoutGil(), "Goes on with other sentences.")
-      .def("state", &state_of<OnlineCrf>, "Returns the arrays from which training can go on.")
-      .def("restore", &restore<OnlineCrf, SteppedState<Borrowed>>, "seen"_a, "arrays"_a)
-      .def_prop_ro("seen", &OnlineCrf::seen)
-      .def_prop_ro("size", &OnlineCrf::size);
-
   nb::class_<Crf>(m, "CrfTrainer")
       .def_static("make", &make_crf, "corpus"_a, nb::kw_only(), "edges"_a = true, "all_pairs"_a = false,
                   "dense_edges"_a = false, "lanes"_a = true, "order"_a = 1, "min_ngram_count"_a = 1,
