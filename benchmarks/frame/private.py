@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import tagwright as tw
-from tagwright.decoding.decoders import Decoder, _StaggeredUnpruned, _ViterbiPairs
+from tagwright.decoding.decoders import Decoder, _StaggeredUnpruned
 from tagwright.learners.options import set_flat
 
 
@@ -30,8 +30,3 @@ def perceptron(features: str | None, *, dense_edges: bool | None = None, **optio
 def unpruned() -> Decoder:
     """Return staggered decoding that drops no node below a score already reached."""
     return _StaggeredUnpruned()
-
-
-def viterbi_pairs() -> Decoder:
-    """Return a Viterbi over all pairs of labels, whatever patterns there are: the plain second order."""
-    return _ViterbiPairs()

@@ -1,4 +1,4 @@
-"""Label n-grams: exact decoding of orders 2 and 3 beside order 1, a dense second order and a beam; and what they gain.
+"""Label n-grams: exact decoding of orders 2 and 3 beside order 1 and a beam; and what they gain.
 
 Models are averaged perceptrons and CRFs with the same features and seeds; those of order 2 and 3 have a weight for
 every run of labels that training met at least three times. Times are CPU time of one thread, taking turns, the best of
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import tagwright as tw
-from benchmarks.frame import data, private
+from benchmarks.frame import data
 from benchmarks.frame.bench import Bench
 from benchmarks.ours.constraints import turns
 
@@ -24,7 +24,6 @@ MIN_PATTERN = 3
 EPOCHS = 10
 SEEDS = (0, 1, 2)
 MANY = 319  # labels from which on exact order 2 is to cost at most 2.5 times order 1
-DENSE = ("pos_ewt", "slots_snips", "chunk_conll2000")  # 49, 105 and 319 labels
 
 
 def learner(kind: str, corpus: str, order: int, epochs: int, seed: int = 0, start: Any = False) -> Any:
@@ -111,66 +110,6 @@ def speed(bench: Bench) -> None:
         "k=5 / k=1", "order 3: us/token", "states per token, order 2",
     ]  # fmt: skip
     bench.table("speed", "Exact decoding of given scores, `auto`", head, rows)
-
-
-def dense(bench: Bench) -> None:
-    """Exact order 2 beside a Viterbi over all pairs of labels."""
-
-    def measure(corpus: str) -> dict[str, float]:
-        model = perceptron(bench, corpus, 2)
-        nodes, edges, _ = case_of(bench, model, corpus, 100)
-        few = nodes[: 10 if edges.L < 200 else 2]
-        all_pairs = private.viterbi_pairs()
-        for one, other in zip(tw.decode_batch(few, edges), tw.decode_batch(few, edges, decoder=all_pairs), strict=True):
-            if abs(one.paths[0].score - other.paths[0].score) > 1e-9 * (1 + abs(one.paths[0].score)):
-                raise AssertionError("the best paths differ")
-        runs = {
-            "auto": lambda: tw.decode_batch(nodes, edges),
-            "viterbi": lambda: tw.decode_batch(few, edges, decoder="viterbi"),
-            "all pairs": lambda: tw.decode_batch(few, edges, decoder=all_pairs),
-        }
-        tokens = {"auto": sum(map(len, nodes)), "viterbi": sum(map(len, few)), "all pairs": sum(map(len, few))}
-        took = turns(runs, 8, 0.5 if bench.quick else 3)
-        return {"labels": edges.L} | {name: 1e6 * seconds / tokens[name] for name, seconds in took.items()}
-
-    found = bench.steps({corpus: lambda c=corpus: measure(c) for corpus in DENSE})
-    rows = []
-    for corpus, own in found.items():
-        edges = own["labels"] ** 3
-        rows.append(
-            [
-                corpus,
-                f"{own['labels']:,}",
-                f"{own['auto']:.2f}",
-                f"{own['viterbi']:.1f}",
-                f"{own['all pairs']:,.1f}",
-                f"{edges / own['all pairs'] / 1e3:.2f}",
-                f"{own['all pairs'] / own['auto']:,.0f}",
-            ]
-        )
-    head = [
-        "corpus",
-        "labels",
-        "auto: us/token",
-        "viterbi: us/token",
-        "all pairs: us/token",
-        "all pairs: edges/ns",
-        "times",
-    ]
-    bench.table("dense", "Exact order 2 beside a plain second-order Viterbi", head, rows)
-    small = [own for own in found.values() if own["labels"] < MANY]
-    large = [own for own in found.values() if own["labels"] >= MANY]
-    if small and large:
-        per_us = max(own["labels"] ** 3 / own["all pairs"] for own in small)
-        for own in large:
-            times = own["labels"] ** 3 / per_us / own["auto"]
-            where = f"{own['labels']} labels, extrapolated from the fastest edges per second at fewer"
-            bench.claim("1,000 times faster than dense", where, f"{times:,.0f}", ">= 1,000", times >= 1000)
-    for own in found.values():
-        bench.claim(
-            "viterbi at most 1.15 times dense", f"{own['labels']} labels", f"{own['viterbi'] / own['all pairs']:.2f}",
-            "<= 1.15", own["viterbi"] <= 1.15 * own["all pairs"],
-        )  # fmt: skip
 
 
 def beams(bench: Bench) -> None:
@@ -278,4 +217,4 @@ def accuracy(bench: Bench) -> None:
     bench.table("accuracy", "Token accuracy, %", head, rows, note)
 
 
-PARTS = {"speed": speed, "dense": dense, "beams": beams, "accuracy": accuracy}
+PARTS = {"speed": speed, "beams": beams, "accuracy": accuracy}

@@ -1,33 +1,79 @@
-// A value made on first use, by whichever thread asks first; the others wait for it.
+// A value computed on first use, by the first thread that needs it; other threads wait for it.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
-#include <mutex>
-#include <optional>
+#include <thread>
+
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 namespace tagwright {
 
+// Safe across fork(): a child does not wait for a thread that only its parent has. It computes the value itself; what
+// the parent's thread had not yet published does not exist in the child.
 template <class T>
 class Lazy {
  public:
-  // make(): the value; called once.
+  // Returns the value; make() computes it, once, unless it throws.
   template <class Make>
   const T& get(Make&& make) const {
-    std::call_once(held_->once, [&] { held_->value.emplace(make()); });
-    return *held_->value;
+    const T* made = held_->value.load(std::memory_order_acquire);
+    return made ? *made : compute(make);
   }
 
-  // For a sole owner, while no other thread looks: what was made, or nullptr; and making it anew when next asked for.
-  T* made() { return held_->value ? &*held_->value : nullptr; }
+  // For a sole owner, while no other thread reads: what was computed, or nullptr; and discarding it.
+  T* made() { return held_->value.load(std::memory_order_acquire); }
   void forget() {
-    if (held_->value) held_ = std::make_unique<Held>();
+    if (made()) held_ = std::make_unique<Held>();
   }
 
  private:
   struct Held {
-    std::once_flag once;
-    std::optional<T> value;
+    std::atomic<T*> value{nullptr};
+    std::atomic<long> maker{0};  // the process whose thread computes the value; 0: none
+
+    Held() = default;
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() { delete value.load(std::memory_order_acquire); }
   };
+
+  static long this_process() {
+#ifdef _WIN32
+    return 1;
+#else
+    return static_cast<long>(getpid());
+#endif
+  }
+
+  template <class Make>
+  const T& compute(Make&& make) const {
+    const long own = this_process();
+    for (;;) {
+      if (const T* made = held_->value.load(std::memory_order_acquire)) return *made;
+      long maker = held_->maker.load(std::memory_order_acquire);
+      if (maker != own && held_->maker.compare_exchange_strong(maker, own)) break;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    // Another thread may have published between the two loads above.
+    if (const T* made = held_->value.load(std::memory_order_acquire)) {
+      held_->maker.store(0, std::memory_order_release);
+      return *made;
+    }
+    try {
+      T* const made = new T(make());
+      held_->value.store(made, std::memory_order_release);
+      held_->maker.store(0, std::memory_order_release);
+      return *made;
+    } catch (...) {
+      held_->maker.store(0, std::memory_order_release);
+      throw;
+    }
+  }
+
   std::unique_ptr<Held> held_ = std::make_unique<Held>();
 };
 

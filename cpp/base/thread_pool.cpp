@@ -1,5 +1,7 @@
 #include "base/thread_pool.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/stop.h"
@@ -7,13 +9,21 @@
 namespace tagwright {
 namespace {
 
-// Waits until something is so: at first without giving up the processor.
-template <class Ready>
-void wait_until(Ready&& ready) {
-  constexpr int kSpins = 2000;
+thread_local const ThreadPool* serving = nullptr;  // the pool whose work this thread does
+
+// Waits until ready() is true: spins, then yields, then sleeps. idle(): called between sleeps.
+template <class Ready, class Idle>
+void wait_until(Ready&& ready, Idle&& idle) {
+  constexpr int kSpins = 2000, kYields = 4000;
   for (int n = 0; !ready(); ++n) {
     if (n < kSpins) continue;
-    std::this_thread::yield();
+    if (n < kYields) {
+      std::this_thread::yield();
+      continue;
+    }
+    n = kYields;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    idle();
   }
 }
 
@@ -21,14 +31,10 @@ void wait_until(Ready&& ready) {
 
 ThreadPool::ThreadPool(size_t threads) {
   Stopper* const stopper = Stopper::current();
-  const auto helper = [this, stopper] {
-    const StopScope takes_part(stopper);
-    help();
-  };
   try {
-    for (size_t n = 1; n < threads; ++n) helpers_.emplace_back(helper);
+    for (size_t n = 1; n < threads; ++n) helpers_.emplace_back([this, stopper] { serve(stopper); });
   } catch (...) {
-    // The system has no more threads: those that were started do the work.
+    // The system has no more threads, or no memory for one: those that were started do the work.
   }
 }
 
@@ -38,41 +44,63 @@ ThreadPool::~ThreadPool() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void ThreadPool::help() {
-  for (size_t seen = 0;;) {
-    wait_until([&] { return round_.load(std::memory_order_acquire) != seen; });
-    ++seen;
+void ThreadPool::serve(Stopper* stopper) {
+  const StopScope scope(stopper);
+  for (size_t served = 0;;) {
+    wait_until([&] { return round_.load(std::memory_order_acquire) != served; }, [] {});
+    ++served;
     if (ended_.load(std::memory_order_relaxed)) return;
-    take_part();
+    run_pieces();
     done_.fetch_add(1, std::memory_order_release);
   }
 }
 
-void ThreadPool::take_part() {
-  for (size_t n = next_.fetch_add(1, std::memory_order_relaxed); n < count_;
-       n = next_.fetch_add(1, std::memory_order_relaxed)) {
+void ThreadPool::run_pieces() {
+  const ThreadPool* const outer = std::exchange(serving, this);
+  for (size_t n; !(stopper_ && stopper_->stopped()) && (n = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) {
     try {
+      check_stop();
       (*work_)(n);
     } catch (...) {
-      if (!failed_.exchange(true)) error_ = std::current_exception();
+      errors_[n] = std::current_exception();
     }
   }
+  serving = outer;
 }
 
-void ThreadPool::each(size_t count, const std::function<void(size_t)>& work) {
-  if (helpers_.empty()) {
+// The stopper asks only on the calling thread, which has to go on asking while the others work.
+void ThreadPool::wait_for_helpers() {
+  const auto ask = [&] {
+    try {
+      if (stopper_ && !stopper_->stopped()) stopper_->check();
+    } catch (...) {
+      // Rethrown when the helpers have stopped.
+    }
+  };
+  wait_until([&] { return done_.load(std::memory_order_acquire) == helpers_.size(); }, ask);
+}
+
+void ThreadPool::for_each(size_t count, const std::function<void(size_t)>& work) {
+  if (serving == this) {
     for (size_t n = 0; n < count; ++n) work(n);
     return;
   }
   work_ = &work;
   count_ = count;
+  stopper_ = Stopper::current();
+  errors_.assign(count, nullptr);
   next_.store(0, std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
-  failed_.store(false, std::memory_order_relaxed);
   round_.fetch_add(1, std::memory_order_release);
-  take_part();
-  wait_until([&] { return done_.load(std::memory_order_acquire) == helpers_.size(); });
-  if (failed_.load(std::memory_order_relaxed)) std::rethrow_exception(std::exchange(error_, nullptr));
+  run_pieces();
+  wait_for_helpers();
+  if (stopper_) stopper_->rethrow();
+  for (const std::exception_ptr& error : errors_)
+    if (error) std::rethrow_exception(std::exception_ptr(error));
+}
+
+void in_parallel(size_t count, size_t threads, const std::function<void(size_t)>& work) {
+  ThreadPool(std::min(threads, count)).for_each(count, work);
 }
 
 }  // namespace tagwright

@@ -10,7 +10,7 @@
 #include "base/need.h"
 #include "base/stages.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "decode/lanes.h"
 #include "lattice/no_path.h"
 

@@ -1,14 +1,13 @@
 // Beam search from left to right (Huang et al. 2012, Table 1): approximate, and the first floor of every refinement.
 //
-// A column keeps `width` partial paths, at most k of them with the same last label: for k = 1 these are the best
-// labels, each with its best partial path. With width >= k * L nothing is lost and the answer is exact. With a rule of
-// sparse forward-backward in place of the width (Pal et al. 2006, 4.1) a column keeps the labels that the rule chooses,
-// the scores of their best partial paths taken as log beliefs; up to k partial paths each.
+// A column keeps `width` partial paths, at most k of them in the same state, since these are extended alike: the last
+// label or, with n-grams, the context (lattice/contexts.h). With width >= k times the number of states nothing is lost
+// and the answer is exact. With a pruning rule of sparse forward-backward in place of the width (Pal et al. 2006, 4.1)
+// a column keeps the labels that the rule chooses, the scores of their best partial paths taken as log beliefs; up to k
+// partial paths per state.
 #include <algorithm>
 
 #include "base/stop.h"
-#include "decode/extend.h"
-#include "decode/ngrams/ngrams.h"
 #include "decode/table.h"
 #include "kernels/kernels.h"
 
@@ -17,147 +16,213 @@ namespace {
 
 struct Partial {
   double score;
-  int32_t label, before;  // before: index of the partial path it extends
+  int32_t at, before;  // its state; index of the partial path that it extends
 };
 
 bool better(const Partial& a, const Partial& b) {
-  return a.score != b.score ? a.score > b.score : a.label != b.label ? a.label < b.label : a.before < b.before;
+  return a.score != b.score ? a.score > b.score : a.at != b.at ? a.at < b.at : a.before < b.before;
 }
 
-// scores[j]: the partial path `from` extended by label j of column t.
-void extend(const Lattice& lattice, size_t t, const Partial* from, double* row, double* scores) {
-  if (!from) return begin(lattice, scores);
-  extend(lattice, t, from->score, static_cast<size_t>(from->label), row, scores);
-}
+class Beam {
+ public:
+  Beam(const Lattice& lattice, const Options& options, Arena& arena)
+      : lattice_(lattice),
+        ngrams_(lattice.edges.ngrams()),
+        options_(options),
+        ruled_(!options.keep.all()),
+        width_(ruled_ ? SIZE_MAX : std::max(options.width, options.k)),
+        arena_(arena),
+        row_(arena.array<double>(lattice.L)),
+        scores_(arena.array<double>(lattice.L)),
+        best_(arena.array<double>(lattice.L)),
+        found_(arena.array<int32_t>(lattice.L + 1)),
+        kept_(lattice.T) {}
 
-// The best label to extend a single partial path with, by the sum of edge and node score in their own precision;
-// false where that cannot be read off the matrix, or nothing is found.
-bool extend_one(const Lattice& lattice, size_t t, const Partial& from, Partial& to) {
-  const size_t L = lattice.L, i = static_cast<size_t>(from.label);
-  const Scores nodes = lattice.nodes.from(t * L);
-  if (!lattice.edges.has_matrix() || lattice.patched()) return false;
-  const Scores edges = lattice.edges.matrix(t - 1).from(i * lattice.edges.stride());
-  if (!edges.f != !nodes.f) return false;
-  const size_t y =
-      edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);
-  to = {(from.score + edges[y]) + nodes[y], static_cast<int32_t>(y), 0};
-  return to.score != kForbidden;  // Sums of float32 may overflow where those of double do not.
-}
+  Answer run() {
+    Meter meter;
+    answer_.work.rounds = 1;
+    for (size_t t = 0; t < lattice_.T; ++t) {
+      const size_t before = t ? kept_[t - 1].size() : 1;
+      meter.count(2 * before * lattice_.L);
+      width_ == 1 ? keep_one(t) : keep_some(t, before);
+      answer_.work.nodes += kept_[t].size();
+      answer_.work.edges += t ? before * lattice_.L : 0;
+      if (kept_[t].empty()) return std::move(answer_);
+    }
+    trace_back();
+    return std::move(answer_);
+  }
 
-// The best `width` of the candidates, best first.
-void keep_best(std::vector<Partial>& candidates, size_t width, std::vector<Partial>& kept) {
-  const auto behind = candidates.begin() + static_cast<ptrdiff_t>(std::min(width, candidates.size()));
-  std::partial_sort(candidates.begin(), behind, candidates.end(), better);
-  kept.assign(candidates.begin(), behind);
-}
+ private:
+  int32_t label(const Partial& partial) const { return ngrams_ ? ngrams_->label(partial.at) : partial.at; }
+  // The state behind the p-th partial path of column t - 1 and label y.
+  int32_t state(size_t t, size_t p, int32_t y) const {
+    return ngrams_ && t ? ngrams_->context(ngrams_->next(kept_[t - 1][p].at, y)) : y;
+  }
+
+  // out[j]: the p-th partial path of column t - 1 extended by label j of column t.
+  void extend(size_t t, size_t p, double* out) {
+    const size_t L = lattice_.L;
+    if (t == 0) {
+      for (size_t j = 0; j < L; ++j) out[j] = lattice_.edges.start(j) + lattice_.node(0, j);
+      return;
+    }
+    const Partial& from = kept_[t - 1][p];
+    const auto i = static_cast<size_t>(label(from));
+    const Scores nodes = lattice_.nodes.from(t * L);
+    const bool matrix = lattice_.edges.has_matrix() && !lattice_.patched();
+    const Scores edges = matrix ? lattice_.edges.matrix(t - 1).from(i * lattice_.edges.stride()) : Scores();
+    if (edges.f && nodes.f) {
+      kernels().extend_ff(from.score, edges.f, nodes.f, L, out);
+    } else if (edges.d && nodes.d) {
+      kernels().extend_dd(from.score, edges.d, nodes.d, L, out);
+    } else {
+      lattice_.row(t - 1, i, row_);
+      for (size_t j = 0; j < L; ++j) out[j] = (from.score + row_[j]) + nodes[j];
+    }
+    if (ngrams_) add_ngrams(t, from, out);
+  }
+
+  // Replaces the scores of labels that complete an n-gram. more() of a longer one includes the shorter ones that it
+  // ends with, so longer ones come last.
+  void add_ngrams(size_t t, const Partial& from, double* out) const {
+    const auto i = static_cast<size_t>(label(from));
+    for (size_t longest = ngrams_->depth(from.at), depth = 2; depth <= longest; ++depth) {
+      LabelNgrams::Node context = from.at;
+      for (size_t n = longest; n > depth; --n) context = ngrams_->suffix(context);
+      const auto [first, end] = ngrams_->children(context);
+      for (LabelNgrams::Node node = first; node < end; ++node) {
+        const auto k = static_cast<size_t>(ngrams_->label(node));
+        out[k] = (from.score + lattice_.edge(t - 1, i, k) + ngrams_->more(node)) + lattice_.node(t, k);
+      }
+    }
+  }
+
+  // A beam of width 1 reads the best label off the matrix, by the sum of edge and node score in their own precision.
+  void keep_one(size_t t) {
+    const size_t L = lattice_.L;
+    if (t && !ngrams_ && lattice_.edges.has_matrix() && !lattice_.patched()) {
+      const Partial& from = kept_[t - 1][0];
+      const Scores nodes = lattice_.nodes.from(t * L);
+      const Scores edges = lattice_.edges.matrix(t - 1).from(static_cast<size_t>(from.at) * lattice_.edges.stride());
+      if (!edges.f == !nodes.f) {
+        const size_t y =
+            edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);
+        const double score = (from.score + edges[y]) + nodes[y];
+        // Sums of float32 may overflow where those of double do not.
+        if (score != kForbidden) return kept_[t].push_back({score, static_cast<int32_t>(y), 0});
+      }
+    }
+    extend(t, 0, scores_);
+    const size_t y = kernels().argmax_d(scores_, L);
+    if (scores_[y] != kForbidden) kept_[t].push_back({scores_[y], state(t, 0, static_cast<int32_t>(y)), 0});
+  }
+
+  // The p-th partial path extended by all labels. These rows are held unless that takes much memory: then they are
+  // computed twice.
+  const double* extended(size_t t, size_t p, size_t before, bool again) {
+    constexpr size_t kRows = size_t{1} << 18;
+    const size_t L = lattice_.L;
+    const bool held = before * L <= kRows;
+    if (held && before > rows_held_) {
+      rows_held_ = before;
+      rows_ = arena_.array<double>(before * L);
+    }
+    double* const out = held ? rows_ + p * L : scores_;
+    if (!again || !held) extend(t, p, out);
+    return out;
+  }
+
+  void keep_some(size_t t, size_t before) {
+    const size_t L = lattice_.L;
+    for (size_t p = 0; p < before; ++p) {
+      const double* const out = extended(t, p, before, false);
+      if (p == 0) std::copy(out, out + L, best_);
+      for (size_t j = 0; p && j < L; ++j) best_[j] = out[j] > best_[j] ? out[j] : best_[j];
+    }
+    // For each label there is at least one partial path that is as good as its best.
+    const double least = ruled_ ? kForbidden : reached_by(best_, L, width_);
+    size_t n = 0;
+    if (!ruled_) {
+      n = kernels().at_least_d(best_, L, least, found_);
+    } else if (const double most = kernels().max_d(best_, L); most != kForbidden) {
+      kernels().exp_d(best_, most, L, row_);
+      n = chooser_.choose(options_.keep, row_, L, -1, found_);
+    }
+    find_candidates(t, before, {found_, n}, least);
+    if (before > options_.k) drop_beyond_k();
+    const auto end = candidates_.begin() + static_cast<ptrdiff_t>(std::min(width_, candidates_.size()));
+    std::partial_sort(candidates_.begin(), end, candidates_.end(), better);
+    kept_[t].assign(candidates_.begin(), end);
+  }
+
+  void find_candidates(size_t t, size_t before, std::span<const int32_t> labels, double least) {
+    const bool one_per_label = options_.k == 1 && !ngrams_;
+    candidates_.clear();
+    for (const int32_t y : labels)
+      if (one_per_label && best_[y] != kForbidden) candidates_.push_back({best_[y], y, -1});
+    for (size_t p = 0; p < before; ++p) {
+      const double* const out = extended(t, p, before, true);
+      if (one_per_label) {
+        for (Partial& one : candidates_)
+          if (one.before < 0 && out[one.at] == one.score) one.before = static_cast<int32_t>(p);
+        continue;
+      }
+      for (const int32_t y : labels)
+        if (out[y] >= least && out[y] != kForbidden)
+          candidates_.push_back({out[y], state(t, p, y), static_cast<int32_t>(p)});
+    }
+  }
+
+  // Leaves at most k partial paths per state: those beyond can end in no answer.
+  void drop_beyond_k() {
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Partial& a, const Partial& b) { return a.at != b.at ? a.at < b.at : better(a, b); });
+    size_t n = 0, same = 0;
+    for (size_t c = 0; c < candidates_.size(); ++c) {
+      same = c && candidates_[c].at == candidates_[c - 1].at ? same + 1 : 0;
+      if (same < options_.k) candidates_[n++] = candidates_[c];
+    }
+    candidates_.resize(n);
+  }
+
+  void trace_back() {
+    std::vector<Partial> ends = kept_[lattice_.T - 1];
+    for (size_t e = 0; e < ends.size(); ++e) {
+      ends[e].score += lattice_.edges.stop(static_cast<size_t>(label(ends[e])));
+      ends[e].before = static_cast<int32_t>(e);
+    }
+    std::erase_if(ends, [](const Partial& end) { return end.score == kForbidden; });
+    std::sort(ends.begin(), ends.end(), better);
+    for (size_t e = 0; e < std::min(options_.k, ends.size()); ++e) {
+      std::vector<int32_t> labels(lattice_.T);
+      auto at = static_cast<size_t>(ends[e].before);
+      for (size_t t = lattice_.T; t-- > 0; at = static_cast<size_t>(kept_[t][at].before))
+        labels[t] = label(kept_[t][at]);
+      answer_.paths.push_back(scored(lattice_, std::move(labels)));
+    }
+  }
+
+  const Lattice& lattice_;
+  const LabelNgrams* const ngrams_;  // nullptr: none
+  const Options& options_;
+  const bool ruled_;
+  const size_t width_;
+  Arena& arena_;
+  double *row_, *scores_, *best_;  // [label]
+  int32_t* found_;
+  double* rows_ = nullptr;  // [partial path][label]
+  size_t rows_held_ = 0;
+  std::vector<std::vector<Partial>> kept_;  // [t]
+  std::vector<Partial> candidates_;
+  Chooser chooser_;
+  Answer answer_;
+};
 
 }  // namespace
 
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (lattice.edges.ngrams()) return ngram_beam(lattice, options, arena);
-  const size_t T = lattice.T, L = lattice.L;
-  const bool ruled = !options.keep.all();
-  const size_t width = ruled ? times_up_to(L, options.k, SIZE_MAX) : std::max(options.width, options.k);
-  Answer answer;
-  answer.work.rounds = 1;
-  std::vector<std::vector<Partial>> kept(T);
-  double* row = arena.array<double>(L);
-  double* scores = arena.array<double>(L);
-  double* best = arena.array<double>(L);  // [j], over all partial paths
-  int32_t* found = arena.array<int32_t>(L + 1);
-  constexpr size_t kRows = size_t{1} << 18;
-  double* rows = nullptr;
-  size_t rows_kept = 0;
-  std::vector<Partial> candidates;
-  Chooser chooser;
-  Meter meter;
-  const Partial nothing{0, -1, -1};
-  for (size_t t = 0; t < T; ++t) {
-    const std::span<const Partial> before = t ? std::span<const Partial>(kept[t - 1]) : std::span(&nothing, 1);
-    meter.count(2 * before.size() * L);
-    Partial next;
-    if (t && width == 1 && !ruled && extend_one(lattice, t, before[0], next)) {
-      kept[t].push_back(next);
-    } else if (width == 1 && !ruled) {
-      extend(lattice, t, t ? &before[0] : nullptr, row, scores);
-      const size_t y = kernels().argmax_d(scores, L);
-      if (scores[y] != kForbidden) kept[t].push_back({scores[y], static_cast<int32_t>(y), 0});
-    } else {
-      // All extensions side by side, unless that takes much memory: then they are computed twice.
-      const bool keep_rows = before.size() * L <= kRows;
-      if (keep_rows && before.size() > rows_kept) {
-        rows_kept = before.size();
-        rows = arena.array<double>(rows_kept * L);
-      }
-      const auto extended = [&](size_t p, bool again) {
-        double* out = keep_rows ? rows + p * L : scores;
-        if (!again || !keep_rows) extend(lattice, t, t ? &before[p] : nullptr, row, out);
-        return out;
-      };
-      for (size_t p = 0; p < before.size(); ++p) {
-        const double* out = extended(p, false);
-        if (p == 0) std::copy(out, out + L, best);
-        for (size_t j = 0; p && j < L; ++j) best[j] = out[j] > best[j] ? out[j] : best[j];
-      }
-      const double least = ruled ? kForbidden : reached_by(best, L, width);
-      size_t n = 0;
-      if (!ruled) {
-        n = kernels().at_least_d(best, L, least, found);
-      } else if (const double most = kernels().max_d(best, L); most != kForbidden) {
-        kernels().exp_d(best, most, L, row);
-        n = chooser.choose(options.keep, row, L, -1, found);
-      }
-      const std::span<const int32_t> labels(found, n);
-      candidates.clear();
-      if (options.k == 1) {
-        for (const int32_t y : labels)
-          if (best[y] != kForbidden) candidates.push_back({best[y], y, -1});
-      }
-      for (size_t p = 0; p < before.size(); ++p) {
-        const double* out = extended(p, true);
-        if (options.k == 1) {
-          for (Partial& one : candidates)
-            if (one.before < 0 && out[one.label] == one.score) one.before = static_cast<int32_t>(p);
-          continue;
-        }
-        for (const int32_t y : labels)
-          if (out[y] >= least && out[y] != kForbidden) candidates.push_back({out[y], y, static_cast<int32_t>(p)});
-      }
-      // At most k partial paths per label: those beyond can end in no answer.
-      if (options.k > 1 && before.size() > options.k) {
-        std::sort(candidates.begin(), candidates.end(), [](const Partial& a, const Partial& b) {
-          return a.label != b.label ? a.label < b.label : better(a, b);
-        });
-        size_t n = 0, same = 0;
-        for (size_t c = 0; c < candidates.size(); ++c) {
-          same = c && candidates[c].label == candidates[c - 1].label ? same + 1 : 0;
-          if (same < options.k) candidates[n++] = candidates[c];
-        }
-        candidates.resize(n);
-      }
-      keep_best(candidates, width, kept[t]);
-    }
-    answer.work.nodes += kept[t].size();
-    answer.work.edges += t ? before.size() * L : 0;
-    if (kept[t].empty()) return answer;
-  }
-  std::vector<Partial> ends = kept[T - 1];
-  for (size_t e = 0; e < ends.size(); ++e) {
-    ends[e].score += lattice.edges.stop(static_cast<size_t>(ends[e].label));
-    ends[e].before = static_cast<int32_t>(e);
-  }
-  std::erase_if(ends, [](const Partial& e) { return e.score == kForbidden; });
-  std::sort(ends.begin(), ends.end(), better);
-  for (size_t e = 0; e < std::min(options.k, ends.size()); ++e) {
-    Path path{std::vector<int32_t>(T), ends[e].score};
-    size_t at = static_cast<size_t>(ends[e].before);
-    for (size_t t = T; t-- > 0;) {
-      path.labels[t] = kept[t][at].label;
-      at = static_cast<size_t>(kept[t][at].before);
-    }
-    answer.paths.push_back(std::move(path));
-  }
-  return answer;
+  return Beam(lattice, options, arena).run();
 }
 
 std::string beam_lost(const Options& options) {

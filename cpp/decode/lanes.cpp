@@ -7,7 +7,7 @@
 
 #include "base/lazy.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "sums/keep.h"
+#include "sums/pruning.h"
 
 namespace tagwright {
 
@@ -19,7 +19,6 @@ struct Options {
   size_t k = 1;
   double deadline = std::numeric_limits<double>::infinity();  // seconds until the best path found so far is returned
   size_t window = 0;                                          // viterbi: columns of a window; 0: by what memory allows
-  bool pairs = false;                                         // viterbi: over all pairs of labels, where it can
   size_t width = 8;                                           // beam: partial paths per column
   Keep keep;                           // beam: the rule that chooses a column's labels, in place of a width
   std::string_view expand = "column";  // staggered: split the blocks on the best path, or "all": one per column

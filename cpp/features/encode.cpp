@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 
 namespace tagwright {
 namespace {

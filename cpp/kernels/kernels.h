@@ -150,22 +150,6 @@ struct Kernels {
   // count[j] += value * factor[j] * b[j], rounded to a multiple of grain before it is added.
   void (*count_row)(double value, const double* factor, const double* b, size_t n, double grain, double* count);
 
-  // Columns of kLanes sentences side by side: [label * kLanes + lane].
-  // to[j] += from[i] * factor for the entries of rows i < L: from begin[i] on, with j = index[entry].
-  void (*spread_sparse_lanes)(size_t L, const size_t* begin, const int32_t* index, const double* factor,
-                              const double* from, double* to);
-  // The same for a matrix, factor[i * stride + j].
-  void (*spread_dense_lanes)(size_t L, size_t stride, const double* factor, const double* from, double* to);
-  // count[entry] += factor[entry] * sum over lanes of a[i] * b[j], rounded to a multiple of grain before it is added.
-  void (*count_sparse_lanes)(size_t L, const size_t* begin, const int32_t* index, const double* factor, const double* a,
-                             const double* b, double grain, double* count);
-  void (*count_dense_lanes)(size_t L, size_t stride, const double* factor, const double* a, const double* b,
-                            double grain, double* count);
-  // to[y] *= by[y]; total[lane] becomes the sum over labels.
-  void (*multiply_lanes)(const double* by, size_t L, double* to, double* total);
-  // values[y] *= scale[lane].
-  void (*scale_lanes)(const double* scale, size_t L, double* values);
-
   Scan (*scan_f)(const float* scores, size_t n);
   Scan (*scan_d)(const double* scores, size_t n);
 

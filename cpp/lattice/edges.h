@@ -9,7 +9,6 @@
 #include "lattice/edge_scores.h"
 #include "lattice/factors.h"
 #include "lattice/ngram_bounds.h"
-#include "lattice/pair_table.h"
 
 namespace tagwright {
 
@@ -31,10 +30,6 @@ class Edges : public EdgeScores {
   }
   // The edges of which no ngram knows: -inf for the pairs of labels that are nodes. Not for one matrix per step.
   const EdgeScores& other_edges() const;
-  // Where they are of three labels, written out for all of these.
-  const PairTable& pair_table() const {
-    return pair_table_.get([&] { return PairTable(*ngrams_); });
-  }
   // The same for sums; nullptr where there is one matrix per step.
   const Factors* factors() const;
   // For expected scores: factor * (score - shift) of each edge, beside the matrix of factors(); where that is dense.
@@ -67,7 +62,6 @@ class Edges : public EdgeScores {
   Lazy<Outlook> outlook_;
   Lazy<Contexts> contexts_;
   Lazy<EdgeScores> other_edges_;
-  Lazy<PairTable> pair_table_;
   Lazy<NgramBounds> ngram_bounds_;
   Lazy<Factors> factors_;
   Lazy<std::vector<double>> weighted_scores_;

@@ -54,13 +54,11 @@ void MutableEdges::hold_ngrams(std::span<const int32_t> runs) {
   ngrams_ = own_ngrams_;
   contexts_.forget();
   other_edges_.forget();
-  pair_table_.forget();
   ngram_bounds_.forget();
 }
 
 void MutableEdges::change_ngram(LabelNgrams::Node node, double score) {
   own_ngrams_->change(node, score);
-  if (PairTable* const table = pair_table_.made()) table->change(*own_ngrams_, node);
   if (NgramBounds* const bounds = ngram_bounds_.made()) bounds->ngram_changed(*this, node);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/need.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "decode/batch.h"
 #include "lattice/no_path.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/need.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "lattice/no_path.h"
 #include "model/window_sums.h"
 #include "sums/marginals.h"

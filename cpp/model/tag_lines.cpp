@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/need.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 
 namespace tagwright {
 

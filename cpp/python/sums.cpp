@@ -54,6 +54,29 @@ auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges
   });
 }
 
+nb::tuple paths_through_labels(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
+                               const SwitchedOn& active, const AllowedLists* allowed,
+                               const std::vector<std::vector<int32_t>>& labels, bool probabilities) {
+  const std::vector<Sentence> all = sentences_of(nodes, edges, active, allowed);
+  need(all.size() == 1, "one sentence");
+  PathsThrough made = without_gil([&] {
+    Arena& arena = thread_arena();
+    arena.reset();
+    const Trimmed trimmed(arena, kHeldBytes);
+    const Lattice lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed);
+    return paths_through(lattice, labels, probabilities, arena);
+  });
+  nb::list per_node, per_edge, per_probability;
+  for (std::vector<double>& own : made.nodes) per_node.append(array_of(std::move(own)));
+  const auto add_steps = [&](std::vector<std::vector<double>>& steps, nb::list& to) {
+    for (size_t t = 0; t < steps.size(); ++t)
+      to.append(to_numpy(std::move(steps[t]), {labels[t].size(), labels[t + 1].size()}));
+  };
+  add_steps(made.edges, per_edge);
+  add_steps(made.probabilities, per_probability);
+  return nb::make_tuple(made.best, per_node, per_edge, per_probability);
+}
+
 auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
             const AllowedLists* allowed, size_t n, uint64_t seed) {
   std::vector<int32_t> made = with_sums(
@@ -80,6 +103,10 @@ void bind_sums(nb::module_& m) {
   m.def("marginals", &marginals_of, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "keep"_a,
         "with_edges"_a, "threads"_a,
         "Returns for each sentence: node probabilities, edge probabilities or None, log Z, entropy, labels kept.");
+  m.def("paths_through", &paths_through_labels, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "labels"_a,
+        "probabilities"_a,
+        "Returns for one sentence the score of the best path; for the given labels of each token how far the best path "
+        "through each is behind it; the same for the edges between them; and the probabilities of these edges.");
   m.def("sample", &sample, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "n"_a, "seed"_a,
         "Returns labellings of one sentence drawn from its distribution, (n, T).");
   nb::class_<SpanRules>(m, "SpanRules")

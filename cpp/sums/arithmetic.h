@@ -1,4 +1,4 @@
-// The two arithmetics of forward-backward (forward_backward.cpp): factors that are scaled, and logarithms.
+// The arithmetics of forward-backward (forward_backward.cpp): scaled factors, logarithms, and maxima.
 //
 // Values are one for each of some labels.
 #pragma once
@@ -16,6 +16,54 @@ namespace tagwright {
 
 using Labels = std::span<const int32_t>;
 
+// Returns log(sum of exp(term)), -inf where there is none. Overwrites the terms.
+inline double log_sum(double* terms, size_t n) {
+  const double best = n ? kernels().max_d(terms, n) : kForbidden;
+  if (best == kForbidden) return kForbidden;
+  kernels().exp_d(terms, best, n, terms);
+  return best + std::log(kernels().sum_d(terms, n));
+}
+
+// The entries of sparse edges whose default is -inf: all edges that exist.
+class ExistingEntries {
+ public:
+  ExistingEntries(const Lattice& lattice, Arena& arena)
+      : lattice_(lattice), listed_(lattice.edges.is_sparse() && lattice.edges.fallback() == kForbidden) {
+    if (!listed_) return;
+    value_ = arena.array<double>(lattice.L);
+    std::fill_n(value_, lattice.L, kForbidden);
+  }
+
+  // Whether the entries are all edges of step t.
+  bool listed(size_t t) const { return listed_ && lattice_.patch(t).empty(); }
+
+  // Sets the values of some labels, which are -inf before, and makes them -inf again.
+  void place(Labels labels, const double* value) {
+    for (size_t p = 0; p < labels.size(); ++p) value_[labels[p]] = value[p];
+  }
+  void clear(Labels labels) {
+    for (const int32_t y : labels) value_[y] = kForbidden;
+  }
+  // Fills out with value + edge score for the entries into label y (side 0) or out of it (side 1) that are not -inf;
+  // returns their number.
+  size_t terms(size_t side, size_t y, double* out) const {
+    const Exceptions& entries = side ? lattice_.edges.rows() : lattice_.edges.columns();
+    const std::span<const int32_t> others = entries.keys(y);
+    const std::span<const double> scores = entries.values(y);
+    size_t n = 0;
+    for (size_t e = 0; e < others.size(); ++e) {
+      out[n] = value_[others[e]] + scores[e];
+      n += out[n] != kForbidden;
+    }
+    return n;
+  }
+
+ private:
+  const Lattice& lattice_;
+  const bool listed_;
+  double* value_ = nullptr;  // [label]
+};
+
 // With factors, each column scaled to a sum of 1. Numbers may underflow; whether it matters depends on the edges. Where
 // all edge scores are finite and at most kTame apart, a node that is so much worse than another one of its column is on
 // no path that counts, since the other could take its place. Where edges forbid, a node near underflow may be the only
@@ -23,7 +71,7 @@ using Labels = std::span<const int32_t>;
 // apart.
 class Scaled {
  public:
-  static constexpr bool kLogs = false;
+  static constexpr bool kLogs = false, kMaxima = false;
 
   Scaled(const Lattice& lattice, const Factors* factors, Arena& arena)
       : lattice_(lattice),
@@ -259,13 +307,19 @@ class Scaled {
   bool watched_ = false, trouble_ = false;
 };
 
-// With logarithms, for scores of any size: slower, since every edge is asked for its score.
+// In the log domain, for scores of any magnitude. Slower, since every edge takes an exponential; where the default
+// edge is -inf, only the entries that exist are visited.
 class Logs {
  public:
-  static constexpr bool kLogs = true;
+  static constexpr bool kLogs = true, kMaxima = false;
 
-  Logs(const Lattice& lattice, Arena& arena) : lattice_(lattice), scores_(arena.array<double>(lattice.L)) {}
+  Logs(const Lattice& lattice, Arena& arena)
+      : lattice_(lattice),
+        entries_(lattice, arena),
+        edges_(arena.array<double>(lattice.L)),
+        terms_(arena.array<double>(lattice.L)) {}
 
+  static bool trouble() { return false; }
   static double shift(size_t) { return 0; }
   static double log(double sum) { return sum; }
   static double one() { return 0; }
@@ -280,43 +334,103 @@ class Logs {
     for (size_t q = 0; q < labels.size(); ++q) out[q] = lattice_.end_node(t, static_cast<size_t>(labels[q]));
     return kernels().max_d(out, labels.size()) == kForbidden ? kForbidden : 0;
   }
-  static double product(const double* a, const double* b, size_t n, double* out) {
+  double product(const double* a, const double* b, size_t n, double* out) {
     for (size_t y = 0; y < n; ++y) out[y] = a[y] + b[y];
-    const double best = kernels().max_d(out, n);
-    if (best == kForbidden) return kForbidden;
-    double sum = 0;
-    for (size_t y = 0; y < n; ++y) sum += std::exp(out[y] - best);
-    const double all = best + std::log(sum);
-    divide(out, n, all);
+    std::copy_n(out, n, terms_);
+    const double all = log_sum(terms_, n);
+    if (all != kForbidden) divide(out, n, all);
     return all;
   }
   static void divide(double* values, size_t n, double by) {
     for (size_t y = 0; y < n; ++y) values[y] -= by;
   }
   void send(size_t t, size_t side, Labels labels, const double* value, Labels wanted, double* out) {
-    constexpr size_t kFew = 16;
+    if (entries_.listed(t)) entries_.place(labels, value);
     for (size_t q = 0; q < wanted.size(); ++q) {
-      const size_t j = static_cast<size_t>(wanted[q]);
-      if (labels.size() > kFew) {
-        side ? lattice_.row(t, j, scores_) : lattice_.column(t, j, scores_);
+      const auto j = static_cast<size_t>(wanted[q]);
+      size_t n = 0;
+      if (entries_.listed(t)) {
+        n = entries_.terms(side, j, terms_);
       } else {
-        for (const int32_t label : labels) {
-          const size_t i = static_cast<size_t>(label);
-          scores_[i] = side ? lattice_.edge(t, j, i) : lattice_.edge(t, i, j);
-        }
+        fill_edges(t, side, labels, j);
+        for (const int32_t i : labels) terms_[n++] = edges_[i];
+        for (size_t p = 0; p < n; ++p) terms_[p] += value[p];
       }
-      double best = kForbidden, sum = 0;
-      for (size_t p = 0; p < labels.size(); ++p) best = std::max(best, value[p] + scores_[labels[p]]);
-      out[q] = best;
-      if (best == kForbidden) continue;
-      for (size_t p = 0; p < labels.size(); ++p) sum += std::exp(value[p] + scores_[labels[p]] - best);
-      out[q] += std::log(sum);
+      out[q] = log_sum(terms_, n);
+    }
+    if (entries_.listed(t)) entries_.clear(labels);
+  }
+
+ private:
+  // edges_[i]: the edge between label j and each of some labels.
+  void fill_edges(size_t t, size_t side, Labels labels, size_t j) {
+    constexpr size_t kFew = 16;
+    if (labels.size() > kFew) return side ? lattice_.row(t, j, edges_) : lattice_.column(t, j, edges_);
+    for (const int32_t label : labels) {
+      const auto i = static_cast<size_t>(label);
+      edges_[i] = side ? lattice_.edge(t, j, i) : lattice_.edge(t, i, j);
+    }
+  }
+
+  const Lattice& lattice_;
+  ExistingEntries entries_;
+  double *edges_, *terms_;  // [label]
+};
+
+// The best in the place of the sum, in the log domain: the same passes then give the best path through each node.
+class Maxima {
+ public:
+  static constexpr bool kLogs = true, kMaxima = true;
+
+  Maxima(const Lattice& lattice, Arena& arena)
+      : lattice_(lattice),
+        entries_(lattice, arena),
+        edges_(arena.array<double>(lattice.L)),
+        terms_(arena.array<double>(lattice.L)) {}
+
+  static bool trouble() { return false; }
+  static double shift(size_t) { return 0; }
+  static double log(double best) { return best; }
+  static double one() { return 0; }
+  static const double* belief(const double* values, size_t n, double* out) { return Logs::belief(values, n, out); }
+  double nodes(size_t t, Labels labels, double* out) {
+    for (size_t q = 0; q < labels.size(); ++q) out[q] = lattice_.end_node(t, static_cast<size_t>(labels[q]));
+    return kernels().max_d(out, labels.size()) == kForbidden ? kForbidden : 0;
+  }
+  static double product(const double* a, const double* b, size_t n, double* out) {
+    for (size_t y = 0; y < n; ++y) out[y] = a[y] + b[y];
+    const double best = kernels().max_d(out, n);
+    if (best != kForbidden) divide(out, n, best);
+    return best;
+  }
+  static void divide(double* values, size_t n, double by) { Logs::divide(values, n, by); }
+  // Rows of edges are read in both directions, since columns of a matrix are far apart in memory.
+  void send(size_t t, size_t side, Labels labels, const double* value, Labels wanted, double* out) {
+    std::fill_n(out, wanted.size(), kForbidden);
+    if (entries_.listed(t)) {
+      entries_.place(labels, value);
+      for (size_t q = 0; q < wanted.size(); ++q) {
+        const size_t n = entries_.terms(side, static_cast<size_t>(wanted[q]), terms_);
+        if (n) out[q] = kernels().max_d(terms_, n);
+      }
+      return entries_.clear(labels);
+    }
+    const Labels rows = side ? wanted : labels;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      lattice_.row(t, static_cast<size_t>(rows[r]), edges_);
+      if (side) {
+        for (size_t p = 0; p < labels.size(); ++p) terms_[p] = value[p] + edges_[labels[p]];
+        if (!labels.empty()) out[r] = kernels().max_d(terms_, labels.size());
+      } else {
+        for (size_t q = 0; q < wanted.size(); ++q) out[q] = std::max(out[q], value[r] + edges_[wanted[q]]);
+      }
     }
   }
 
  private:
   const Lattice& lattice_;
-  double* scores_;
+  ExistingEntries entries_;
+  double *edges_, *terms_;  // [label]
 };
 
 }  // namespace tagwright

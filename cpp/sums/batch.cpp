@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/need.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "sums/batch_lanes.h"
 #include "sums/forward_backward.h"
 
@@ -181,6 +181,8 @@ std::vector<size_t> sum_lanes(const BatchFactors<E>& factors, const BatchEdges& 
   for (size_t at = 0; at < sentences.size(); at += most)
     units.push_back(std::make_unique<LaneUnit<E>>(factors, edges, batch,
                                                   sentences.subspan(at, std::min(most, sentences.size() - at))));
+  PairEntries counted;
+  if (batch.counted) counted = {batch.counted->side(0).begin, batch.counted->side(0).index};
   // Units lie in memory until their edges are counted: a few at a time. The sums do not depend on how many.
   std::vector<size_t> trouble;
   Arena& arena = thread_arena();
@@ -202,7 +204,8 @@ std::vector<size_t> sum_lanes(const BatchFactors<E>& factors, const BatchEdges& 
       const size_t parts = threads == 1 ? 1 : (edges.L + rows - 1) / rows;
       in_parallel(parts, threads, [&](size_t part) {
         const size_t first = part * rows, last = parts == 1 ? edges.L : std::min(edges.L, first + rows);
-        for (size_t u = from; u < to; ++u) units[u]->count(first, last, count.data());
+        for (size_t u = from; u < to; ++u)
+          units[u]->count(first, last, batch.counted ? &counted : nullptr, count.data());
       });
     }
     for (size_t u = from; u < to; ++u)

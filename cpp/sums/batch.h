@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "sums/batch_edges.h"
-#include "sums/keep.h"
+#include "sums/pruning.h"
 
 namespace tagwright {
 
@@ -23,7 +23,7 @@ struct Batch {
   const int64_t* tags = nullptr;          // [b][t], or none
   double all_weigh = 1;                   // what every sentence weighs, or
   std::span<const double> weights = {};   // [b], single ones
-  Keep keep = {};
+  PruningRule keep = {};
 
   std::span<double> log_z = {};   // [b], filled
   std::span<double> scores = {};  // [b], filled with those of the tags, where there are some

@@ -119,7 +119,7 @@ CopiedEdges::CopiedEdges(const EdgeScores& edges) {
 }
 
 template <class E>
-BatchFactors<E>::BatchFactors(const BatchEdges& edges) : L(edges.L), dense(bool(edges.matrix)), pairs(edges.pairs) {
+BatchFactors<E>::BatchFactors(const BatchEdges& edges) : L(edges.L), dense(bool(edges.matrix)) {
   double least = -kForbidden, most = kForbidden;
   const auto add = [&](double score) {
     forbids = forbids || score == kForbidden;
@@ -129,32 +129,26 @@ BatchFactors<E>::BatchFactors(const BatchEdges& edges) : L(edges.L), dense(bool(
   const auto exp_of = [&](Scores scores, size_t n, double* out) {
     scores.f ? kernels().exp_f(scores.f, shift, n, out) : kernels().exp_d(scores.d, shift, n, out);
   };
-  const size_t count = dense ? times(L, L) : pairs->size();
+  const size_t count = dense ? times(L, L) : edges.pairs->size();
   const Scores scores = dense ? edges.matrix : edges.values;
   for (size_t q = 0; q < count; ++q) add(scores[q]);
   if (!dense) add(edges.fallback);
   shift = most == kForbidden ? 0 : most;
   fits = !(most - least > kBatchRange<E>);
   if (dense) {
-    const size_t panels_of = (L + kPanel - 1) / kPanel;
-    for (std::vector<E>& side : panels) side.assign(times(panels_of * kPanel, L), 0);
     std::vector<double> row(L);
-    for (size_t i = 0; i < L; ++i) {
+    fill_panels([&](size_t i) {
       exp_of(scores.from(i * L), L, row.data());
-      E* const back = panels[1].data() + i / kPanel * kPanel * L + i % kPanel;
-      for (size_t j = 0; j < L; ++j) {
-        const E value = static_cast<E>(row[j]);
-        panels[0][(j / kPanel * L + i) * kPanel + j % kPanel] = value;
-        back[j * kPanel] = value;
-      }
-    }
+      return row.data();
+    });
     return;
   }
   rest = std::exp(edges.fallback - shift);
   std::vector<double> given(count);
   exp_of(scores, count, given.data());
   for (size_t direction = 0; direction < 2; ++direction) {
-    const PairShape::Side& side = entries(direction);
+    const PairShape::Side& side = edges.pairs->side(1 - direction);
+    entries[direction] = {side.begin, side.index};
     factor[direction].resize(count);
     more[direction].resize(count);
     for (size_t q = 0; q < count; ++q) {
@@ -162,6 +156,41 @@ BatchFactors<E>::BatchFactors(const BatchEdges& edges) : L(edges.L), dense(bool(
       factor[direction][q] = static_cast<E>(value);
       more[direction][q] = static_cast<E>(value - rest);
       mild = mild && value > kBatchDigits<E> * rest;
+    }
+  }
+}
+
+template <class E>
+BatchFactors<E>::BatchFactors(const Factors& factors)
+    : L(factors.L),
+      dense(factors.dense),
+      shift(factors.shift),
+      rest(factors.rest),
+      fits(factors.close),
+      forbids(factors.forbids),
+      mild(factors.mild) {
+  if (dense) fill_panels([&](size_t i) { return factors.side[0].matrix.data() + i * factors.stride; });
+  for (size_t direction = 0; direction < 2 && !dense; ++direction) {
+    const Factors::Side& side = factors.side[1 - direction];
+    entries[direction] = {side.begin, side.index};
+    factor[direction].assign(side.factor.begin(), side.factor.end());
+    more[direction].assign(side.more.begin(), side.more.end());
+  }
+}
+
+// row(i): the factors out of label i, [j].
+template <class E>
+template <class Row>
+void BatchFactors<E>::fill_panels(Row&& row) {
+  const size_t panels_of = (L + kPanel - 1) / kPanel;
+  for (std::vector<E>& side : panels) side.assign(times(panels_of * kPanel, L), 0);
+  for (size_t i = 0; i < L; ++i) {
+    const double* const own = row(i);
+    E* const back = panels[1].data() + i / kPanel * kPanel * L + i % kPanel;
+    for (size_t j = 0; j < L; ++j) {
+      const E value = static_cast<E>(own[j]);
+      panels[0][(j / kPanel * L + i) * kPanel + j % kPanel] = value;
+      back[j * kPanel] = value;
     }
   }
 }

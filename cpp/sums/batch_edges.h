@@ -78,10 +78,18 @@ inline constexpr double kBatchRange = sizeof(E) == 4 ? 30 : 300;
 template <class E>
 inline constexpr double kBatchDigits = sizeof(E) == 4 ? 1.0 / 16 : 1e-6;
 
-// Factors exp(e - shift) in precision E.
+// Some pairs of labels, by one of the two: those of label y from begin[y] to begin[y + 1], the other one rising.
+struct PairEntries {
+  std::span<const size_t> begin;
+  std::span<const int32_t> index;
+};
+
+// Factors exp(e - shift) in precision E. What they are made of must outlive them.
 template <class E>
 struct BatchFactors {
   explicit BatchFactors(const BatchEdges& edges);
+  // The same of edges without rules for pairs.
+  explicit BatchFactors(const Factors& factors);
 
   size_t L = 0;
   bool dense = false;
@@ -91,11 +99,13 @@ struct BatchFactors {
   bool forbids = false;      // whether one is -inf
   bool mild = true;          // whether no factor is far below `rest`
   std::vector<E> panels[2];  // as kernels take them; [0]: messages forward, [1]: backward
-  // Beside the entries of the ngram by current label [0], by previous label [1].
+  // Where factors are sparse: the pairs by current label [0], by previous label [1], and beside them:
+  PairEntries entries[2];
   std::vector<E> factor[2], more[2];  // more: factor - rest
 
-  const PairShape::Side& entries(size_t direction) const { return pairs->side(1 - direction); }
-  const PairShape* pairs = nullptr;
+ private:
+  template <class Row>
+  void fill_panels(Row&& row);
 };
 
 }  // namespace tagwright

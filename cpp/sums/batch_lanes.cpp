@@ -123,7 +123,7 @@ void LaneUnit<E>::send(size_t direction, const E* from, const double* total, E* 
   } else {
     E rest[kMostLanes<E>];
     for (size_t lane = 0; lane < lanes_; ++lane) rest[lane] = static_cast<E>(factors_.rest * total[lane]);
-    const PairShape::Side& side = factors_.entries(direction);
+    const PairEntries& side = factors_.entries[direction];
     k.spread_sparse(side.begin.data(), side.index.data(), factors_.more[direction].data(), L_, vectors_, rest, from,
                     to);
     if (!factors_.mild) sum_again(direction, from, total, to);
@@ -138,7 +138,7 @@ void LaneUnit<E>::sum_again(size_t direction, const E* from, const double* total
   E limit[kMostLanes<E>];
   for (size_t lane = 0; lane < lanes_; ++lane)
     limit[lane] = static_cast<E>(kBatchDigits<E> * factors_.rest * total[lane]);
-  const PairShape::Side& side = factors_.entries(direction);
+  const PairEntries& side = factors_.entries[direction];
   const std::vector<E>& factor = factors_.factor[direction];
   double exact[kMostLanes<E>];  // [lane]: the sum of `from`
   std::fill(exact, exact + lanes_, -1);
@@ -257,12 +257,11 @@ void LaneUnit<E>::backward() {
 }
 
 template <class E>
-void LaneUnit<E>::count(size_t first, size_t last, E* count) const {
+void LaneUnit<E>::count(size_t first, size_t last, const PairEntries* entries, E* count) const {
   if (T_ < 2) return;
   const BatchColumns<E> columns{alpha(0), psi(1), T_ - 1, stride_, vectors_};
-  if (!batch_.counted) return batch_kernels<E>().count_dense(columns, first, last, L_, count);
-  const PairShape::Side& side = batch_.counted->side(0);
-  batch_kernels<E>().count_sparse(columns, side.begin.data(), side.index.data(), first, last, count);
+  if (!entries) return batch_kernels<E>().count_dense(columns, first, last, L_, count);
+  batch_kernels<E>().count_sparse(columns, entries->begin.data(), entries->index.data(), first, last, count);
 }
 
 template <class E>

@@ -31,8 +31,9 @@ class LaneUnit {
   size_t room() const { return times(2 * T_ + 2, stride_); }
   // Fills log Z and, where it goes backward, the derivatives of nodes. The memory is used until the last count.
   void run(E* memory, bool back);
-  // Adds what edges count to `count`: those of labels first <= i < last. Not weighted by what all sentences share.
-  void count(size_t first, size_t last, E* count) const;
+  // Adds what edges count to `count`: those of labels first <= i < last. Weighted neither by their factors nor by what
+  // all sentences share. entries: the pairs that are counted, by previous label; nullptr: all, [i * L + j].
+  void count(size_t first, size_t last, const PairEntries* entries, E* count) const;
   // The sentences whose sums are not to be trusted; they count nothing.
   std::vector<size_t> in_trouble() const;
 

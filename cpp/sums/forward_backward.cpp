@@ -36,7 +36,7 @@ struct Kept {
 };
 
 template <class Arithmetic>
-Sums passes(const Lattice& lattice, Arithmetic& numbers, const Keep& keep, const int32_t* also, Arena& arena,
+Sums passes(const Lattice& lattice, Arithmetic& numbers, const PruningRule& keep, const int32_t* also, Arena& arena,
             size_t most) {
   const size_t T = lattice.T, L = lattice.L, stride = (L + 7) / 8 * 8;
   constexpr size_t kForward = 0, kBackward = 1;
@@ -90,7 +90,7 @@ Sums passes(const Lattice& lattice, Arithmetic& numbers, const Keep& keep, const
     if (held[t].lowered == kForbidden) return sums;
     if (t) numbers.send(t - 1, kForward, kept.labels, sent, held[t].labels, column);
     const double sum = numbers.log(numbers.product(t ? column : ones, held[t].psi, n, column));
-    if (sum == kForbidden) return sums;
+    if (sum == kForbidden || numbers.trouble()) return sums;
     log_z += sum + held[t].lowered + (t ? numbers.shift(t - 1) : 0);
     if (t + 1 == T) break;
     kept = choose(t, column);
@@ -151,7 +151,7 @@ Sums passes(const Lattice& lattice, Arithmetic& numbers, const Keep& keep, const
     const double sum = numbers.product(from, beta[t], n, node);
     if (numbers.log(sum) == kForbidden) return sums;
     numbers.divide(from, n, sum);
-    if (Arithmetic::kLogs) {
+    if (Arithmetic::kLogs && !Arithmetic::kMaxima) {
       kernels().exp_d(node, 0, n, node);
       Scaled::divide(node, n, kernels().sum_d(node, n));  // Large scores are rounded by more than these digits.
     }
@@ -185,20 +185,26 @@ void Sums::step(const Lattice& lattice, size_t t, std::vector<double>& out) cons
   Scaled::divide(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
 }
 
-Sums forward_backward(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
+Sums forward_backward(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
                       Arena& arena, size_t most) {
   need(!lattice.edges.ngrams(),
        "these sums know no ngrams of labels, but the edges have some; use shorter sentences, or a model of order 1");
   return sums_without_ngrams(lattice, factors, keep, also, arena, most);
 }
 
-Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
+Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
                          Arena& arena, size_t most) {
   Scaled scaled(lattice, factors, arena);
   Sums sums = passes(lattice, scaled, keep, also, arena, most);
   if (sums.wide || (!scaled.trouble() && sums.log_z != kForbidden)) return sums;
   Logs logs(lattice, arena);
   return passes(lattice, logs, keep, also, arena, most);
+}
+
+Sums max_marginals(const Lattice& lattice, Arena& arena) {
+  need(!lattice.edges.ngrams(), "these maxima ignore label n-grams, but the edges have some");
+  Maxima maxima(lattice, arena);
+  return passes(lattice, maxima, {}, nullptr, arena, SIZE_MAX);
 }
 
 }  // namespace tagwright

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "lattice/factors.h"
 #include "lattice/lattice.h"
-#include "sums/keep.h"
+#include "sums/pruning.h"
 
 namespace tagwright {
 
@@ -39,13 +39,17 @@ struct Sums {
 // Throws std::invalid_argument where the edges have ngrams: sums/ngram_sums.h has those.
 // factors: of the lattice's edges; nullptr where there is one matrix per step. also: [t], labels that are kept whatever
 // the rule says, or nullptr. most: labels that the columns may keep together on the way forward.
-Sums forward_backward(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
+Sums forward_backward(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
                       Arena& arena, size_t most = SIZE_MAX);
 // The same, whatever ngrams would add.
-Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also,
+Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
                          Arena& arena, size_t most = SIZE_MAX);
 
-// Exact sums of up to kLanes sentences side by side: edges are read once for all of them, and everything is done on
+// The best path through each node, in the form of sums: node[q] is its score less that of the best path, and
+// from[p] + edge score + to[q] is the same for an edge. log_z: the score of the best path.
+Sums max_marginals(const Lattice& lattice, Arena& arena);
+
+// Exact sums of up to kLanes sentences in SIMD lanes: edges are read once for all of them, and everything is done on
 // whole cache lines. The edges are shared, without corrections, all finite and close.
 struct LaneSums {
   std::span<const size_t> lengths;  // of the sentences, the longest first; none is 0
@@ -57,8 +61,8 @@ struct LaneSums {
   double grain = 0;
   double* edge_counts = nullptr;  // added to: [exception], or [i * stride + j] for a matrix
 };
-// log_z: [lane], filled.
-void forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena& arena, double* log_z);
+// log_z: [lane], filled. Returns false, and adds nothing, where a sentence has scores that lanes cannot hold.
+bool forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena& arena, double* log_z);
 
 // x, rounded to a multiple of grain (a power of 2; |x| < 2^51 grain). Sums of such numbers are exact as long as they
 // stay below 2^53 grains, so they do not depend on the order in which they are taken.

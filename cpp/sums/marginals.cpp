@@ -1,20 +1,23 @@
 #include "sums/marginals.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/need.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "lattice/no_path.h"
 #include "sums/ngram_sums.h"
 
 namespace tagwright {
 namespace {
 
-[[noreturn]] void fail_without_path(const Lattice& lattice, const Keep& keep) {
+[[noreturn]] void fail_without_path(const Lattice& lattice, const PruningRule& keep) {
   throw std::invalid_argument(keep.all() ? why_no_path(lattice).value_or(kUnderflow)
                                          : "no path among the labels that keep chose: -inf scores forbid them all; "
                                            "keep more, or use keep=None to see whether there is one");
 }
 
-void add_ngram_sums(const Lattice& lattice, const Keep& keep, Arena& arena, Marginals& out) {
+void add_ngram_sums(const Lattice& lattice, const PruningRule& keep, Arena& arena, Marginals& out) {
   const size_t L = lattice.L;
   thread_local NgramSums sums;
   sum_ngrams(lattice, keep, nullptr, arena, sums);
@@ -38,7 +41,7 @@ void add_ngram_sums(const Lattice& lattice, const Keep& keep, Arena& arena, Marg
 
 }  // namespace
 
-Marginals marginals(const Lattice& lattice, const Keep& keep, bool with_edges, Arena& arena) {
+Marginals marginals(const Lattice& lattice, const PruningRule& keep, bool with_edges, Arena& arena) {
   Marginals out;
   const size_t T = lattice.T, L = lattice.L;
   out.nodes = Zeros(times(T, L));
@@ -69,8 +72,123 @@ Marginals marginals(const Lattice& lattice, const Keep& keep, bool with_edges, A
   return out;
 }
 
-std::vector<Marginals> marginals_all(size_t sentences, const std::function<Lattice(size_t)>& lattice, const Keep& keep,
-                                     bool with_edges, size_t threads) {
+namespace {
+
+// [label]: its place among the labels of a column, -1 where it has none.
+class Places {
+ public:
+  explicit Places(size_t L) : place_(L, -1) {}
+  void set(std::span<const int32_t> labels) {
+    for (const int32_t y : known_) place_[static_cast<size_t>(y)] = -1;
+    known_.assign(labels.begin(), labels.end());
+    for (size_t q = 0; q < known_.size(); ++q) place_[static_cast<size_t>(known_[q])] = static_cast<int32_t>(q);
+  }
+  int32_t of(int32_t y) const { return place_[static_cast<size_t>(y)]; }
+
+ private:
+  std::vector<int32_t> place_, known_;
+};
+
+// Selects the values of requested pairs of labels out of those of all pairs of two columns.
+struct Selection {
+  std::span<const int32_t> from, to;  // requested
+  const Places &left, &right;         // of the labels that there are
+  double lacking;                     // the value of a pair with a label that there is not
+
+  template <class Value>
+  std::vector<double> pairs(Value&& value) const {
+    std::vector<double> out;
+    out.reserve(times(from.size(), to.size()));
+    for (const int32_t i : from)
+      for (const int32_t j : to) {
+        const int32_t p = left.of(i), q = right.of(j);
+        out.push_back(p < 0 || q < 0 ? lacking : value(static_cast<size_t>(p), static_cast<size_t>(q)));
+      }
+    return out;
+  }
+};
+
+// Maxima and sums of a lattice with or without n-grams, seen alike.
+class PathValues {
+ public:
+  PathValues(const Lattice& lattice, bool maxima, Arena& arena) : lattice_(lattice), maxima_(maxima) {
+    if (lattice.edges.ngrams()) {
+      maxima ? maximise_ngrams(lattice, arena, ngrams_) : sum_ngrams(lattice, {}, nullptr, arena, ngrams_);
+    } else {
+      sums_ = maxima ? max_marginals(lattice, arena)
+                     : forward_backward(lattice, lattice.edges.factors(), {}, nullptr, arena);
+    }
+  }
+  double total() const { return lattice_.edges.ngrams() ? ngrams_.log_z() : sums_.log_z; }
+  std::span<const int32_t> labels(size_t t) const {
+    return lattice_.edges.ngrams() ? ngrams_.labels(t) : sums_.columns[t].labels;
+  }
+  double node(size_t t, size_t q) const {
+    return lattice_.edges.ngrams() ? ngrams_.nodes(t)[q] : sums_.columns[t].node[q];
+  }
+  // The values of requested pairs of the step behind column t.
+  std::vector<double> pairs(size_t t, const Selection& selection) {
+    if (lattice_.edges.ngrams()) {
+      ngrams_.pairs(t + 1, all_);
+      const size_t n = labels(t + 1).size();
+      return selection.pairs([&](size_t p, size_t q) { return all_[p * n + q]; });
+    }
+    const Sums::Column &left = sums_.columns[t], &right = sums_.columns[t + 1];
+    return selection.pairs([&](size_t p, size_t q) {
+      if (!sums_.logs) return sums_.edge(lattice_, t, p, q);
+      const double value = left.from[p] +
+                           lattice_.edge(t, static_cast<size_t>(left.labels[p]), static_cast<size_t>(right.labels[q])) +
+                           right.to[q];
+      return maxima_ ? value : std::exp(value);
+    });
+  }
+
+ private:
+  const Lattice& lattice_;
+  const bool maxima_;
+  Sums sums_;
+  NgramSums ngrams_;
+  std::vector<double> all_;
+};
+
+}  // namespace
+
+PathsThrough paths_through(const Lattice& lattice, std::span<const std::vector<int32_t>> labels, bool probabilities,
+                           Arena& arena) {
+  need(labels.size() == lattice.T, "labels: one list per token");
+  for (const std::vector<int32_t>& own : labels)
+    for (const int32_t y : own) need(y >= 0 && static_cast<size_t>(y) < lattice.L, "labels: no such label");
+  PathsThrough out;
+  if (lattice.T == 0) return out;
+  const auto behind = [](std::vector<double> values) {
+    for (double& value : values) value = std::max(0.0, -value);
+    return values;
+  };
+  for (const bool maxima : {true, false}) {
+    if (!maxima && !probabilities) break;
+    PathValues values(lattice, maxima, arena);
+    if (values.total() == kForbidden) fail_without_path(lattice, {});
+    if (maxima) out.best = values.total();
+    Places left(lattice.L), right(lattice.L);
+    for (size_t t = 0; t < lattice.T; ++t) {
+      left.set(values.labels(t));
+      if (maxima) {
+        std::vector<double> own;
+        for (const int32_t y : labels[t])
+          own.push_back(left.of(y) < 0 ? kForbidden : values.node(t, static_cast<size_t>(left.of(y))));
+        out.nodes.push_back(behind(std::move(own)));
+      }
+      if (t + 1 == lattice.T) break;
+      right.set(values.labels(t + 1));
+      std::vector<double> pairs = values.pairs(t, {labels[t], labels[t + 1], left, right, maxima ? kForbidden : 0.0});
+      maxima ? out.edges.push_back(behind(std::move(pairs))) : out.probabilities.push_back(std::move(pairs));
+    }
+  }
+  return out;
+}
+
+std::vector<Marginals> marginals_all(size_t sentences, const std::function<Lattice(size_t)>& lattice,
+                                     const PruningRule& keep, bool with_edges, size_t threads) {
   std::vector<Marginals> made(sentences);
   in_parallel(sentences, threads, [&](size_t s) {
     Arena& arena = thread_arena();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "sums/posterior.h"
@@ -43,11 +44,24 @@ struct Marginals {
   std::vector<int32_t> kept;  // [t]: labels that were kept
 };
 
-Marginals marginals(const Lattice& lattice, const Keep& keep, bool with_edges, Arena& arena);
+Marginals marginals(const Lattice& lattice, const PruningRule& keep, bool with_edges, Arena& arena);
 
 // The same for lattices that are made one by one, over several threads. Throws std::invalid_argument for the first
 // sentence with a bad score or without a path.
-std::vector<Marginals> marginals_all(size_t sentences, const std::function<Lattice(size_t)>& lattice, const Keep& keep,
-                                     bool with_edges, size_t threads);
+std::vector<Marginals> marginals_all(size_t sentences, const std::function<Lattice(size_t)>& lattice,
+                                     const PruningRule& keep, bool with_edges, size_t threads);
+
+// The best paths through some nodes, and through the edges between those of consecutive columns.
+struct PathsThrough {
+  double best = 0;  // the score of the best path
+  // How far the best path through each is behind that; +inf where there is none.
+  std::vector<std::vector<double>> nodes;          // [t][q]
+  std::vector<std::vector<double>> edges;          // [t][p * labels of t + 1 + q]
+  std::vector<std::vector<double>> probabilities;  // beside edges: over all labellings, where they are requested
+};
+
+// labels: [t], distinct, in any order. Throws std::invalid_argument where there is no path.
+PathsThrough paths_through(const Lattice& lattice, std::span<const std::vector<int32_t>> labels, bool probabilities,
+                           Arena& arena);
 
 }  // namespace tagwright

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/stop.h"
 #include "kernels/kernels.h"
+#include "sums/arithmetic.h"
 
 namespace tagwright {
 namespace ngram_numbers {
@@ -30,7 +32,7 @@ template <class Numbers>
 double sum_of(const double* values, size_t n) {
   if (!Numbers::kLogs) return kernels().sum_d(values, n);
   const double best = n ? kernels().max_d(values, n) : kForbidden;
-  if (best == kForbidden) return kForbidden;
+  if (best == kForbidden || Numbers::kMaxima) return best;
   double sum = 0;
   for (size_t q = 0; q < n; ++q) sum += std::exp(values[q] - best);
   return best + std::log(sum);
@@ -39,6 +41,11 @@ double sum_of(const double* values, size_t n) {
 template <class Numbers>
 void divide(double* values, size_t n, double by) {
   for (size_t q = 0; q < n; ++q) values[q] = Numbers::kLogs ? values[q] - by : values[q] / by;
+}
+
+// Whether all scores that are not -inf have factors of at least exp(-kFar), once the shift is subtracted.
+bool within_range(const double* scores, size_t n, double shift) {
+  return std::none_of(scores, scores + n, [&](double x) { return x < shift - kFar && x != kForbidden; });
 }
 
 bool all_large(const double* values, size_t n) {
@@ -53,102 +60,190 @@ void NgramSums::find_places(size_t t, bool known) const {
 }
 
 template <class Numbers>
-bool NgramSums::fill_edges(size_t t) const {
+bool NgramSums::fill_edges(size_t t, double& shift) const {
   const size_t n = times(width(t - 1), width(t));
   edges_.resize(n);
   input_->edges(t, edges_.data());
+  shift = 0;
   if (Numbers::kLogs) {
     for (size_t q = 0; q < n && input_->factors; ++q) edges_[q] = std::log(edges_[q]);
     return true;
   }
-  if (!input_->factors) kernels().exp_d(edges_.data(), 0, n, edges_.data());
-  static const double least = std::exp(-kFar), most = std::exp(kFar);
-  return std::none_of(edges_.begin(), edges_.end(), [](double x) { return (x > 0 && x < least) || x > most; });
+  if (input_->factors) {
+    static const double least = std::exp(-kFar), most = std::exp(kFar);
+    return std::none_of(edges_.begin(), edges_.end(), [](double x) { return (x > 0 && x < least) || x > most; });
+  }
+  const double best = kernels().max_d(edges_.data(), n);
+  if (best == kForbidden) {
+    std::fill(edges_.begin(), edges_.end(), 0.0);
+    return true;
+  }
+  shift = best;
+  if (!within_range(edges_.data(), n, shift)) return false;
+  kernels().exp_d(edges_.data(), shift, n, edges_.data());
+  return true;
+}
+
+template <class Numbers>
+bool NgramSums::fill_nodes(size_t t, double& shift) {
+  const size_t n = width(t);
+  double* const psi = psi_.data() + column_[t];
+  input_->nodes(t, psi);
+  shift = kernels().max_d(psi, n);
+  if (shift == kForbidden) return true;
+  if (Numbers::kLogs) {
+    for (size_t q = 0; q < n; ++q) psi[q] -= shift;
+    return true;
+  }
+  if (!within_range(psi, n, shift)) return false;
+  kernels().exp_d(psi, shift, n, psi);
+  return true;
+}
+
+// Adds to a state of label q of column t, which is made where there is none. Labels come in their order.
+template <class Numbers>
+uint32_t NgramSums::add_to_state(size_t t, size_t q, Node context, double alpha, double outside) {
+  while (state_begin_.size() <= column_[t] + q) state_begin_.push_back(node_.size());
+  int32_t& place = place_[static_cast<size_t>(context)];
+  if (place < 0) {
+    place = static_cast<int32_t>(node_.size());
+    node_.push_back(context);
+    alpha_.push_back(alpha);
+    if (bounded_) outside_.push_back(outside);
+  } else {
+    const auto s = static_cast<size_t>(place);
+    alpha_[s] = Numbers::add(alpha_[s], alpha);
+    if (bounded_) outside_[s] = Numbers::add(outside_[s], outside);
+  }
+  return static_cast<uint32_t>(place);
+}
+
+void NgramSums::store(const Step& step) {
+  stored_ = stored_ && steps_.size() < kMostStored;
+  if (stored_) steps_.push_back(step);
+}
+
+// Makes the states of column t and sends alpha, and what bounds the rest, into them.
+template <class Numbers>
+void NgramSums::reach_states(size_t t, double edge_shift) {
+  const size_t first = column_[t], before = column_[t - 1];
+  // An n-gram that contains a lacking label is accounted for in `lost`: behind such a label, the context is empty.
+  const bool entered = bounded_ && left_out_ != Numbers::kZero;
+  const double from_left_out = entered ? Numbers::times(left_out_, Numbers::factor(-edge_shift)) : 0;
+  for_each_step<Numbers>(
+      t,
+      [&](size_t q) {
+        if (entered) add_to_state<Numbers>(t, q, label_[first + q], Numbers::kZero, from_left_out);
+      },
+      [&](size_t p, size_t q, double edge) {
+        const double outside = bounded_ ? Numbers::times(outside_total_[before + p], edge) : 0;
+        const uint32_t to =
+            add_to_state<Numbers>(t, q, label_[first + q], Numbers::times(total_[before + p], edge), outside);
+        store({static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(state(t - 1, p)), to,
+               LabelNgrams::kNoNode, edge});
+      },
+      [&](size_t p, size_t q, size_t s, Node node, double factor) {
+        if (factor == Numbers::kZero) return;
+        const double outside = bounded_ ? Numbers::times(outside_[s], factor) : 0;
+        const uint32_t to =
+            add_to_state<Numbers>(t, q, input_->ngrams.context(node), Numbers::times(alpha_[s], factor), outside);
+        store({static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(s), to, node, factor});
+      });
+}
+
+// Multiplies by the node factors and scales alpha to a sum of 1. log_sum: kForbidden where nothing is left.
+template <class Numbers>
+bool NgramSums::scale_column(size_t t, size_t begin, double& log_sum) {
+  const size_t n = width(t), first = column_[t], count = node_.size() - begin;
+  double* const alpha = alpha_.data() + begin;
+  for (size_t q = 0; q < n; ++q)
+    for (size_t s = state(t, q); s < state(t, q + 1); ++s) alpha_[s] = Numbers::times(alpha_[s], psi_[first + q]);
+  const double sum = sum_of<Numbers>(alpha, count);
+  log_sum = kForbidden;
+  if (sum == Numbers::kZero) return true;
+  divide<Numbers>(alpha, count, sum);
+  if (!Numbers::kLogs && !all_large(alpha, count)) return false;
+  for (size_t q = 0; q < n; ++q)
+    total_[first + q] = sum_of<Numbers>(alpha_.data() + state(t, q), state(t, q + 1) - state(t, q));
+  sum_.push_back(sum);
+  log_sum = Numbers::kLogs ? sum : std::log(sum);
+  return true;
+}
+
+// Scales the bounds of column t as alpha was. log_rate: log of the mass of the labels that it lacks, per unit of all
+// mass before it.
+template <class Numbers>
+void NgramSums::bound_column(size_t t, size_t begin, double log_rate) {
+  const size_t n = width(t), first = column_[t];
+  const double before = Numbers::add(Numbers::factor(0.0), outside_all_);
+  for (size_t q = 0; q < n; ++q)
+    for (size_t s = state(t, q); s < state(t, q + 1); ++s) outside_[s] = Numbers::times(outside_[s], psi_[first + q]);
+  divide<Numbers>(outside_.data() + begin, node_.size() - begin, sum_[t]);
+  left_out_ = log_rate == kForbidden ? Numbers::kZero : Numbers::times(before, Numbers::factor(log_rate));
+  outside_all_ = left_out_;
+  for (size_t q = 0; q < n; ++q) {
+    outside_total_[first + q] = sum_of<Numbers>(outside_.data() + state(t, q), state(t, q + 1) - state(t, q));
+    outside_all_ = Numbers::add(outside_all_, outside_total_[first + q]);
+  }
+  missing_ = Numbers::kLogs ? Numbers::add(0.0, outside_all_) : std::log1p(outside_all_);
+  if (std::isfinite(missing_)) return;
+  missing_ = std::numeric_limits<double>::infinity();
+  bounded_ = false;
 }
 
 template <class Numbers>
 bool NgramSums::forward() {
-  const LabelNgrams& ngrams = input_->ngrams;
   state_begin_.assign(1, 0);
   node_.clear();
   alpha_.clear();
+  outside_.clear();
   sum_.clear();
   steps_.clear();
   step_begin_.assign(1, 0);
   stored_ = true;
-  place_.resize(ngrams.nodes(), -1);
+  bounded_ = !input_->lost.empty();
+  outside_all_ = left_out_ = Numbers::kZero;
+  missing_ = 0;
+  place_.resize(input_->ngrams.nodes(), -1);
   double log_z = 0;
   Meter meter;
   for (size_t t = 0; t < T(); ++t) {
-    const size_t n = width(t), first = column_[t], begin = node_.size();
-    double* const psi = psi_.data() + first;
-    input_->nodes(t, psi);
-    const double shift = kernels().max_d(psi, n);
+    const size_t n = width(t), begin = node_.size();
+    double shift, edge_shift = 0, log_sum;
+    if (!fill_nodes<Numbers>(t, shift)) return false;
     if (shift == kForbidden) return true;
-    if (!Numbers::kLogs) {
-      if (std::any_of(psi, psi + n, [&](double x) { return x < shift - kFar && x != kForbidden; })) return false;
-      kernels().exp_d(psi, shift, n, psi);
-    } else {
-      for (size_t q = 0; q < n; ++q) psi[q] -= shift;
-    }
-    // Of each label the states that are reached, side by side.
-    size_t filled = 1;
-    const auto to_state = [&](size_t q, Node context, double value) {
-      while (filled <= q) {
-        state_begin_.push_back(node_.size());
-        ++filled;
-      }
-      int32_t& place = place_[static_cast<size_t>(context)];
-      if (place < 0) {
-        place = static_cast<int32_t>(node_.size());
-        node_.push_back(context);
-        alpha_.push_back(value);
-      } else {
-        alpha_[static_cast<size_t>(place)] = Numbers::add(alpha_[static_cast<size_t>(place)], value);
-      }
-      return static_cast<uint32_t>(place);
-    };
-    const auto store = [&](size_t p, size_t q, size_t from, uint32_t to, Node node, double factor) {
-      stored_ = stored_ && steps_.size() < kMostStored;
-      if (stored_)
-        steps_.push_back(
-            {static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(from), to, node, factor});
-    };
     if (t == 0) {
-      for (size_t q = 0; q < n; ++q) to_state(q, label_[q], Numbers::factor(0.0));
+      for (size_t q = 0; q < n; ++q) add_to_state<Numbers>(t, q, label_[q], Numbers::factor(0.0), Numbers::kZero);
     } else {
-      if (!fill_edges<Numbers>(t)) return false;
+      if (!fill_edges<Numbers>(t, edge_shift)) return false;
       meter.count(16 * edges_.size() + 4 * (begin - state(t - 1, 0)) * n);
-      for_each_step<Numbers>(
-          t,
-          [&](size_t p, size_t q, double edge) {
-            const uint32_t to = to_state(q, label_[first + q], Numbers::times(total_[column_[t - 1] + p], edge));
-            store(p, q, state(t - 1, p), to, LabelNgrams::kNoNode, edge);
-          },
-          [&](size_t p, size_t q, size_t s, Node node, double factor) {
-            if (factor == Numbers::kZero) return;
-            const uint32_t to = to_state(q, ngrams.context(node), Numbers::times(alpha_[s], factor));
-            store(p, q, s, to, node, factor);
-          });
+      reach_states<Numbers>(t, edge_shift);
     }
     step_begin_.push_back(steps_.size());
     for (size_t s = begin; s < node_.size(); ++s) place_[static_cast<size_t>(node_[s])] = -1;
-    for (; filled <= n; ++filled) state_begin_.push_back(node_.size());
-    const size_t count = node_.size() - begin;
-    double* const alpha = alpha_.data() + begin;
-    for (size_t q = 0; q < n; ++q)
-      for (size_t s = state(t, q); s < state(t, q + 1); ++s) alpha_[s] = Numbers::times(alpha_[s], psi[q]);
-    const double sum = sum_of<Numbers>(alpha, count);
-    if (sum == Numbers::kZero) return true;
-    divide<Numbers>(alpha, count, sum);
-    if (!Numbers::kLogs && !all_large(alpha, count)) return false;
-    for (size_t q = 0; q < n; ++q)
-      total_[first + q] = sum_of<Numbers>(alpha_.data() + state(t, q), state(t, q + 1) - state(t, q));
-    sum_.push_back(sum);
-    log_z += (Numbers::kLogs ? sum : std::log(sum)) + shift;
+    while (state_begin_.size() <= column_[t + 1]) state_begin_.push_back(node_.size());
+    if (!scale_column<Numbers>(t, begin, log_sum)) return false;
+    if (log_sum == kForbidden) return true;
+    log_z += log_sum + shift + edge_shift;
+    if (bounded_) bound_column<Numbers>(t, begin, input_->lost[t] - shift - edge_shift - log_sum);
   }
   log_z_ = log_z;
   return true;
+}
+
+// Fills beta of column t - 1 from column t.
+template <class Numbers>
+void NgramSums::spread_beta(size_t t) {
+  const size_t before = state(t - 1, 0);
+  beta_.assign(state(t, 0) - before, Numbers::kZero);
+  group_.assign(width(t - 1), Numbers::kZero);
+  for_each_known<Numbers>(t, [&](const Step& step) {
+    double& beta = step.node == LabelNgrams::kNoNode ? group_[step.p] : beta_[step.from - before];
+    beta = Numbers::add(beta, Numbers::times(step.factor, to_[step.to]));
+  });
+  for (size_t own = 0; own < width(t - 1); ++own)
+    for (size_t s = state(t - 1, own); s < state(t - 1, own + 1); ++s)
+      beta_[s - before] = Numbers::add(beta_[s - before], group_[own]);
 }
 
 template <class Numbers>
@@ -165,32 +260,23 @@ bool NgramSums::backward() {
     const double sum = sum_of<Numbers>(p, count);
     if (sum == Numbers::kZero || (!Numbers::kLogs && sum < kLeastSum)) return false;
     divide<Numbers>(p, count, sum);
-    if (Numbers::kLogs) {
+    if (Numbers::kLogs && !Numbers::kMaxima) {
       for (size_t s = 0; s < count; ++s) p[s] = std::exp(p[s]);
       divide<ngram_numbers::Scaled>(p, count, kernels().sum_d(p, count));  // large scores lose digits
     }
     // What cannot be reached is left out, lest it outweighs the rest.
     for (size_t q = 0; q < n; ++q) {
-      double all = 0;
+      double all = Numbers::kMaxima ? kForbidden : 0;
       for (size_t s = state(t, q); s < state(t, q + 1); ++s) {
-        all += state_p_[s];
+        all = Numbers::kMaxima ? std::max(all, state_p_[s]) : all + state_p_[s];
         if (alpha_[s] != Numbers::kZero) to_[s] = Numbers::times(psi_[first + q], beta_[s - begin]);
       }
       label_p_[first + q] = all;
     }
     scale_[t] = Numbers::times(sum_[t], sum);
     if (t == 0) break;
-    const size_t before = state(t - 1, 0);
-    meter.count(16 * n * width(t - 1) + 4 * (begin - before) * n);
-    beta_.assign(begin - before, Numbers::kZero);
-    group_.assign(width(t - 1), Numbers::kZero);
-    for_each_known<Numbers>(t, [&](const Step& step) {
-      double& beta = step.node == LabelNgrams::kNoNode ? group_[step.p] : beta_[step.from - before];
-      beta = Numbers::add(beta, Numbers::times(step.factor, to_[step.to]));
-    });
-    for (size_t own = 0; own < width(t - 1); ++own)
-      for (size_t s = state(t - 1, own); s < state(t - 1, own + 1); ++s)
-        beta_[s - before] = Numbers::add(beta_[s - before], group_[own]);
+    meter.count(16 * n * width(t - 1) + 4 * (begin - state(t - 1, 0)) * n);
+    spread_beta<Numbers>(t);
     const double best = kernels().max_d(beta_.data(), beta_.size());
     if (best == Numbers::kZero) return false;
     divide<Numbers>(beta_.data(), beta_.size(), best);
@@ -199,15 +285,14 @@ bool NgramSums::backward() {
   return true;
 }
 
-// Returns whether the numbers were large enough.
 template <class Numbers>
 bool NgramSums::run() {
-  logs_ = Numbers::kLogs;
+  mode_ = Numbers::kMaxima ? Mode::kMaxima : Numbers::kLogs ? Mode::kLogs : Mode::kScaled;
   log_z_ = kForbidden;
   return forward<Numbers>() && (log_z_ == kForbidden || backward<Numbers>());
 }
 
-void NgramSums::sum(const Input& input) {
+void NgramSums::prepare(const Input& input) {
   input_.emplace(input);
   column_.assign(1, 0);
   label_.clear();
@@ -215,65 +300,103 @@ void NgramSums::sum(const Input& input) {
     label_.insert(label_.end(), own.begin(), own.end());
     column_.push_back(label_.size());
   }
-  psi_.resize(label_.size());
-  label_p_.resize(label_.size());
-  total_.resize(label_.size());
+  for (std::vector<double>* per_label : {&psi_, &label_p_, &total_, &outside_total_}) per_label->resize(label_.size());
+}
+
+void NgramSums::sum(const Input& input) {
+  prepare(input);
   if (input.ngrams.magnitude() <= kFar && run<ngram_numbers::Scaled>()) return;
   if (!run<ngram_numbers::Logs>()) log_z_ = kForbidden;
 }
 
-void NgramSums::pairs(size_t t, std::vector<double>& out) const {
-  out.assign(times(width(t - 1), width(t)), 0.0);
-  for_each_move(t, false, [&](const Move& move) { out[move.p * width(t) + move.q] += move.probability; });
-  if (logs_) divide<ngram_numbers::Scaled>(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
+void NgramSums::maximise(const Input& input) {
+  prepare(input);
+  if (!run<ngram_numbers::Maxima>()) log_z_ = kForbidden;
 }
 
-void sum_ngrams(const Lattice& lattice, const Keep& keep, const int32_t* also, Arena& arena, NgramSums& sums) {
-  const size_t T = lattice.T, L = lattice.L;
-  std::vector<std::span<const int32_t>> labels(T);
-  for (size_t t = 0; t < T && keep.all(); ++t) {
-    const std::span<const int32_t> list = lattice.allowed[t];
-    int32_t* const own = arena.array<int32_t>(list.empty() ? L : list.size());
+void NgramSums::pairs(size_t t, std::vector<double>& out) const {
+  const bool maxima = mode_ == Mode::kMaxima;
+  out.assign(times(width(t - 1), width(t)), maxima ? kForbidden : 0.0);
+  for_each_move(t, false, [&](const Move& move) {
+    double& pair = out[move.p * width(t) + move.q];
+    pair = maxima ? std::max(pair, move.probability) : pair + move.probability;
+  });
+  if (mode_ == Mode::kLogs)
+    divide<ngram_numbers::Scaled>(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
+}
+
+namespace {
+
+using LabelLists = std::span<const Labels>;  // [t], in the arena
+
+// The labels that are allowed and do not score -inf, [t]; empty where a column has none.
+LabelLists possible_labels(const Lattice& lattice, Arena& arena) {
+  Labels* const labels = arena.array<Labels>(lattice.T);
+  for (size_t t = 0; t < lattice.T; ++t) {
+    const Labels list = lattice.allowed[t];
+    const size_t most = list.empty() ? lattice.L : list.size();
+    int32_t* const own = arena.array<int32_t>(most);
     size_t n = 0;
-    for (size_t q = 0; q < (list.empty() ? L : list.size()); ++q) {
+    for (size_t q = 0; q < most; ++q) {
       const int32_t y = list.empty() ? static_cast<int32_t>(q) : list[q];
       if (lattice.end_node(t, static_cast<size_t>(y)) != kForbidden) own[n++] = y;
     }
-    if (n == 0) return sums.clear();
+    if (n == 0) return {};
     labels[t] = {own, n};
   }
-  if (!keep.all()) {
-    const Sums believed = sums_without_ngrams(lattice, lattice.edges.factors(), keep, also, arena);
-    if (believed.log_z == kForbidden) return sums.clear();
-    for (size_t t = 0; t < T; ++t) labels[t] = believed.columns[t].labels;
-  }
-  double* const row = arena.array<double>(L);
-  sums.sum({.ngrams = *lattice.edges.ngrams(),
-            .labels = labels,
-            .nodes =
-                [&](size_t t, double* out) {
-                  for (const int32_t y : sums.labels(t)) *out++ = lattice.end_node(t, static_cast<size_t>(y));
-                },
-            .edges =
-                [&, row](size_t t, double* out) {
-                  const std::span<const int32_t> to = sums.labels(t);
-                  for (const int32_t i : sums.labels(t - 1)) {
-                    if (to.size() == lattice.L) {
-                      lattice.row(t - 1, static_cast<size_t>(i), out);
-                    } else if (4 * to.size() > lattice.L) {
-                      lattice.row(t - 1, static_cast<size_t>(i), row);
-                      for (size_t q = 0; q < to.size(); ++q) out[q] = row[to[q]];
-                    } else {
-                      for (size_t q = 0; q < to.size(); ++q)
-                        out[q] = lattice.edge(t - 1, static_cast<size_t>(i), static_cast<size_t>(to[q]));
-                    }
-                    out += to.size();
-                  }
-                }});
+  return {labels, lattice.T};
 }
 
-Sums label_sums(const Lattice& lattice, const Factors* factors, const Keep& keep, const int32_t* also, Arena& arena,
-                NgramSums& ngrams, size_t most) {
+// The scores of edges between some labels of two columns, [p * to + q]. row: room for L scores.
+void fill_pairs(const Lattice& lattice, size_t t, Labels from, Labels to, double* row, double* out) {
+  for (const int32_t label : from) {
+    const auto i = static_cast<size_t>(label);
+    if (to.size() == lattice.L) {
+      lattice.row(t, i, out);
+    } else if (4 * to.size() > lattice.L) {
+      lattice.row(t, i, row);
+      for (size_t q = 0; q < to.size(); ++q) out[q] = row[to[q]];
+    } else {
+      for (size_t q = 0; q < to.size(); ++q) out[q] = lattice.edge(t, i, static_cast<size_t>(to[q]));
+    }
+    out += to.size();
+  }
+}
+
+NgramSums::Input input_of(const Lattice& lattice, LabelLists labels, Arena& arena) {
+  double* const row = arena.array<double>(lattice.L);
+  return {.ngrams = *lattice.edges.ngrams(),
+          .labels = labels,
+          .nodes =
+              [&lattice, labels](size_t t, double* out) {
+                for (const int32_t y : labels[t]) *out++ = lattice.end_node(t, static_cast<size_t>(y));
+              },
+          .edges = [&lattice, labels, row](
+                       size_t t, double* out) { fill_pairs(lattice, t - 1, labels[t - 1], labels[t], row, out); }};
+}
+
+}  // namespace
+
+void sum_ngrams(const Lattice& lattice, const PruningRule& keep, const int32_t* also, Arena& arena, NgramSums& sums) {
+  LabelLists labels;
+  if (keep.all()) {
+    labels = possible_labels(lattice, arena);
+  } else if (const Sums believed = sums_without_ngrams(lattice, lattice.edges.factors(), keep, also, arena);
+             believed.log_z != kForbidden) {
+    Labels* const kept = arena.array<Labels>(lattice.T);
+    for (size_t t = 0; t < lattice.T; ++t) kept[t] = believed.columns[t].labels;
+    labels = {kept, lattice.T};
+  }
+  labels.empty() ? sums.clear() : sums.sum(input_of(lattice, labels, arena));
+}
+
+void maximise_ngrams(const Lattice& lattice, Arena& arena, NgramSums& sums) {
+  const LabelLists labels = possible_labels(lattice, arena);
+  labels.empty() ? sums.clear() : sums.maximise(input_of(lattice, labels, arena));
+}
+
+Sums label_sums(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
+                Arena& arena, NgramSums& ngrams, size_t most) {
   if (!lattice.edges.ngrams()) return forward_backward(lattice, factors, keep, also, arena, most);
   sum_ngrams(lattice, keep, also, arena, ngrams);
   Sums made;

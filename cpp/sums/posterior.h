@@ -1,6 +1,6 @@
-// What the sums of a sentence say beyond single labels and edges: its entropy, and samples.
+// The posterior of a sentence beyond single labels and edges: its transitions, its entropy, and samples.
 //
-// p(path) = exp(score - log Z) is a Markov chain: its steps are those of Sums::Column, over the labels that were kept.
+// p(path) = exp(score - log Z) is a Markov chain over the labels that were not pruned; Sums::Column has its steps.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace tagwright {
 
-// The probability of label `next` of the column behind, given labels[p] of column t: what all spans, samples and
-// entropies are products of. One row at a time, so that a sum in logarithms is normalised where it is used.
+// Transition probabilities: of a label of the next column, given labels[p] of column t. One row at a time, so that sums
+// in the log domain are normalised where they are used.
 class Transitions {
  public:
   Transitions(const Lattice& lattice, const Sums& sums, Arena& arena);
 
-  // Turns to labels[p] of column t.
+  // Selects labels[p] of column t.
   void from(size_t t, size_t p);
   // For labels[q] of column t + 1.
   double to(size_t q) const;
@@ -26,7 +26,7 @@ class Transitions {
   const Sums& sums_;
   double* scores_;  // [q], where sums are in logarithms
   size_t t_ = 0, p_ = 0;
-  double base_ = 0;  // what a product, or a sum of logarithms, has to begin with
+  double base_ = 0;  // first factor of the products, or normaliser in the log domain
 };
 
 // The entropy of the distribution over labellings, in nats: H(y_0) + sum_t H(y_t+1 | y_t), each exact (Hernando, Crespi

@@ -2,6 +2,7 @@
 
 import math
 import os
+import time
 
 import numpy as np
 import pytest
@@ -836,3 +837,55 @@ def test_a_divergence_so_large_that_rounding_decides():
     for L in (1, 2, 29, 36, 44, 100):
         found = tw.marginals(np.zeros((3, L)), np.zeros((L, L)), tw.KeepDivergence(40.0))
         assert found.kept.tolist() == [1, 1, 1]
+
+
+def banded(L, width, rng, default):
+    """Edges between labels that are at most `width` apart."""
+    previous = np.repeat(np.arange(L), 2 * width + 1)
+    current = previous + np.tile(np.arange(-width, width + 1), L)
+    inside = (current >= 0) & (current < L)
+    previous, current = previous[inside], current[inside]
+    scores = np.log(rng.uniform(0.1, 1, size=len(previous)))
+    return previous, current, scores, tw.Edges.from_exceptions(L, default, previous, current, scores)
+
+
+def test_sums_where_most_edges_are_forbidden_and_emissions_are_peaked():
+    """Scaled factors underflow there; sums in the log domain are those of every path."""
+    rng = np.random.default_rng(31)
+    for _ in range(10):
+        T, L = 5, 5
+        previous, current, scores, edges = banded(L, 1, rng, -np.inf)
+        matrix = np.full((L, L), -np.inf)
+        matrix[previous, current] = scores
+        for given in (edges, tw.Edges(matrix)):
+            case = plain(-np.abs(rng.normal(scale=600, size=(T, L))), matrix, given)
+            found = marginals(case)
+            truth = exact(case)
+            assert found.log_z == pytest.approx(truth.log_z, rel=1e-12)
+            np.testing.assert_allclose(found.nodes, truth.nodes, atol=1e-9)
+            np.testing.assert_allclose(found.edges, truth.edges, atol=1e-9)
+            assert found.entropy == pytest.approx(entropy_of(case), abs=1e-8)
+
+
+def entropy_of(case):
+    scores = paths(case)[1]
+    p = np.exp(scores - log_sum(scores))
+    return float(-(p[p > 0] * np.log(p[p > 0])).sum())
+
+
+def test_sums_where_most_edges_are_forbidden_cost_what_viterbi_costs():
+    """As many operations as there are edges, not L * L: at 3,000 labels the difference is a factor of 600."""
+    rng = np.random.default_rng(32)
+    T, L = 20, 3000
+    *_, edges = banded(L, 2, rng, -np.inf)
+    nodes = -0.5 * (np.arange(L)[None, :] - np.cumsum(rng.integers(-1, 2, size=T))[:, None] - L / 2) ** 2
+    tw.marginals(nodes[:2], edges), tw.decode(nodes[:2], edges, decoder="viterbi")
+    spent = {}
+    for name, run in {"sums": lambda: tw.marginals(nodes, edges), "path": lambda: tw.decode(nodes, edges)}.items():
+        times = []
+        for _ in range(3):
+            began = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - began)
+        spent[name] = min(times)
+    assert spent["sums"] < 60 * spent["path"] + 0.05, spent

@@ -11,11 +11,12 @@ from support.constrained import draw as draw_constrained
 from support.lattices import FORMS, PATTERNS, SCORES, draw_case, draw_patterns
 
 import tagwright as tw
-from tagwright.decoding.decoders import _ViterbiPairs
+from tagwright import _core
+from tagwright.decoding.decode import one_lattice
 
 # Lattices of each form, kind of score and kind of -inf: 144 * 75 = 10,800. A sanitizer build asks for fewer.
 EACH = int(os.environ.get("TAGWRIGHT_LATTICES", "150")) // 2
-KNOWING = [*filter(knows_patterns, DECODERS), _ViterbiPairs()]
+KNOWING = [*filter(knows_patterns, DECODERS)]
 LENGTHS = [(3,), (3, 4), (4,), (3, 3, 4)]
 
 
@@ -104,6 +105,66 @@ def test_sums(form, kind, ngram):
         assert found.kept.tolist() == [case.nodes.shape[1]] * len(case.nodes)
 
 
+@pytest.mark.parametrize("offset", [-1e4, -800.0, -300.0, 300.0, 721.0, 1e4])
+def test_sums_with_edge_scores_of_any_size(offset):
+    """exp(edge score) overflows above 709 and underflows below -745."""
+    rng = np.random.default_rng(25)
+    for scale in (1.0, 100.0, 500.0):
+        for _ in range(5):
+            T, L = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+            case = draw_case(rng, "dense", "real", "none", T, L, draw_patterns(rng, "real", L, (3, 4)))
+            steps = rng.normal(scale=scale, size=(L, L)) + offset
+            runs = {run: max(more, -5.0) for run, more in case.ngrams.items()}
+            edges = tw.Edges(steps, case.start, case.stop, ngrams=(list(runs), list(runs.values())))
+            case = case._replace(edges=edges, steps=np.broadcast_to(steps, (T - 1, L, L)), ngrams=runs)
+            log_z, entropy, nodes, pairs = summed(case)
+            found = tw.marginals(case.nodes, edges, with_edges=True)
+            assert found.log_z == pytest.approx(log_z, rel=1e-12)
+            np.testing.assert_allclose(found.nodes, nodes, atol=1e-8)
+            np.testing.assert_allclose(found.edges, pairs, atol=1e-8)
+            assert found.entropy == pytest.approx(entropy, abs=1e-6)
+            drawn = tw.sample(case.nodes, edges, 500, seed=1)
+            np.testing.assert_allclose((drawn[:, :, None] == np.arange(L)).mean(0), nodes, atol=0.15)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize("ngrams", [False, True])
+def test_the_best_path_through_each_node_and_edge(ngrams, limited):
+    rng = np.random.default_rng(26)
+    for form in FORMS * 4:
+        T, L = int(rng.integers(1, 6)), int(rng.integers(2, 5))
+        runs = draw_patterns(rng, "real", L, (3, 4)) if ngrams else {}
+        case = draw_case(rng, form, "real", "none", T, L, {run: max(more, -50.0) for run, more in runs.items()})
+        labels, scores = paths(case)
+        allowed = None
+        if limited:
+            lists = [sorted(rng.choice(L, int(rng.integers(1, L + 1)), replace=False).tolist()) for _ in range(T)]
+            inside = np.all([np.isin(labels[t], lists[t]) for t in range(T)], axis=0)
+            labels, scores, allowed = labels[:, inside], scores[inside], lists
+        if not len(scores):
+            continue
+        given = one_lattice(case.nodes, case.edges, case.active, None, allowed)
+        asked = [rng.permutation(L)[: int(rng.integers(0, L + 1))].tolist() for _ in range(T)]
+        best, nodes, edges, shares = _core.paths_through(*given, asked, True)
+        assert best == pytest.approx(scores.max())
+        probability = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+
+        def truth(inside, scores=scores):
+            return scores.max() - scores[inside].max() if inside.any() else np.inf
+
+        for t in range(T):
+            right = [truth(labels[t] == y) for y in asked[t]]
+            np.testing.assert_allclose(nodes[t], right, atol=1e-8)
+            if t + 1 == T:
+                continue
+            assert edges[t].shape == shares[t].shape == (len(asked[t]), len(asked[t + 1]))
+            for p, i in enumerate(asked[t]):
+                for q, j in enumerate(asked[t + 1]):
+                    both = (labels[t] == i) & (labels[t + 1] == j)
+                    np.testing.assert_allclose(edges[t][p, q], truth(both), atol=1e-8)
+                    np.testing.assert_allclose(shares[t][p, q], probability[both].sum(), atol=1e-8)
+
+
 @pytest.mark.parametrize("rule", [tw.KeepSize(2), tw.KeepDivergence(0.1), tw.KeepRatio(0.2)], ids=str)
 def test_sums_over_kept_labels_are_exact_over_these(rule):
     """Labels are chosen by what they are believed without ngrams."""
@@ -164,7 +225,7 @@ def test_second_order_viterbi_in_numpy(kind, peaked):
         start, stop = rng.integers(-2, 3, (2, L)).astype(float)
         given = tw.Edges(edges, start, stop, sparse=[None, True, False][n % 3], ngrams=ngrams)
         right = second_order(nodes, edges, table, start, stop)
-        for decoder in ("viterbi", "tree", "auto", _ViterbiPairs()):
+        for decoder in ("viterbi", "tree", "auto"):
             if right == -np.inf:
                 with pytest.raises(ValueError, match="no path"):
                     tw.decode(nodes, given, decoder=decoder)

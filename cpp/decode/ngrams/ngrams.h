@@ -5,12 +5,8 @@
 
 namespace tagwright {
 
-// Viterbi over contexts, or for one path and few labels over all pairs of labels, whichever is faster; k best by
-// Viterbi A* over contexts.
+// Viterbi over contexts; k best by Viterbi A* over contexts.
 Decode ngram_viterbi;
-
-// As many partial paths per column as a beam's options say.
-Decode ngram_beam;
 
 // tree over ngrams, but false where it is Viterbi's turn; the work is counted in any case.
 bool try_ngram_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer);

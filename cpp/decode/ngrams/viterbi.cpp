@@ -3,7 +3,6 @@
 #include "decode/graph.h"
 #include "decode/ngrams/context_viterbi.h"
 #include "decode/ngrams/ngrams.h"
-#include "decode/ngrams/pair_viterbi.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -62,8 +61,6 @@ Answer best_paths(const Lattice& lattice, const ContextViterbi& pass, size_t k, 
 }  // namespace
 
 Answer ngram_viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
-  const bool pairs = options.pairs ? can_pairs(lattice.edges) : worth_pairs(lattice.edges);
-  if (pairs && options.k == 1) return pair_viterbi(lattice, arena);
   Work work{.rounds = 1};
   const ContextViterbi pass(lattice, arena, work);
   return options.k == 1 ? best_path(lattice, pass, arena, work) : best_paths(lattice, pass, options.k, work);

@@ -7,7 +7,7 @@
 
 #include "base/need.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "decode/table.h"
 #include "kernels/kernels.h"
 
@@ -234,7 +234,9 @@ void Crf::sum_group(const Ready& ready, std::span<const int32_t> group, Workspac
   if (keys_.edges())
     sums.edge_counts = options_.dense_edges ? workspace.matrix.data() : workspace.counts.data() + keys_.nodes();
   workspace.arena.reset();
-  forward_backward_lanes(ready.factors, sums, workspace.arena, log_z);
+  if (forward_backward_lanes(ready.factors, sums, workspace.arena, log_z)) return;
+  for (size_t lane = 0; lane < group.size(); ++lane)
+    sum_one(ready, {}, static_cast<size_t>(group[lane]), workspace, log_z + lane);
 }
 
 size_t Crf::sum_one(const Ready& ready, const Keep& keep, size_t s, Workspace& workspace, double* log_z) const {

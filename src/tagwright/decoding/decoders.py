@@ -179,12 +179,6 @@ class _StaggeredUnpruned(Decoder, name="staggered"):
     prune: bool = False
 
 
-class _ViterbiPairs(Decoder, name="viterbi"):
-    """Viterbi over all pairs of labels, however few ngrams of three there are: for comparisons in benchmarks."""
-
-    pairs: bool = True
-
-
 class _ViterbiInWindows(Decoder, name="viterbi"):
     """Viterbi as very long sentences are decoded, with windows of so many columns: for tests."""
 

@@ -1,4 +1,4 @@
-"""The rules for what a column keeps, in sums and in beams (Pal, Sutton and McCallum 2006, section 3)."""
+"""Pruning rules: which labels of a column are kept, in sums and beams (Pal, Sutton and McCallum 2006, section 3)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tagwright import checks
 __all__ = ["Keep", "KeepDivergence", "KeepRatio", "KeepSize"]
 
 KeepArguments: TypeAlias = tuple[str, float, int]
-"""A rule as the core takes it: its name ("" keeps all), its number, the fewest labels it keeps."""
+"""A rule as the core reads it: its name ("" keeps all), its number, the fewest labels that it keeps."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """A rule that says which labels of a column are kept; the subclasses below."""
+    """Base class of pruning rules, which choose the labels that a column keeps."""
 
     name: ClassVar[str]
 
@@ -24,8 +24,8 @@ class Keep:
 class KeepDivergence(Keep):
     """The minimum-divergence beam: the fewest labels whose share Z(I) of the belief has -log Z(I) <= epsilon.
 
-    So the Kullback-Leibler divergence between the kept belief and the whole is at most epsilon. A column whose belief
-    is on few labels keeps few, others keep many; never fewer than `at_least`.
+    The Kullback-Leibler divergence between the pruned belief and the whole is then at most epsilon. A column whose
+    belief is concentrated keeps few labels, others keep many; never fewer than `at_least`.
     """
 
     name: ClassVar[str] = "divergence"
@@ -94,11 +94,11 @@ def parse_keep(text: str) -> Keep:
             return KeepRatio(float(numbers[0]))
     except ValueError as error:
         raise ValueError(f"{text!r}: {error if 'Keep' in str(error) else form}") from None
-    raise ValueError(f"{text!r} is no rule for what is kept; {form}")
+    raise ValueError(f"{text!r} is not a pruning rule; {form}")
 
 
 def keep_arguments(keep: Keep | None) -> KeepArguments:
-    """Return a rule as the core takes it."""
+    """Return a rule as the core reads it."""
     match keep:
         case None:
             return "", 0.0, 1

@@ -1,7 +1,8 @@
-"""Sums over any scores: `marginals` gives log Z and the probability of every label and every edge."""
+"""Sums over any scores: `marginals` computes log Z and the probability of every label and every edge."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
@@ -20,75 +21,96 @@ __all__ = ["BatchMarginals", "Marginals", "marginals", "marginals_batch"]
 
 
 class BatchMarginals(NamedTuple):
-    """Sums over a padded batch, as `marginals_batch(..., edge_counts=...)` returns them."""
+    """Sums over a padded batch, as returned by `marginals_batch(..., edge_counts=...)`."""
 
     nodes: FloatArray
-    """(B, T, L): the probability that a token has a label, 0 in the padding; or, with labels, the derivatives."""
+    """(B, T, L): the probability of each label of each token, 0 in the padding; with labels, the derivatives."""
     log_z: npt.NDArray[np.float64]
     """(B,): log Z of each sentence."""
     edge_counts: npt.NDArray[np.float64]
-    """(L, L) or one per pair: how often edges are expected in the batch; or, with labels, the derivatives."""
+    """(L, L) or one per pair: the expected number of times that an edge occurs in the batch; with labels, the
+    derivatives."""
     log_likelihood: npt.NDArray[np.float64] | None
-    """(B,): that of the labels, where they are given."""
+    """(B,): the log-likelihood of the labels, where they are given."""
 
 
 class Marginals(NamedTuple):
-    """What the distribution over labellings, p(path) = exp(score - log Z), says of each token."""
+    """Marginals of the distribution over labellings, p(path) = exp(score - log Z)."""
 
     nodes: npt.NDArray[np.float64]
     """(T, L): the probability that token t has label y."""
     log_z: float
-    """The logarithm of the sum of exp(score) over all paths, or over those of kept labels."""
+    """The logarithm of the sum of exp(score) over all paths, or over those that were not pruned."""
     kept: npt.NDArray[np.int32]
-    """(T,): how many labels each column held."""
+    """(T,): the number of labels that each column kept."""
     edges: npt.NDArray[np.float64] | None
-    """(T-1, L, L): the probability that token t has label i and token t + 1 label j; where asked for."""
+    """(T-1, L, L): the probability that token t has label i and token t + 1 label j; where requested."""
     entropy: float = 0.0
-    """That of the whole labelling, -sum p(path) log p(path), in nats: 0 where one path has all the probability."""
+    """Entropy of the labelling, -sum p(path) log p(path), in nats: 0 where one path has all the probability."""
 
 
 def marginals(
     nodes: object,
     edges: object,
-    keep: Keep | None = None,
+    pruning: Keep | None = None,
     *,
     with_edges: bool = False,
     active: SwitchedOn | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
+    keep: Keep | None = None,
 ) -> Marginals:
-    """Return the sums over all paths of one sentence, by forward-backward, exact or sparse.
+    """Compute log Z and the probabilities of labels of one sentence, by exact or sparse forward-backward.
 
-    Args:
-        nodes: node scores (T, L), as for `decode`.
-        edges: an `Edges`, or edge scores (L, L) or (T-1, L, L).
-        keep: None for exact sums. `KeepDivergence`, `KeepSize` or `KeepRatio` for sparse forward-backward (Pal et al.
-            2006, section 3): the rule chooses labels in each column, forward by alpha and then backward by alpha *
-            beta, and the sums are the exact ones over the sequences of labels that were kept in the end. The latter
-            differs from the paper, which takes its sums while the kept labels still change.
-        with_edges: whether `edges` of the answer is filled: T * L * L numbers.
-        active: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
-        constraints: rules, as for `decode`: the sums are over the paths that keep to them.
-        allowed: for each token the labels it may have, as for `decode`.
+    Parameters
+    ----------
+    nodes : array-like of shape (T, L)
+        Node scores, as for `decode`.
+    edges : Edges or array-like of shape (L, L) or (T-1, L, L)
+        Edge scores.
+    pruning : KeepDivergence, KeepSize, KeepRatio or None, default=None
+        None for exact sums; otherwise the pruning rule of sparse forward-backward (Pal et al. 2006, section 3). The
+        rule chooses labels in each column, forward by alpha and then backward by alpha * beta, and the sums are the
+        exact ones over the sequences of labels that remain. This differs from the paper, which computes its sums while
+        the set of labels still changes.
+    with_edges : bool, default=False
+        Whether to fill `edges` of the result, T * L * L numbers.
+    active : list of lists, optional
+        For each of the T-1 steps, the active sets of `Edges(corrections=...)`.
+    constraints : Constraints, optional
+        Rules, as for `decode`: the sums are over the paths that obey them.
+    allowed : list, optional
+        For each token the labels that it may have, as for `decode`.
+    keep : optional
+        Deprecated name of `pruning`.
 
-    Raises:
-        ValueError: for scores that are NaN or +inf, shapes that do not fit, or no path at all.
+    Returns
+    -------
+    Marginals
+        Node probabilities, log Z, entropy, and edge probabilities where requested.
 
-    Example:
-        >>> import tagwright as tw
-        >>> found = tw.marginals([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]])
-        >>> found.nodes.round(3).tolist(), round(found.log_z, 3)
-        ([[0.684, 0.316], [0.483, 0.517]], 1.854)
+    Raises
+    ------
+    ValueError
+        For scores that are NaN or +inf, shapes that do not fit, or where there is no path.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> found = tw.marginals([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]])
+    >>> found.nodes.round(3).tolist(), round(found.log_z, 3)
+    ([[0.684, 0.316], [0.483, 0.517]], 1.854)
 
     """
-    return _marginals(one_lattice(nodes, edges, active, constraints, allowed), keep, with_edges, 1)[0]
+    pruning = _renamed(pruning, keep)
+    return _marginals(one_lattice(nodes, edges, active, constraints, allowed), pruning, with_edges, 1)[0]
 
 
 @overload
 def marginals_batch(
     nodes: object,
     edges: object,
-    keep: Keep | None = None,
+    pruning: Keep | None = None,
     *,
     threads: int = 1,
     active: Sequence[SwitchedOn | None] | None = None,
@@ -96,6 +118,7 @@ def marginals_batch(
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,
     mask: object = None,
+    keep: Keep | None = None,
 ) -> list[Marginals]: ...
 
 
@@ -103,7 +126,7 @@ def marginals_batch(
 def marginals_batch(
     nodes: object,
     edges: object,
-    keep: Keep | None = None,
+    pruning: Keep | None = None,
     *,
     threads: int = 1,
     constraints: Constraints | None = None,
@@ -112,13 +135,14 @@ def marginals_batch(
     edge_counts: str | tuple[object, object],
     labels: object = None,
     out: FloatArray | None = None,
+    keep: Keep | None = None,
 ) -> BatchMarginals: ...
 
 
 def marginals_batch(
     nodes: object,
     edges: object,
-    keep: Keep | None = None,
+    pruning: Keep | None = None,
     *,
     threads: int = 1,
     active: Sequence[SwitchedOn | None] | None = None,
@@ -129,40 +153,63 @@ def marginals_batch(
     edge_counts: str | tuple[object, object] | None = None,
     labels: object = None,
     out: FloatArray | None = None,
+    keep: Keep | None = None,
 ) -> list[Marginals] | BatchMarginals:
-    """Return the sums over all paths of many sentences.
+    """Compute log Z and the probabilities of labels of many sentences.
 
-    Args:
-        nodes: a list of node scores (T, L), one per sentence, or one padded array (B, T, L).
-        edges: an `Edges` or edge scores (L, L); without `edge_counts`, also a list of one per sentence.
-        keep: as for `marginals`.
-        threads: how many threads share the sentences. The answers do not depend on it.
-        active: a list of one per sentence, as for `marginals`.
-        constraints: rules that every path must keep to.
-        allowed: a list of one per sentence, as for `marginals`.
-        lengths: (B,), how many tokens each sentence of a padded array has; by default all have T.
-        mask: (B, T), in place of lengths: true for tokens, false for the padding behind them.
-        edge_counts: "sum" for the expected number of times that each edge occurs in the whole batch, (L, L); or the
-            pairs of labels whose counts are wanted, as two arrays (previous, current). Then the answer is one
-            `BatchMarginals`, and nothing of size T * L * L is made. It needs a padded array and one matrix of edges.
-        labels: (B, T), the right labels. Then `nodes` of the answer are the derivatives of the sum of log-likelihoods
-            with respect to the node scores (1 at the right label, less its probability), `edge_counts` those with
-            respect to the edge scores, and `log_likelihood` is filled.
-        out: a float32 or float64 array (B, T, L) into which `nodes` of the answer is written.
+    Parameters
+    ----------
+    nodes : list of array-like of shape (T, L), or array-like of shape (B, T, L)
+        Node scores, one array per sentence or one padded array.
+    edges : Edges or array-like of shape (L, L)
+        Edge scores; without `edge_counts`, also a list of one per sentence.
+    pruning : optional
+        Pruning rule, as for `marginals`.
+    threads : int, default=1
+        Number of threads that share the sentences. The result does not depend on it.
+    active : list, optional
+        One per sentence, as for `marginals`.
+    constraints : Constraints, optional
+        Rules that every path must obey.
+    allowed : list, optional
+        One per sentence, as for `marginals`.
+    lengths : array-like of shape (B,), optional
+        Number of tokens of each sentence of a padded array; T by default.
+    mask : array-like of shape (B, T), optional
+        In place of lengths: true for tokens, false for the padding behind them.
+    edge_counts : "sum" or pair of arrays, optional
+        "sum" for the expected number of times that each edge occurs in the whole batch, (L, L); or the pairs of labels
+        to be counted, as two arrays (previous, current). The result is then one `BatchMarginals`, and nothing of size
+        T * L * L is allocated. It needs a padded array and one matrix of edges.
+    labels : array-like of shape (B, T), optional
+        The right labels. Then `nodes` of the result are the derivatives of the sum of log-likelihoods with respect to
+        the node scores (1 at the right label, less its probability), `edge_counts` those with respect to the edge
+        scores, and `log_likelihood` is filled.
+    out : float32 or float64 array of shape (B, T, L), optional
+        Array into which `nodes` of the result is written.
+    keep : optional
+        Deprecated name of `pruning`.
 
-    Example:
-        >>> import numpy as np, tagwright as tw
-        >>> nodes, edges = np.zeros((2, 3, 2)), np.array([[0.0, -1.0], [-1.0, 0.0]])
-        >>> found = tw.marginals_batch(nodes, edges, lengths=[3, 1], edge_counts="sum")
-        >>> found.edge_counts.round(3).tolist(), found.nodes[1].tolist()
-        ([[0.731, 0.269], [0.269, 0.731]], [[0.5, 0.5], [0.0, 0.0], [0.0, 0.0]])
+    Returns
+    -------
+    list of Marginals, or BatchMarginals
+        The latter where `edge_counts` is given.
+
+    Examples
+    --------
+    >>> import numpy as np, tagwright as tw
+    >>> nodes, edges = np.zeros((2, 3, 2)), np.array([[0.0, -1.0], [-1.0, 0.0]])
+    >>> found = tw.marginals_batch(nodes, edges, lengths=[3, 1], edge_counts="sum")
+    >>> found.edge_counts.round(3).tolist(), found.nodes[1].tolist()
+    ([[0.731, 0.269], [0.269, 0.731]], [[0.5, 0.5], [0.0, 0.0], [0.0, 0.0]])
 
     """
+    pruning = _renamed(pruning, keep)
     if edge_counts is None:
         if labels is not None or out is not None:
             raise ValueError("labels and out need edge_counts='sum' or the pairs that are to be counted")
         given_all = many_lattices(nodes, edges, active, constraints, allowed, lengths, mask)
-        return _marginals(given_all, keep, False, threads)
+        return _marginals(given_all, pruning, False, threads)
     if active is not None or allowed is not None:
         raise ValueError("edge_counts cannot be taken with active or allowed; sum Marginals.edges instead")
     checks.at_least_one("threads", threads)
@@ -181,7 +228,7 @@ def marginals_batch(
     weight = 1.0 if tags is None else -1.0
     _core.fill_sums(
         given.nodes, given.lengths, under(prepared, constraints, None), None, tags, weight, np.empty(0),
-        keep_arguments(keep), False, log_z, scores, filled, counts.reshape(-1), pairs, None, None, int(threads),
+        keep_arguments(pruning), False, log_z, scores, filled, counts.reshape(-1), pairs, None, None, int(threads),
     )  # fmt: skip
     return BatchMarginals(filled, log_z, counts, None if tags is None else scores - log_z)
 
@@ -202,8 +249,16 @@ def _tags(labels: object, B: int, T: int) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _marginals(given: Lattices, keep: Keep | None, with_edges: bool, threads: int) -> list[Marginals]:
-    rule = keep_arguments(keep)
+def _renamed(pruning: Keep | None, keep: Keep | None) -> Keep | None:
+    """Return the pruning rule, which was named keep until version 0.5.0."""
+    if keep is None:
+        return pruning
+    warnings.warn("keep is deprecated: use pruning in its place", DeprecationWarning, stacklevel=3)
+    return keep
+
+
+def _marginals(given: Lattices, pruning: Keep | None, with_edges: bool, threads: int) -> list[Marginals]:
+    rule = keep_arguments(pruning)
     checks.at_least_one("threads", threads)
     found = _core.marginals(*given, rule, bool(with_edges), int(threads))
     return [Marginals(per_node, log_z, kept, per_edge, entropy) for per_node, per_edge, log_z, entropy, kept in found]

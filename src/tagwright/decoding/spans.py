@@ -49,29 +49,46 @@ def spans(
 ) -> list[Span]:
     """Return the spans of the best path of one sentence, or the k most probable spans of any path.
 
-    The probability of a span is the sum over all labellings that have it, by forward-backward: it begins and ends
+    The probability of a span is the sum over all labellings that contain it, by forward-backward: it begins and ends
     exactly there, whatever the labels of the other tokens are, and whichever labels of its type its own tokens have.
 
-    Args:
-        nodes: node scores (T, L), as for `decode`.
-        edges: an `Edges`, or edge scores (L, L) or (T-1, L, L).
-        labels: the names of the L labels, of a scheme such as BIO: ``B-NP``, ``I-NP``, ``O``. Of joint labels the part
-            after the last "|" or after the first ":" may be of that form.
-        k: how many spans, the most probable first; None: those of the best path, from left to right.
-        decoder: finds the best path.
-        active: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
-        constraints: rules, as for `decode`: labellings that do not keep to them have probability 0.
-        allowed: for each token the labels it may have, as for `decode`.
+    Parameters
+    ----------
+    nodes : array-like of shape (T, L)
+        Node scores, as for `decode`.
+    edges : Edges or array-like of shape (L, L) or (T-1, L, L)
+        Edge scores.
+    labels : sequence of str
+        Names of the L labels, of a scheme such as BIO: ``B-NP``, ``I-NP``, ``O``. Of joint labels the part after the
+        last "|" or after the first ":" may be of that form.
+    k : int, optional
+        Number of spans, the most probable first; by default those of the best path, from left to right.
+    decoder : str or Decoder, default="auto"
+        Finds the best path.
+    active : list of lists, optional
+        For each of the T-1 steps, the active sets of `Edges(corrections=...)`.
+    constraints : Constraints, optional
+        Rules, as for `decode`: labellings that break them have probability 0.
+    allowed : list, optional
+        For each token the labels that it may have, as for `decode`.
 
-    Raises:
-        ValueError: for labels that are not of that form, and whatever `decode` refuses.
+    Returns
+    -------
+    list of Span
+        The spans with their probabilities.
 
-    Example:
-        >>> import tagwright as tw
-        >>> nodes = [[0.0, 2.0, 0.0], [1.0, 0.0, 1.5]]
-        >>> edges = [[0.0, 0.0, float("-inf")], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
-        >>> tw.spans(nodes, edges, ["O", "B-NP", "I-NP"])[0]._replace(probability=0.0)
-        Span(label='NP', start=0, end=2, probability=0.0)
+    Raises
+    ------
+    ValueError
+        For labels that are not of that form, and whatever `decode` refuses.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> nodes = [[0.0, 2.0, 0.0], [1.0, 0.0, 1.5]]
+    >>> edges = [[0.0, 0.0, float("-inf")], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
+    >>> tw.spans(nodes, edges, ["O", "B-NP", "I-NP"])[0]._replace(probability=0.0)
+    Span(label='NP', start=0, end=2, probability=0.0)
 
     """
     reader = SpanReader(labels)
@@ -86,10 +103,10 @@ def spans(
 
 
 class SpanReader:
-    """What spans the labels of a model mean.
+    """Reads the types of spans, and which labels continue a span, from the names of labels.
 
-    A span goes on from one token to the next where both labels have its type, the first has the prefix B, I or M and
-    the second I, M, E or L. For labellings that keep to the rules of a scheme of `tagwright.schemes` these are its
+    A span continues from one token to the next where both labels have its type, the first has the prefix B, I or M and
+    the second I, M, E or L. For labellings that obey the rules of a scheme of `tagwright.schemes` these are its
     spans; where they do not, they are those that seqeval's default mode finds (of the prefixes that it reads).
     """
 

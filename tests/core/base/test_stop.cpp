@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "check.h"
 
 namespace tagwright {

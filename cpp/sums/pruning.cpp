@@ -1,4 +1,4 @@
-#include "sums/keep.h"
+#include "sums/pruning.h"
 
 #include <algorithm>
 #include <bit>
@@ -25,7 +25,7 @@ size_t up_to(int32_t last, const double* belief, size_t n, int32_t* kept) {
 
 }  // namespace
 
-Keep Keep::named(const std::string& rule, double value, size_t at_least) {
+PruningRule PruningRule::named(const std::string& rule, double value, size_t at_least) {
   if (rule.empty()) return {};
   if (rule == "divergence") {
     need(value >= 0 && at_least >= 1, "keep: epsilon must be at least 0, at_least at least 1");
@@ -40,7 +40,7 @@ Keep Keep::named(const std::string& rule, double value, size_t at_least) {
   return {.rule = Rule::kRatio, .ratio = value};
 }
 
-std::string Keep::text() const {
+std::string PruningRule::text() const {
   char text[64] = "all";
   if (rule == Rule::kDivergence) std::snprintf(text, sizeof text, "divergence:%g:%zu", epsilon, at_least);
   if (rule == Rule::kSize) std::snprintf(text, sizeof text, "size:%zu", size);
@@ -64,19 +64,19 @@ double reached_by(const double* values, size_t count, size_t n) {
   return *nth;
 }
 
-size_t Chooser::choose(const Keep& keep, const double* belief, size_t L, int32_t also, int32_t* kept) {
+size_t Chooser::choose(const PruningRule& keep, const double* belief, size_t L, int32_t also, int32_t* kept) {
   size_t n = 0;
   switch (keep.rule) {
-    case Keep::Rule::kAll:
+    case PruningRule::Rule::kAll:
       n = kernels().at_least_d(belief, L, kSmallest, kept);
       break;
-    case Keep::Rule::kDivergence:
+    case PruningRule::Rule::kDivergence:
       n = divergence(keep, belief, L, kept);
       break;
-    case Keep::Rule::kSize:
+    case PruningRule::Rule::kSize:
       n = best(belief, L, keep.size, kept);
       break;
-    case Keep::Rule::kRatio:
+    case PruningRule::Rule::kRatio:
       n = kernels().at_least_d(belief, L, std::max(kSmallest, keep.ratio * kernels().max_d(belief, L)), kept);
       break;
   }
@@ -95,7 +95,7 @@ size_t Chooser::best(const double* belief, size_t L, size_t n, int32_t* kept) {
 
 // Equation 8: of all sets of one size the one with the most mass diverges least, so the best labels are taken until
 // the mass Z(I) has -log Z(I) <= epsilon.
-size_t Chooser::divergence(const Keep& keep, const double* belief, size_t L, int32_t* kept) {
+size_t Chooser::divergence(const PruningRule& keep, const double* belief, size_t L, int32_t* kept) {
   const double total = kernels().sum_d(belief, L), wanted = std::exp(-keep.epsilon) * total;
   if (!(wanted < total)) return kernels().at_least_d(belief, L, kSmallest, kept);
   // All labels below their share of what may be lost can be lost together.

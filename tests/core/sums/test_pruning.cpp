@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "check.h"
-#include "sums/keep.h"
+#include "sums/pruning.h"
 
 namespace tagwright {
 namespace {
@@ -21,13 +21,13 @@ std::vector<int32_t> ranked(const std::vector<double>& belief) {
   return order;
 }
 
-std::vector<int32_t> expected(const Keep& keep, const std::vector<double>& belief, int32_t also) {
+std::vector<int32_t> expected(const PruningRule& keep, const std::vector<double>& belief, int32_t also) {
   std::vector<int32_t> order = ranked(belief);
   size_t n = order.size();
-  if (keep.rule == Keep::Rule::kSize) n = std::min(n, keep.size);
-  if (keep.rule == Keep::Rule::kRatio)
+  if (keep.rule == PruningRule::Rule::kSize) n = std::min(n, keep.size);
+  if (keep.rule == PruningRule::Rule::kRatio)
     while (n && belief[order[n - 1]] < keep.ratio * belief[order[0]]) --n;
-  if (keep.rule == Keep::Rule::kDivergence) {
+  if (keep.rule == PruningRule::Rule::kDivergence) {
     const double wanted = std::exp(-keep.epsilon) * std::accumulate(belief.begin(), belief.end(), 0.0);
     double mass = 0;
     n = 0;
@@ -39,7 +39,7 @@ std::vector<int32_t> expected(const Keep& keep, const std::vector<double>& belie
   return order;
 }
 
-void compare(Chooser& chooser, const Keep& keep, const std::vector<double>& belief) {
+void compare(Chooser& chooser, const PruningRule& keep, const std::vector<double>& belief) {
   const int32_t L = static_cast<int32_t>(belief.size());
   for (const int32_t also : {-1, 0, L / 2, L - 1}) {
     if (also >= L) continue;
@@ -71,14 +71,14 @@ TEST(chosen_labels_are_the_best_by_sorting) {
     for (int kind = 0; kind < 4; ++kind) {
       test::doing("L = " + std::to_string(L) + ", kind " + std::to_string(kind));
       const std::vector<double> belief = draw_beliefs(draw, L, kind);
-      compare(chooser, {.rule = Keep::Rule::kAll}, belief);
+      compare(chooser, {.rule = PruningRule::Rule::kAll}, belief);
       for (const size_t n : {1, 2, 5, 16, 60, 70, 2000})
-        compare(chooser, {.rule = Keep::Rule::kSize, .size = n}, belief);
+        compare(chooser, {.rule = PruningRule::Rule::kSize, .size = n}, belief);
       for (const double ratio : {0.0, 0x1p-20, 0.25, 0.5, 1.0})
-        compare(chooser, {.rule = Keep::Rule::kRatio, .ratio = ratio}, belief);
+        compare(chooser, {.rule = PruningRule::Rule::kRatio, .ratio = ratio}, belief);
       for (const double epsilon : {0.0, 1e-9, 0.001, 0.1, 0.7, 5.0, kInfinity})
         for (const size_t n : {1, 2, 10, 65})
-          compare(chooser, {.rule = Keep::Rule::kDivergence, .epsilon = epsilon, .at_least = n}, belief);
+          compare(chooser, {.rule = PruningRule::Rule::kDivergence, .epsilon = epsilon, .at_least = n}, belief);
     }
 }
 
@@ -86,8 +86,8 @@ TEST(the_smallest_belief_is_not_zero) {
   constexpr double kTiny = std::numeric_limits<double>::denorm_min();
   Chooser chooser;
   const std::vector<double> belief = {0, kTiny, 0, 3 * kTiny, kTiny};
-  compare(chooser, {.rule = Keep::Rule::kAll}, belief);
-  for (size_t n = 1; n < 6; ++n) compare(chooser, {.rule = Keep::Rule::kSize, .size = n}, belief);
+  compare(chooser, {.rule = PruningRule::Rule::kAll}, belief);
+  for (size_t n = 1; n < 6; ++n) compare(chooser, {.rule = PruningRule::Rule::kSize, .size = n}, belief);
 }
 
 TEST(a_divergence_is_kept_for_any_beliefs) {
@@ -98,8 +98,8 @@ TEST(a_divergence_is_kept_for_any_beliefs) {
     for (double& value : belief) value = std::exp(draw.normal(10));
     const double epsilon = std::exp(draw.normal(3)) * 0.01;
     std::vector<int32_t> kept(belief.size());
-    kept.resize(chooser.choose({.rule = Keep::Rule::kDivergence, .epsilon = epsilon}, belief.data(), belief.size(), -1,
-                               kept.data()));
+    kept.resize(chooser.choose({.rule = PruningRule::Rule::kDivergence, .epsilon = epsilon}, belief.data(),
+                               belief.size(), -1, kept.data()));
     double total = 0, mass = 0, least = kInfinity;
     for (const double value : belief) total += value;
     for (const int32_t y : kept) mass += belief[y], least = std::min(least, belief[y]);

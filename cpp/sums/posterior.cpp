@@ -1,10 +1,15 @@
-// Transitions of the posterior, and its entropy.
+// Transitions of the posterior, its entropy, and samples by forward filtering and backward sampling.
+#include "sums/posterior.h"
+
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <unordered_map>
 
 #include "base/stop.h"
 #include "kernels/kernels.h"
-#include "sums/posterior.h"
+#include "sums/arithmetic.h"
+#include "sums/ngram_sums.h"
 
 namespace tagwright {
 
@@ -110,15 +115,56 @@ double expected_of_all(const Lattice& lattice, const Sums& sums, size_t t, doubl
   return sum;
 }
 
-// H(y_t+1 | y_t) of a step in logarithms: of pairs, less that of the labels before.
-double of_logs(const std::vector<double>& pairs, size_t n) {
-  double found = 0;
-  for (size_t begin = 0; begin < pairs.size(); begin += n) {
-    const double row = kernels().sum_d(pairs.data() + begin, n);
-    for (size_t q = 0; q < n; ++q) found -= times_log(pairs[begin + q], pairs[begin + q] / row);
+// H(y_t+1 | y_t) of steps in the log domain: the mean over y_t of the entropy of its transitions.
+class LogSteps {
+ public:
+  LogSteps(const Lattice& lattice, const Sums& sums, Arena& arena)
+      : lattice_(lattice),
+        sums_(sums),
+        entries_(lattice, arena),
+        row_(arena.array<double>(lattice.L)),
+        terms_(arena.array<double>(lattice.L)),
+        share_(arena.array<double>(lattice.L)) {}
+
+  double entropy(size_t t) {
+    const Sums::Column &left = sums_.columns[t], &right = sums_.columns[t + 1];
+    double found = 0;
+    if (entries_.listed(t)) entries_.place(right.labels, right.to);
+    for (size_t p = 0; p < left.labels.size(); ++p)
+      if (left.node[p] > 0) found += left.node[p] * row_entropy(t, static_cast<size_t>(left.labels[p]));
+    if (entries_.listed(t)) entries_.clear(right.labels);
+    return found;
   }
-  return found;
-}
+
+ private:
+  double row_entropy(size_t t, size_t i) {
+    const Sums::Column& right = sums_.columns[t + 1];
+    size_t n = 0;
+    if (entries_.listed(t)) {
+      n = entries_.terms(1, i, terms_);
+    } else {
+      lattice_.row(t, i, row_);
+      for (size_t q = 0; q < right.labels.size(); ++q) {
+        terms_[n] = row_[right.labels[q]] + right.to[q];
+        n += terms_[n] != kForbidden;
+      }
+    }
+    if (n < 2) return 0;
+    const double best = kernels().max_d(terms_, n);
+    kernels().exp_d(terms_, best, n, share_);
+    double sum = 0, expected = 0;
+    for (size_t q = 0; q < n; ++q) {
+      sum += share_[q];
+      expected += share_[q] * (terms_[q] - best);
+    }
+    return std::log(sum) - expected / sum;
+  }
+
+  const Lattice& lattice_;
+  const Sums& sums_;
+  ExistingEntries entries_;
+  double *row_, *terms_, *share_;  // [label]
+};
 
 }  // namespace
 
@@ -129,7 +175,7 @@ double entropy(const Lattice& lattice, const Factors* factors, const Sums& sums,
   double* const share = arena.array<double>(L);
   int32_t* const place = arena.array<int32_t>(L);
   std::fill(place, place + L, -1);
-  std::vector<double> pairs;
+  LogSteps log_steps(lattice, sums, arena);
   const bool shared = factors && !lattice.patched(), sparse = shared && !factors->dense;
   double found = 0;
   const Sums::Column& first = sums.columns[0];
@@ -139,8 +185,7 @@ double entropy(const Lattice& lattice, const Factors* factors, const Sums& sums,
     const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
     meter.count(left.labels.size() * right.labels.size());
     if (sums.logs) {
-      sums.step(lattice, t, pairs);
-      found += of_logs(pairs, right.labels.size());
+      found += log_steps.entropy(t);
       continue;
     }
     // log p(j | i) = log from_i - log p_i + e_ij - shift + log to_j.
@@ -159,6 +204,112 @@ double entropy(const Lattice& lattice, const Factors* factors, const Sums& sums,
     found -= step;
   }
   return std::max(found, 0.0);
+}
+
+namespace {
+
+// SplitMix64's mixing (Steele, Lea and Flood 2014): numbers that look unrelated for numbers that are close.
+uint64_t mixed(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// A number from 0 to 1, without 1, for token t of labelling r: whoever asks, and in which order.
+double uniform(uint64_t seed, size_t r, size_t t) {
+  return static_cast<double>(mixed(mixed(mixed(seed) + r) + t) >> 11) * 0x1p-53;
+}
+
+// The first place whose sum up to and including it is above `share` of all.
+size_t drawn(const std::vector<double>& sums, double share) {
+  const double wanted = share * sums.back();
+  const auto found = static_cast<size_t>(std::upper_bound(sums.begin(), sums.end(), wanted) - sums.begin());
+  if (found < sums.size()) return found;
+  // Rounded up to all of it: the last that has anything.
+  return static_cast<size_t>(std::lower_bound(sums.begin(), sums.end(), sums.back()) - sums.begin());
+}
+
+}  // namespace
+
+std::vector<int32_t> samples(const Lattice& lattice, const Sums& sums, size_t n, uint64_t seed, Arena& arena) {
+  const size_t T = lattice.T, L = lattice.L;
+  std::vector<int32_t> labels(times(n, T));
+  if (T == 0 || n == 0) return labels;
+  double* const edges = arena.array<double>(L);
+  std::vector<double> upto;
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  const auto add_up = [&](size_t count, auto&& weight) {
+    upto.resize(count);
+    double sum = 0;
+    for (size_t p = 0; p < count; ++p) upto[p] = sum += weight(p);
+  };
+  const Sums::Column& last = sums.columns[T - 1];
+  add_up(last.labels.size(), [&](size_t q) { return last.node[q]; });
+  for (size_t r = 0; r < n; ++r) labels[r * T + T - 1] = last.labels[drawn(upto, uniform(seed, r, T - 1))];
+  Meter meter;
+  for (size_t t = T - 1; t-- > 0;) {
+    // Labellings with the same label behind are drawn together: its edges are added up once.
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const int32_t x = labels[a * T + t + 1], y = labels[b * T + t + 1];
+      return x != y ? x < y : a < b;
+    });
+    const Sums::Column& column = sums.columns[t];
+    const size_t count = column.labels.size();
+    for (size_t begin = 0; begin < n;) {
+      const int32_t j = labels[order[begin] * T + t + 1];
+      lattice.column(t, static_cast<size_t>(j), edges);
+      const auto edge = [&](size_t p) { return edges[column.labels[p]]; };
+      meter.count(8 * L);
+      if (sums.logs) {
+        double best = kForbidden;
+        for (size_t p = 0; p < count; ++p) best = std::max(best, column.from[p] + edge(p));
+        add_up(count, [&](size_t p) { return std::exp(column.from[p] + edge(p) - best); });
+      } else {
+        add_up(count, [&](size_t p) { return column.from[p] * std::exp(edge(p) - column.shift); });
+      }
+      for (; begin < n && labels[order[begin] * T + t + 1] == j; ++begin)
+        labels[order[begin] * T + t] = column.labels[drawn(upto, uniform(seed, order[begin], t))];
+    }
+  }
+  return labels;
+}
+
+std::vector<int32_t> samples(const NgramSums& sums, size_t n, uint64_t seed) {
+  const size_t T = sums.T();
+  std::vector<int32_t> labels(times(n, T));
+  std::vector<size_t> state(n);  // [r]: of the column behind
+  struct Way {
+    size_t place, from;  // of the label, of the state
+  };
+  struct Ways {
+    std::vector<Way> all;
+    std::vector<double> upto;  // [way]: its probability and those before
+  };
+  const auto add = [](Ways& ways, size_t place, size_t from, double p) {
+    ways.upto.push_back((ways.upto.empty() ? 0.0 : ways.upto.back()) + p);
+    ways.all.push_back({place, from});
+  };
+  Ways last;
+  for (size_t q = 0; q < sums.labels(T - 1).size(); ++q)
+    for (size_t s = sums.state(T - 1, q); s < sums.state(T - 1, q + 1); ++s) add(last, q, s, sums.state_p(s));
+  const auto draw = [&](const Ways& ways, size_t r, size_t t) {
+    const Way& way = ways.all[drawn(ways.upto, uniform(seed, r, t))];
+    labels[r * T + t] = sums.labels(t)[way.place];
+    state[r] = way.from;
+  };
+  for (size_t r = 0; r < n; ++r) draw(last, r, T - 1);
+  for (size_t t = T - 1; t-- > 0;) {
+    std::unordered_map<size_t, Ways> into;  // [state of column t + 1 that was drawn]
+    for (const size_t s : state) into[s];
+    sums.for_each_move(t + 1, true, [&](const NgramSums::Move& move) {
+      if (const auto found = into.find(move.to); found != into.end())
+        add(found->second, move.p, move.from, move.probability);
+    });
+    for (size_t r = 0; r < n; ++r) draw(into.at(state[r]), r, t);
+  }
+  return labels;
 }
 
 }  // namespace tagwright
