@@ -1,9 +1,9 @@
-// Contexts: the states of a search over ngrams. A context is as much of the past as a ngram can still see: a label,
-// or a run of two or three labels that some ngram goes on from.
+// Contexts: the states of a search over n-grams. A context is the part of the history that an n-gram can still depend
+// on: a label, or a sequence of two or three labels that is a proper prefix of some n-gram.
 //
-// They are numbered so that all that end alike stand side by side: a label, behind it the pairs that end with it,
-// behind each of these the runs of three that end with it. What reads the next label k goes along the arc that is the
-// longest node of ngrams.h that ends with k; so contexts that end alike mostly go along the same one.
+// They are numbered so that those with the same suffix are consecutive: a label, then the pairs that end with it, each
+// followed by the triples that end with it. The next label k leads along the arc that is the longest node of ngrams.h
+// that ends with k; contexts with the same suffix mostly share it.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,6 @@ NgramBounds::NgramBounds(const EdgeScores& edges) {
   best_any_.assign(nodes, kForbidden);
   reach_.assign((L + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
   most_left_.resize(L);
-  most_left_into_.resize(L);
   const LabelNgrams::Range pairs = ngrams.at_depth(2);
   for (Node pair = pairs.first; pair < pairs.end; ++pair)
     edge_.push_back(edges.is_stepwise() ? 0
@@ -39,7 +38,7 @@ NgramBounds::NgramBounds(const EdgeScores& edges) {
   }
   for (Node node = pairs.end; node < static_cast<Node>(nodes); ++node)
     pair_[static_cast<size_t>(node) - L] = pair_[static_cast<size_t>(ngrams.suffix(node)) - L];
-  // A past matters to as many labels behind it as the order has more than one.
+  // The history matters to order - 1 of the labels behind it.
   spread_ = (most - least) * static_cast<double>(ngrams.order() - 1);
   for (Node node = static_cast<Node>(L); node < static_cast<Node>(nodes); ++node) find_sums(ngrams, node);
   for (Node node = 0; node < static_cast<Node>(nodes); ++node) find_best(ngrams, node);
@@ -59,12 +58,10 @@ NgramBounds::NgramBounds(const EdgeScores& edges) {
 
 void NgramBounds::raise(float& bound, double score) { bound = std::max(bound, rounded_up(score)); }
 
-// What is said of the labels that a pair ends with, and of all pairs.
+// Updates the bound of the label that a pair ends with.
 void NgramBounds::raise_into(const LabelNgrams& ngrams, Node pair) {
   const auto y = static_cast<size_t>(ngrams.label(pair));
   raise(into_[y], any_[pair]);
-  raise(most_left_into_[y], left_[pair]);
-  raise(most_, left_[pair]);
 }
 
 void NgramBounds::find_left(const LabelNgrams& ngrams, Node node) {

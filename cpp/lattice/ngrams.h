@@ -1,10 +1,9 @@
-// LabelNgrams: runs of three or four labels that have a score of their own, added wherever the run occurs.
+// LabelNgrams: sequences of three or four labels that have a score, which is added wherever they occur.
 //
-// They are a trie that is closed under suffixes: with a run, all its beginnings and all their endings are nodes. So the
-// longest node that a labelling ends with says everything that ngrams want to know of its past (Aho and Corasick
-// 1975; Cuong, Ye, Lee and Chieu 2014 build CRFs of variable order on it). Nodes 0 .. L-1 are the labels themselves;
-// behind them come the pairs, then runs of three and of four, each in the order of their labels. So the children of a
-// node stand side by side.
+// They are a trie that is closed under suffixes: with an n-gram, all its prefixes and all their suffixes are nodes. The
+// longest node that a labelling ends with is therefore all that n-grams depend on (Aho and Corasick 1975; Cuong, Ye,
+// Lee and Chieu 2014 build CRFs of variable order on it). Nodes 0 .. L-1 are the labels themselves, followed by the
+// pairs, the trigrams and the 4-grams, each in the order of their labels: the children of a node are consecutive.
 #pragma once
 
 #include <array>
@@ -17,13 +16,13 @@
 
 namespace tagwright {
 
-// NgramIndex of labels, four to each; -1 stands behind a run of three. score: one per run.
+// N-grams of labels, four places to each, the last one -1 in trigrams. score: one per n-gram.
 struct NgramList {
   static constexpr size_t kLongest = 4, kShortest = 3;
 
   std::span<const int32_t> labels;  // [q * kLongest + n]
   std::span<const double> score;
-  bool keep_all = false;  // whether runs of score 0 are held, too: which nodes there are does not depend on scores
+  bool keep_all = false;  // whether n-grams of score 0 are held, so that the nodes do not depend on scores
 
   size_t size() const { return score.size(); }
 };
@@ -33,17 +32,17 @@ class LabelNgrams {
   using Node = int32_t;
   static constexpr Node kNoNode = -1;
 
-  // Throws std::invalid_argument for labels out of range, runs of another length or given twice, and what is no score.
-  LabelNgrams(size_t L, const NgramList& runs);
+  // Throws std::invalid_argument for labels out of range, n-grams of another length or given twice, and invalid scores.
+  LabelNgrams(size_t L, const NgramList& ngrams);
 
   size_t L() const { return L_; }
-  // How many runs there are; of these the longest has order() + 1 labels.
+  // The number of n-grams; the longest has order() + 1 labels.
   size_t size() const { return size_; }
   size_t order() const { return order_; }
   size_t nodes() const { return label_.size(); }
-  // Of these, how many are what context() returns of some.
+  // The number of distinct values of context().
   size_t contexts() const { return contexts_; }
-  // No label adds more to a path, or takes more away, by the ngrams that end with it, -inf aside.
+  // Upper bound of the absolute value of more(), -inf aside.
   double magnitude() const { return magnitude_; }
   // The n-grams that contain one given token of a labelling, which has label y, add no more than this; at least 0.
   double most_with(size_t y) const {
@@ -52,9 +51,9 @@ class LabelNgrams {
     return sum;
   }
 
-  // --- of a labelling: the node that it ends with, label by label from Node(first label) on ---
+  // --- the longest node that a labelling ends with, label by label from Node(first label) on ---
 
-  // The longest node that ends a labelling which label k follows; at: that of the labelling before.
+  // The longest node that the labelling ends with once label k is appended; at: that of the labelling before.
   Node next(Node at, int32_t k) const {
     for (Node from = context(at);; from = suffix(from)) {
       if (const Node found = child(from, k); found != kNoNode) return found;
@@ -67,9 +66,9 @@ class LabelNgrams {
       if (const Node found = child(from, k); found != kNoNode) return found;
     return pair;
   }
-  // What ngrams add where a labelling comes to this node: the run itself and those that it ends with.
+  // What n-grams add where a labelling reaches this node: its own score and those of its suffixes.
   double more(Node at) const { return facts_[at].more; }
-  // What next() asks of a node: itself or its longest ending that a run goes on from, or its last label.
+  // All that next() depends on: the longest suffix of the node that has children, or its last label.
   Node context(Node at) const { return facts_[at].context; }
 
   // --- of the trie ---
@@ -79,7 +78,7 @@ class LabelNgrams {
     const auto [first, end] = children(node);
     return place_of(label_.data() + first, static_cast<size_t>(end - first), k, first);
   }
-  // The node of the pair j, k, or kNoNode: as child(j, k), but faster where several j are asked for beside one k.
+  // The node of the pair j, k, or kNoNode: as child(j, k), but faster for several j and one k.
   Node pair(int32_t j, int32_t k) const {
     const Node first = longer_begin_[k];
     const Node found = place_of(first_.data() + first, static_cast<size_t>(longer_begin_[k + 1] - first), j, first);
@@ -91,10 +90,10 @@ class LabelNgrams {
   };
   Range children(Node node) const { return {facts_[node].begin, facts_[node + 1].begin}; }
   int32_t label(Node node) const { return label_[node]; }                  // the last one
-  const int32_t* labels(Node node) const { return label_.data() + node; }  // of nodes side by side
+  const int32_t* labels(Node node) const { return label_.data() + node; }  // of consecutive nodes
   Node parent(Node node) const { return facts_[node].parent; }             // without the last label
   Node suffix(Node node) const { return facts_[node].suffix; }  // without the first one; of a label, the label
-  double score(Node node) const { return facts_[node].score; }  // of the run itself; 0 where it is none
+  double score(Node node) const { return facts_[node].score; }  // its own; 0 where it is only a prefix or suffix
   size_t depth(Node node) const;
   // The nodes that end with this one and have one label more.
   std::span<const Node> longer(Node node) const {
@@ -103,8 +102,8 @@ class LabelNgrams {
   }
   // The nodes of a depth: first .. end - 1. Depth 1 are the labels.
   Range at_depth(size_t depth) const { return {level_[depth - 1], level_[depth]}; }
-  // The node of a run of labels, or kNoNode.
-  Node find(std::span<const int32_t> run) const;
+  // The node of a sequence of labels, or kNoNode.
+  Node find(std::span<const int32_t> labels) const;
 
  protected:
   // Where a label stands among n rising ones, counted from `first`; kNoNode where it does not.
@@ -122,7 +121,7 @@ class LabelNgrams {
 
   size_t L_, size_ = 0, order_ = 0, contexts_ = 0;
   std::array<Node, NgramList::kLongest + 1> level_{};  // [depth - 1]: its first node
-  // What is known of a node, side by side, since it is asked for together.
+  // In one place, since they are read together.
   struct Facts {
     double score = 0, more = 0;
     Node begin = 0;  // its first child
@@ -140,7 +139,7 @@ class LabelNgrams {
   void raise_most(Node node, double score);
 };
 
-// LabelNgrams whose scores a trainer changes; which runs there are stays.
+// LabelNgrams whose scores a trainer changes; the set of n-grams is fixed.
 class MutableNgrams : public LabelNgrams {
  public:
   // All score 0. labels: as in NgramList.

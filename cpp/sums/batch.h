@@ -13,7 +13,7 @@
 
 namespace tagwright {
 
-// What is given and what is filled. The function whose derivatives are taken is
+// Input and output. The function whose derivatives are taken is
 //   sum_b weight_b * (log Z_b - score_b),   score_b = 0 where there are no tags.
 struct Batch {
   size_t B = 0, T = 0;
@@ -21,15 +21,15 @@ struct Batch {
   std::span<const int64_t> lengths = {};  // [b]: tokens; what is behind them is padding
   const bool* allowed = nullptr;          // [b][t][y]: labels that a token may have, or all
   const int64_t* tags = nullptr;          // [b][t], or none
-  double all_weigh = 1;                   // what every sentence weighs, or
-  std::span<const double> weights = {};   // [b], single ones
+  double all_weigh = 1;                   // the weight of every sentence, or
+  std::span<const double> weights = {};   // [b]
   PruningRule keep = {};
 
   std::span<double> log_z = {};   // [b], filled
   std::span<double> scores = {};  // [b], filled with those of the tags, where there are some
   float* nodes_f = nullptr;       // [b][t][y], filled with the derivatives; one of the two, or none
   double* nodes_d = nullptr;
-  const PairShape* counted = nullptr;        // the pairs whose derivatives are wanted; all where there is none
+  const PairShape* counted = nullptr;        // the pairs whose derivatives are requested; nullptr: all
   double *start = nullptr, *stop = nullptr;  // [y], filled; only beside those of the nodes
 
   bool wants_nodes() const { return nodes_f || nodes_d; }
@@ -40,9 +40,9 @@ struct Batch {
   size_t length(size_t b) const { return static_cast<size_t>(lengths[b]); }
 };
 
-// In precision E, which edge_counts has, too: [given pair] or [i * L + j], filled; empty: not wanted. The relative
+// In precision E, which edge_counts has, too: [given pair] or [i * L + j], filled; empty: not requested. The relative
 // error of a probability is a few units of the last place of E per token. Sentences whose sums single precision cannot
-// hold, for their range or since edges forbid, are summed in double precision or with logarithms. Throws
+// hold, for their range or since edges forbid, are summed in double precision or in the log domain. Throws
 // std::invalid_argument for scores that are none, tags that are no labels, or no path.
 template <class E>
 void sum_batch(const BatchEdges& edges, const Batch& batch, std::span<E> edge_counts, size_t threads);

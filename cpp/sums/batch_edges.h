@@ -1,6 +1,6 @@
-// Edges as sums over batches take them: a matrix, or one score for all pairs of labels but some; and their factors.
+// Edges of batched sums: a matrix, or one score for all pairs of labels but some; and their factors.
 //
-// Unlike Edges, nothing is derived that such sums do not need: a neural network changes its weights with every batch.
+// Unlike Edges, they derive only what such sums need: a neural network changes its weights with every batch.
 #pragma once
 
 #include <cstddef>

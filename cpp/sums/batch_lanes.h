@@ -1,4 +1,4 @@
-// Some sentences of a batch side by side: forward, backward, and the columns from which edges are counted.
+// Sentences of a batch in SIMD lanes: forward, backward, and expected counts of edges.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tagwright {
 
-// Sentences that are summed together in precision E, one or two vectors of 32 bytes side by side.
+// Sentences that share the lanes of one or two vectors of 32 bytes, in precision E.
 template <class E>
 inline constexpr size_t kMostLanes = 64 / sizeof(E);
 
@@ -27,14 +27,14 @@ class LaneUnit {
   // who: sentences, the longest first, none without tokens.
   LaneUnit(const BatchFactors<E>& factors, const BatchEdges& edges, const Batch& batch, std::span<const size_t> who);
 
-  // Numbers of memory that it takes.
+  // The memory that it needs, in values of E.
   size_t room() const { return times(2 * T_ + 2, stride_); }
   // Fills log Z and, where it goes backward, the derivatives of nodes. The memory is used until the last count.
   void run(E* memory, bool back);
   // Adds what edges count to `count`: those of labels first <= i < last. Weighted neither by their factors nor by what
   // all sentences share. entries: the pairs that are counted, by previous label; nullptr: all, [i * L + j].
   void count(size_t first, size_t last, const PairEntries* entries, E* count) const;
-  // The sentences whose sums are not to be trusted; they count nothing.
+  // The sentences whose numbers left the range of E; they are not counted.
   std::vector<size_t> in_trouble() const;
 
  private:

@@ -1,4 +1,5 @@
-// Sums over lattices: log Z, the probabilities of nodes and of edges; exact, or over the labels that a rule keeps.
+// Sums over lattices: log Z, the probabilities of nodes and of edges; exact, or over the labels that a pruning rule
+// keeps.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,11 @@
 
 namespace tagwright {
 
-// The sums of one sentence. What its spans and pointers lead to lies in the arena or belongs to the thread: it holds
+// The sums of one sentence. Its spans and pointers point into the arena or to storage of the thread: they are valid
 // until the next sums.
 struct Sums {
   struct Column {
-    std::span<const int32_t> labels;  // that were kept
+    std::span<const int32_t> labels;  // that were not pruned
     const double* node;               // [q]: the probability of labels[q]
     const double* from;               // [q], [q]: see edge()
     const double* to;
@@ -27,7 +28,7 @@ struct Sums {
   double log_z = kForbidden;  // kForbidden: no path
   std::vector<Column> columns;
   bool logs = false;  // whether `from` and `to` are logarithms
-  bool wide = false;  // whether more labels were to be kept than allowed; then there is nothing else
+  bool wide = false;  // whether the rule kept more labels than `most`; then nothing else is filled
 
   // The probability of the edge from labels[p] of column t to labels[q] of column t + 1: from * exp(e - shift) * to.
   // Not where there are logarithms.
@@ -36,12 +37,12 @@ struct Sums {
   void step(const Lattice& lattice, size_t t, std::vector<double>& out) const;
 };
 
-// Throws std::invalid_argument where the edges have ngrams: sums/ngram_sums.h has those.
-// factors: of the lattice's edges; nullptr where there is one matrix per step. also: [t], labels that are kept whatever
-// the rule says, or nullptr. most: labels that the columns may keep together on the way forward.
+// Throws std::invalid_argument where the edges have n-grams: see sums/ngram_sums.h.
+// factors: of the lattice's edges; nullptr where there is one matrix per step. also: [t], labels that are never pruned,
+// or nullptr. most: the number of labels that all columns may keep in the forward pass.
 Sums forward_backward(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
                       Arena& arena, size_t most = SIZE_MAX);
-// The same, whatever ngrams would add.
+// The same, ignoring n-grams.
 Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
                          Arena& arena, size_t most = SIZE_MAX);
 
@@ -55,8 +56,8 @@ struct LaneSums {
   std::span<const size_t> lengths;  // of the sentences, the longest first; none is 0
   // Writes the node scores of one token, [y].
   std::function<void(size_t lane, size_t t, double* scores)> score;
-  // Is given the probabilities of one token's labels, [y], rounded to multiples of `grain`; tokens come from the last
-  // to the first.
+  // Receives the probabilities of one token's labels, [y], rounded to multiples of `grain`, from the last token to the
+  // first.
   std::function<void(size_t lane, size_t t, const double* probability)> take;
   double grain = 0;
   double* edge_counts = nullptr;  // added to: [exception], or [i * stride + j] for a matrix

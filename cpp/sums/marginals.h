@@ -12,13 +12,13 @@
 
 namespace tagwright {
 
-// What a thread's arena may hold between sentences.
+// Memory that a thread's arena may hold between sentences.
 inline constexpr size_t kHeldBytes = size_t{64} << 20;
 
-// What to say where there are paths, but their probabilities were lost.
+// Message where there are paths, but their probabilities underflow.
 inline constexpr const char* kUnderflow = "no path: the scores of all labellings are too far apart";
 
-// Numbers that are 0 until they are set; what is never touched takes no memory.
+// Zero-initialised numbers; pages that are never written take no memory.
 class Zeros {
  public:
   explicit Zeros(size_t n) : held_(static_cast<double*>(std::calloc(n ? n : 1, sizeof(double)))) {
@@ -26,7 +26,7 @@ class Zeros {
   }
   Zeros() : Zeros(0) {}
   double& operator[](size_t i) { return held_.get()[i]; }
-  // The numbers, which whoever asks frees with std::free.
+  // Releases the numbers; the caller frees them with std::free.
   double* release() { return held_.release(); }
 
  private:
@@ -40,8 +40,8 @@ struct Marginals {
   double log_z = 0;
   double entropy = 0;
   Zeros nodes;                // [t * L + y]
-  std::vector<double> edges;  // [(t * L + i) * L + j], where they are wanted
-  std::vector<int32_t> kept;  // [t]: labels that were kept
+  std::vector<double> edges;  // [(t * L + i) * L + j], where requested
+  std::vector<int32_t> kept;  // [t]: number of labels that were not pruned
 };
 
 Marginals marginals(const Lattice& lattice, const PruningRule& keep, bool with_edges, Arena& arena);

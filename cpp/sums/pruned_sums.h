@@ -1,8 +1,7 @@
-// Sums of one sentence over few labels per column, and a limit for what they miss.
+// Sums of one sentence over pruned columns, with an upper bound of what pruning loses.
 //
-// Beside alpha, which sums over the labels that there are, stands `upper`, which sums over all labels and is never too
-// low: whoever fills the columns says how much those that were left out can bring at most. So log Z has a limit, too,
-// and what is missing is known before anything goes back.
+// Beside alpha, which sums over the labels of the columns, `upper` bounds the sum over all labels: the caller bounds
+// the contribution of the pruned ones. So log Z over all labels is bounded before the backward pass.
 #pragma once
 
 #include <cmath>
@@ -24,19 +23,19 @@ class PrunedSums {
   // Then: goes forward into it. messages: beside the labels, the sum of upper() times the factors, plus left_out();
   // 1 in the first column. lost: a limit for the sum, over the other labels, of exp(node score) times the message times
   // the best factor out of the label, or 1 where that is less; as a multiple of exp(the first of the scores). Returns
-  // whether a path is left: not where factors of 0 forbid, or where the numbers are too small.
+  // whether a path remains: not where factors of 0 forbid all, or where numbers underflow.
   bool forward(const double* messages, double lost);
 
-  // Of the last column: the limits of alpha, where alpha is scaled to a sum of 1; of what the labels left out send to
-  // any label of the next column; and of both together.
+  // Of the last column, where alpha is scaled to a sum of 1: upper bounds of alpha, of what pruned labels send to any
+  // label of the next column, and of both together.
   std::span<const double> upper() const { return upper_; }
   double left_out() const { return left_out_; }
   double all() const { return all_; }
-  // How far log Z of the columns so far can be from that over all labels.
+  // Upper bound of log Z over all labels, less log Z, of the columns so far.
   double missing() const { return std::log(all_); }
 
   // --- then summed ---
-  // Returns whether the numbers were large enough.
+  // Returns false where numbers underflow.
   bool backward();
 
   size_t T() const { return shift_.size(); }

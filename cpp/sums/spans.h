@@ -1,8 +1,8 @@
-// Probabilities of spans: that a labelling has a span of this type from here to there, exactly.
+// Probabilities of spans: that a labelling contains a span of this type with exactly these tokens.
 //
-// A span goes on from token t to t + 1 if both labels have its type, the first may be gone on from and the second
-// continues. So a labelling has a span where a run of such steps begins and ends: the sum over all labellings that have
-// it is a product of transitions of the posterior within the labels of its type, times what begins and what ends there.
+// A span continues from token t to t + 1 if both labels have its type, the first can be continued and the second
+// continues. The sum over all labellings that contain a span is a product of transition probabilities of the posterior
+// between the labels of its type, times the probabilities that it begins and ends there.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tagwright {
 
-// What each label says of spans. Throws std::invalid_argument where arrays do not fit together.
+// The role of each label in spans. Throws std::invalid_argument where arrays do not fit together.
 class SpanRules {
  public:
   // type: [y], -1 outside of spans; goes_on, continues: [y].
@@ -40,7 +40,7 @@ struct Span {
   double probability;
 };
 
-// Which spans are asked for: those of a labelling where k is 0, or the k most probable of any.
+// Which spans are requested: those of a labelling where k is 0, or the k most probable of any.
 struct SpanQuery {
   const SpanRules& rules;
   size_t k = 0;

@@ -4,13 +4,12 @@
 // iterative A* (Huang, section 4.2) and iterative Viterbi A* (Huang, Algorithm 4) are this one loop with three
 // searches. Nodes whose bound is below the floor, a score already reached, are dropped for good.
 //
-// The coarse lattice itself, and most of what differs from the papers, is in coarse_chain.h; where edges have ngrams,
-// in decode/ngrams/coarse_contexts.h. Here, where the best way back from an end node passes through a block, the
-// floor is raised by going on through the best label instead.
+// The coarse lattice itself, and most of what differs from the papers, is in coarse_chain.h. Here, where the best path
+// back from an end node passes through a block, the floor is raised by continuing through the best label instead. Edges
+// with n-grams have no coarse lattice: their states are contexts, and Viterbi searches those.
 #include <algorithm>
-#include <type_traits>
 
-#include "decode/ngrams/coarse_contexts.h"
+#include "decode/ngrams/ngrams.h"
 #include "decode/refine/coarse_chain.h"
 
 namespace tagwright {
@@ -24,8 +23,7 @@ double raised(double floor, std::vector<double>& scores, size_t k) {
   return std::max(floor, *kth);
 }
 
-template <class Coarse>
-size_t blocks_on(const Coarse& coarse, const GraphPath& path) {
+size_t blocks_on(const CoarseChain& coarse, const GraphPath& path) {
   size_t blocks = 0;
   for (size_t t = 0; t < coarse.T(); ++t) blocks += coarse.is_block(t, path.at[t]);
   return blocks;
@@ -33,12 +31,11 @@ size_t blocks_on(const Coarse& coarse, const GraphPath& path) {
 
 // A search returns up to k coarse paths, best first, and raises the floor by paths of labels that it comes across.
 // It may stop short of k while the best still holds a block. Returns none where there is no path.
-template <class Coarse>
-using Search = std::vector<GraphPath> (*)(Coarse& coarse, size_t round, const Options&, double& floor, Work&);
+using Search = std::vector<GraphPath> (*)(CoarseChain& coarse, size_t round, const Options&, double& floor, Work&);
 
 // One pass, alternately forward and backward, and its best path (Huang, Algorithm 1, lines 4 to 14).
-template <class Coarse>
-std::vector<GraphPath> search_viterbi(Coarse& coarse, size_t round, const Options& options, double& floor, Work& work) {
+std::vector<GraphPath> search_viterbi(CoarseChain& coarse, size_t round, const Options& options, double& floor,
+                                      Work& work) {
   if (!coarse.pass(static_cast<int>(round % 2), floor, work)) return {};
   size_t best = 0;
   for (size_t q = 1; q < coarse.end_size(); ++q)
@@ -61,8 +58,7 @@ std::vector<GraphPath> search_coarse_astar(CoarseChain& coarse, size_t, const Op
 }
 
 // A pass, and once its best path holds labels only, Viterbi A* for k' paths (Huang, Algorithm 4).
-template <class Coarse>
-std::vector<GraphPath> search_viterbi_astar(Coarse& coarse, size_t round, const Options& options, double& floor,
+std::vector<GraphPath> search_viterbi_astar(CoarseChain& coarse, size_t round, const Options& options, double& floor,
                                             Work& work) {
   std::vector<GraphPath> found = search_viterbi(coarse, round, options, floor, work);
   if (found.empty() || blocks_on(coarse, found[0]) > 0) return found;
@@ -88,9 +84,8 @@ double first_floor(const Lattice& lattice, const Options& options, Arena& arena,
   return found.paths.size() < options.k ? kForbidden : found.paths.back().score;
 }
 
-template <class Coarse>
-Answer refine(const Lattice& lattice, Coarse coarse, std::type_identity_t<Search<Coarse>> search, double floor,
-              const Options& options, Work work) {
+Answer refine(const Lattice& lattice, Search search, double floor, const Options& options, Arena& arena, Work work) {
+  CoarseChain coarse(lattice, 0, arena);
   Answer answer;
   answer.work = work;
   const bool all = options.expand == "all";
@@ -125,23 +120,21 @@ Answer refine(const Lattice& lattice, Coarse coarse, std::type_identity_t<Search
 }  // namespace
 
 Answer staggered(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (lattice.edges.ngrams()) return ngram_viterbi(lattice, options, arena);
   Work work;
   const double floor = options.prune ? first_floor(lattice, options, arena, work) : kForbidden;
-  if (lattice.edges.ngrams())
-    return refine(lattice, CoarseContexts(lattice, arena), &search_viterbi, floor, options, work);
-  return refine(lattice, CoarseChain(lattice, 0, arena), &search_viterbi, floor, options, work);
+  return refine(lattice, &search_viterbi, floor, options, arena, work);
 }
 
 Answer iterative_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  return refine(lattice, CoarseChain(lattice, 0, arena), &search_coarse_astar, kForbidden, options, {});
+  return refine(lattice, &search_coarse_astar, kForbidden, options, arena, {});
 }
 
 Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (lattice.edges.ngrams()) return ngram_viterbi(lattice, options, arena);
   Work work;
   const double floor = first_floor(lattice, options, arena, work);
-  if (lattice.edges.ngrams())
-    return refine(lattice, CoarseContexts(lattice, arena), &search_viterbi_astar, floor, options, work);
-  return refine(lattice, CoarseChain(lattice, 0, arena), &search_viterbi_astar, floor, options, work);
+  return refine(lattice, &search_viterbi_astar, floor, options, arena, work);
 }
 
 }  // namespace tagwright
