@@ -51,41 +51,51 @@ void sort_unique(std::vector<Run>& runs) {
   runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
 }
 
+// N-grams after checks, and all sequences that are nodes.
+struct Sequences {
+  std::array<std::vector<Run>, kLongest> of;  // [d]: nodes of d + 1 labels, sorted, from pairs on
+  std::vector<std::pair<Run, double>> given;  // sorted
+  size_t size = 0, order = 0;                 // of those that are held
+
+  Sequences(size_t L, const NgramList& ngrams) {
+    for (size_t q = 0; q < ngrams.size(); ++q) {
+      const size_t length = checked_length(L, ngrams, q);
+      Run run;
+      std::copy_n(ngrams.labels.data() + q * kLongest, kLongest, run.begin());
+      given.emplace_back(run, ngrams.score[q]);
+      if (ngrams.score[q] == 0 && !ngrams.keep_all) continue;
+      of[length - 1].push_back(run);
+      order = std::max(order, length - 1);
+      ++size;
+    }
+    const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
+    if (!std::is_sorted(given.begin(), given.end(), before)) std::sort(given.begin(), given.end(), before);
+    const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+    if (const auto twice = std::adjacent_find(given.begin(), given.end(), same); twice != given.end())
+      throw std::invalid_argument("ngram " + shown(twice->first.data()) + " is given twice; give each n-gram once");
+    for (size_t d = kLongest; d-- > 2;) {
+      sort_unique(of[d]);
+      for (const Run& run : of[d]) {
+        of[d - 1].push_back(prefix_of(run, d + 1));
+        of[d - 1].push_back(suffix_of(run));
+      }
+    }
+    sort_unique(of[1]);
+  }
+};
+
 }  // namespace
 
-LabelNgrams::LabelNgrams(size_t L, const NgramList& runs) : L_(L) {
-  if (runs.labels.size() != runs.size() * kLongest)
-    throw std::invalid_argument("ngrams: there must be one score per run");
-  if (runs.size() > kMost)
-    throw std::invalid_argument("there are " + std::to_string(runs.size()) + " ngrams; at most " +
+LabelNgrams::LabelNgrams(size_t L, const NgramList& ngrams) : L_(L) {
+  if (ngrams.labels.size() != ngrams.size() * kLongest)
+    throw std::invalid_argument("ngrams: there must be one score per n-gram");
+  if (ngrams.size() > kMost)
+    throw std::invalid_argument("there are " + std::to_string(ngrams.size()) + " ngrams; at most " +
                                 std::to_string(kMost) + " can be held, drop rare ones");
-  // of[d]: runs of d + 1 labels that are nodes, from the longest on; those given are the first to be known.
-  std::array<std::vector<Run>, kLongest> of;
-  std::vector<std::pair<Run, double>> given;
-  for (size_t q = 0; q < runs.size(); ++q) {
-    const size_t length = checked_length(L, runs, q);
-    Run run;
-    std::copy_n(runs.labels.data() + q * kLongest, kLongest, run.begin());
-    given.emplace_back(run, runs.score[q]);
-    if (runs.score[q] == 0 && !runs.keep_all) continue;
-    of[length - 1].push_back(run);
-    order_ = std::max(order_, length - 1);
-    ++size_;
-  }
-  const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
-  if (!std::is_sorted(given.begin(), given.end(), before)) std::sort(given.begin(), given.end(), before);
-  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
-  if (const auto twice = std::adjacent_find(given.begin(), given.end(), same); twice != given.end())
-    throw std::invalid_argument("ngram " + shown(twice->first.data()) + " is given twice; give each run once");
-
-  for (size_t d = kLongest; d-- > 2;) {
-    sort_unique(of[d]);
-    for (const Run& run : of[d]) {
-      of[d - 1].push_back(prefix_of(run, d + 1));
-      of[d - 1].push_back(suffix_of(run));
-    }
-  }
-  sort_unique(of[1]);
+  const Sequences sequences(L, ngrams);
+  const auto& [of, given, size, order] = sequences;
+  size_ = size;
+  order_ = order;
 
   level_[0] = 0;
   level_[1] = static_cast<Node>(L);
@@ -134,10 +144,10 @@ LabelNgrams::LabelNgrams(size_t L, const NgramList& runs) : L_(L) {
     const size_t length = run[kLongest - 1] == -1 ? kLongest - 1 : kLongest;
     facts_[find(std::span(run).first(length))].score = score;
   }
-  const auto size = [&](Node node) { return std::isfinite(score(node)) ? std::fabs(score(node)) : 0.0; };
+  const auto magnitude = [&](Node node) { return std::isfinite(score(node)) ? std::fabs(score(node)) : 0.0; };
   for (Node node = level_[2]; node < static_cast<Node>(nodes); ++node) {
     facts_[node].more = score(node) + score(suffix(node));
-    magnitude_ = std::max(magnitude_, size(node) + size(suffix(node)));
+    magnitude_ = std::max(magnitude_, magnitude(node) + magnitude(suffix(node)));
     raise_most(node, score(node));
   }
 }
@@ -164,7 +174,7 @@ void MutableNgrams::change(Node node, double score) {
   facts_[node].score = score;
   facts_[node].more = score + this->score(suffix(node));
   for (const Node longer : longer(node)) facts_[longer].more = this->score(longer) + score;
-  // Never too small: the other of the two ngrams that may end with one label is no larger than all so far.
+  // Never too small: the other of the two n-grams that may end with one label is no larger than all so far.
   magnitude_ = std::max(magnitude_, 2 * std::fabs(score));
   raise_most(node, score);
 }

@@ -127,21 +127,21 @@ class Scaled {
     for (size_t y = 0; y < n; ++y) values[y] *= inverse;
   }
 
-  // out[q] = sum_p value[p] * factor(labels[p], wanted[q]); side 1: the other way round. out: with room for a row of
-  // the matrix where all labels are wanted.
-  void send(size_t t, size_t side, Labels labels, const double* value, Labels wanted, double* out) {
+  // out[q] = sum_p value[p] * factor(labels[p], targets[q]); side 1: the other way round. out: with room for a row of
+  // the matrix where all labels are targets.
+  void send(size_t t, size_t side, Labels labels, const double* value, Labels targets, double* out) {
     const Factors& factors = at(t);
-    const bool all = wanted.size() == lattice_.L;
-    if (lattice_.allowed && !all) return send_listed(t, side, labels, value, wanted, out);
+    const bool all = targets.size() == lattice_.L;
+    if (lattice_.allowed && !all) return send_listed(t, side, labels, value, targets, out);
     double* const reached = all ? out : scores_;  // [label]
     std::optional<Defaults> defaults;
     double taken = 0;
     if (factors.dense) {
-      send_rows(factors, side, labels, value, wanted, reached);
+      send_rows(factors, side, labels, value, targets, reached);
     } else {
       const Factors::Side& rows = factors.side[side];
       defaults.emplace(factors, side, labels, value, totals_);
-      for (const int32_t j : wanted) reached[j] = defaults->into(j);
+      for (const int32_t j : targets) reached[j] = defaults->into(j);
       for (size_t p = 0; p < labels.size(); ++p) {
         const size_t i = static_cast<size_t>(labels[p]);
         for (size_t q = rows.begin[i]; q < rows.begin[i + 1]; ++q) reached[rows.index[q]] += value[p] * rows.more[q];
@@ -149,12 +149,12 @@ class Scaled {
       if (factors.mild) defaults.reset();
     }
     if (lattice_.patched()) taken = correct(t, side, labels, value, reached);
-    for (size_t q = 0; q < wanted.size() && !all; ++q) out[q] = reached[wanted[q]];
+    for (size_t q = 0; q < targets.size() && !all; ++q) out[q] = reached[targets[q]];
     // What is left of much that was taken away cannot be trusted.
     if (!defaults && taken == 0) return;
-    for (size_t q = 0; q < wanted.size(); ++q) {
-      const double most = std::max(taken, defaults ? defaults->into(wanted[q]) : 0);
-      if (out[q] < kFewDigits * most) out[q] = sum_again(t, side, labels, value, static_cast<size_t>(wanted[q]));
+    for (size_t q = 0; q < targets.size(); ++q) {
+      const double most = std::max(taken, defaults ? defaults->into(targets[q]) : 0);
+      if (out[q] < kFewDigits * most) out[q] = sum_again(t, side, labels, value, static_cast<size_t>(targets[q]));
     }
   }
 
@@ -171,17 +171,17 @@ class Scaled {
     return made_;
   }
 
-  static void send_rows(const Factors& factors, size_t side, Labels labels, const double* value, Labels wanted,
+  static void send_rows(const Factors& factors, size_t side, Labels labels, const double* value, Labels targets,
                         double* reached) {
     const Factors::Side& rows = factors.side[side];
-    if (wanted.size() == factors.L) {
+    if (targets.size() == factors.L) {
       std::fill(reached, reached + factors.stride, 0.0);
       return kernels().spread_rows(rows.matrix.data(), factors.stride, labels.data(), value, labels.size(), reached);
     }
-    for (const int32_t j : wanted) reached[j] = 0;
+    for (const int32_t j : targets) reached[j] = 0;
     for (size_t p = 0; p < labels.size(); ++p) {
       const double* row = rows.matrix.data() + static_cast<size_t>(labels[p]) * factors.stride;
-      for (const int32_t j : wanted) reached[j] += value[p] * row[j];
+      for (const int32_t j : targets) reached[j] += value[p] * row[j];
     }
   }
 
@@ -216,21 +216,21 @@ class Scaled {
   };
 
   // Into the few labels that are allowed: edge by edge, or from all labels by what leads to each.
-  void send_listed(size_t t, size_t side, Labels labels, const double* value, Labels wanted, double* out) {
+  void send_listed(size_t t, size_t side, Labels labels, const double* value, Labels targets, double* out) {
     const Factors& factors = at(t);
     const Factors::Side& columns = factors.side[1 - side];
     std::optional<Defaults> defaults;
     if (labels.size() == factors.L && !factors.dense) defaults.emplace(factors, side, labels, value, totals_);
-    for (size_t q = 0; q < wanted.size(); ++q) {
-      const size_t j = static_cast<size_t>(wanted[q]);
+    for (size_t q = 0; q < targets.size(); ++q) {
+      const size_t j = static_cast<size_t>(targets[q]);
       double sum = 0;
       if (lattice_.patched()) {
         sum = sum_again(t, side, labels, value, j);
       } else if (defaults) {
-        sum = defaults->into(wanted[q]);
+        sum = defaults->into(targets[q]);
         for (size_t e = columns.begin[j]; e < columns.begin[j + 1]; ++e)
           sum += value[columns.index[e]] * columns.more[e];
-        if (!factors.mild && sum < kFewDigits * defaults->into(wanted[q])) sum = sum_again(t, side, labels, value, j);
+        if (!factors.mild && sum < kFewDigits * defaults->into(targets[q])) sum = sum_again(t, side, labels, value, j);
       } else if (factors.dense) {
         const double* column = columns.matrix.data() + j * factors.stride;
         for (size_t p = 0; p < labels.size(); ++p) sum += value[p] * column[labels[p]];
@@ -344,10 +344,10 @@ class Logs {
   static void divide(double* values, size_t n, double by) {
     for (size_t y = 0; y < n; ++y) values[y] -= by;
   }
-  void send(size_t t, size_t side, Labels labels, const double* value, Labels wanted, double* out) {
+  void send(size_t t, size_t side, Labels labels, const double* value, Labels targets, double* out) {
     if (entries_.listed(t)) entries_.place(labels, value);
-    for (size_t q = 0; q < wanted.size(); ++q) {
-      const auto j = static_cast<size_t>(wanted[q]);
+    for (size_t q = 0; q < targets.size(); ++q) {
+      const auto j = static_cast<size_t>(targets[q]);
       size_t n = 0;
       if (entries_.listed(t)) {
         n = entries_.terms(side, j, terms_);
@@ -405,24 +405,24 @@ class Maxima {
   }
   static void divide(double* values, size_t n, double by) { Logs::divide(values, n, by); }
   // Rows of edges are read in both directions, since columns of a matrix are far apart in memory.
-  void send(size_t t, size_t side, Labels labels, const double* value, Labels wanted, double* out) {
-    std::fill_n(out, wanted.size(), kForbidden);
+  void send(size_t t, size_t side, Labels labels, const double* value, Labels targets, double* out) {
+    std::fill_n(out, targets.size(), kForbidden);
     if (entries_.listed(t)) {
       entries_.place(labels, value);
-      for (size_t q = 0; q < wanted.size(); ++q) {
-        const size_t n = entries_.terms(side, static_cast<size_t>(wanted[q]), terms_);
+      for (size_t q = 0; q < targets.size(); ++q) {
+        const size_t n = entries_.terms(side, static_cast<size_t>(targets[q]), terms_);
         if (n) out[q] = kernels().max_d(terms_, n);
       }
       return entries_.clear(labels);
     }
-    const Labels rows = side ? wanted : labels;
+    const Labels rows = side ? targets : labels;
     for (size_t r = 0; r < rows.size(); ++r) {
       lattice_.row(t, static_cast<size_t>(rows[r]), edges_);
       if (side) {
         for (size_t p = 0; p < labels.size(); ++p) terms_[p] = value[p] + edges_[labels[p]];
         if (!labels.empty()) out[r] = kernels().max_d(terms_, labels.size());
       } else {
-        for (size_t q = 0; q < wanted.size(); ++q) out[q] = std::max(out[q], value[r] + edges_[wanted[q]]);
+        for (size_t q = 0; q < targets.size(); ++q) out[q] = std::max(out[q], value[r] + edges_[targets[q]]);
       }
     }
   }

@@ -115,7 +115,7 @@ class BatchWork {
     }
   }
 
-  // Adds to the count of an edge, if that is wanted.
+  // Adds to the count of an edge, if it is counted.
   template <class Out>
   void count_edge(size_t i, size_t j, double value, Out* count) const {
     if (!batch_.counted) return add(count, i * L_ + j, value);
@@ -175,8 +175,8 @@ std::vector<size_t> sum_lanes(const BatchFactors<E>& factors, const BatchEdges& 
   constexpr size_t kSmall = size_t{1} << 20;  // of memory for several units
   // Enough units for two threads, of like size; whatever the number of threads, for the same sums.
   const size_t least = sentences.size() > kMostLanes<E> / 2 ? 2 : 1;
-  const size_t wanted = std::max(least, (sentences.size() + kMostLanes<E> - 1) / kMostLanes<E>);
-  const size_t most = (sentences.size() + wanted - 1) / wanted;
+  const size_t units_needed = std::max(least, (sentences.size() + kMostLanes<E> - 1) / kMostLanes<E>);
+  const size_t most = (sentences.size() + units_needed - 1) / units_needed;
   std::vector<std::unique_ptr<LaneUnit<E>>> units;
   for (size_t at = 0; at < sentences.size(); at += most)
     units.push_back(std::make_unique<LaneUnit<E>>(factors, edges, batch,
@@ -279,7 +279,7 @@ void sum_batch(const BatchEdges& edges, const Batch& batch, std::span<E> edge_co
   std::fill(edge_counts.begin(), edge_counts.end(), E{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return batch.length(a) > batch.length(b); });
   const auto try_lanes = [&]<class C>(const BatchFactors<C>& factors) {
-    // Where edges forbid, single precision would lose what may be the only way to go on.
+    // Where edges forbid, single precision would lose what may be the only way to continue.
     if (!factors.fits || (sizeof(C) == 4 && factors.forbids)) return false;
     alone = in_lanes<C, E>(factors, edges, batch, order, edge_counts, threads);
     return true;

@@ -67,8 +67,8 @@ double BatchEdges::edge(size_t i, size_t j) const {
 
 void BatchEdges::check() const {
   const auto look = [](Scores scores, size_t n, auto&& name) {
-    const ScoreCheck seen = check_scores(scores, n);
-    if (seen.bad < n) throw std::invalid_argument(name(seen.bad) + why_no_score(scores[seen.bad]));
+    const ScoreCheck checked = check_scores(scores, n);
+    if (checked.bad < n) throw std::invalid_argument(name(checked.bad) + why_no_score(scores[checked.bad]));
   };
   if (matrix) look(matrix, L * L, [&](size_t q) { return "edge score " + edge_name(q / L, q % L); });
   if (pairs) look(values, pairs->size(), [](size_t q) { return "the edge score of pair " + std::to_string(q); });

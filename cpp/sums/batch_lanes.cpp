@@ -11,7 +11,7 @@
 namespace tagwright {
 namespace {
 
-// Where edges forbid, a number below this may be the only way to go on; see forward_backward.cpp.
+// Where edges forbid, a number below this may be the only way to continue; see forward_backward.cpp.
 constexpr double kTiny = 1e-80;
 constexpr size_t kTile = kCountDown * kCountAcross;
 
@@ -52,13 +52,13 @@ template <class E>
 const E* LaneUnit<E>::row(size_t lane, size_t t, double& most) {
   const size_t b = who_[lane], at = b * batch_.T + t;
   const Scores given = batch_.nodes.from(at * L_);
-  const Scan seen = given.f ? kernels().scan_f(given.f, L_) : kernels().scan_d(given.d, L_);
-  if (!seen.valid || !(seen.magnitude <= kLargestScore)) {
+  const Scan scan = given.f ? kernels().scan_f(given.f, L_) : kernels().scan_d(given.d, L_);
+  if (!scan.valid || !(scan.magnitude <= kLargestScore)) {
     const size_t bad = check_scores(given, L_).bad;
     throw std::invalid_argument("the node score of token " + std::to_string(t) + ", label " + std::to_string(bad) +
                                 why_no_score(given[bad]));
   }
-  most = seen.max;
+  most = scan.max;
   const bool first = t == 0 && edges_.start, last = t + 1 == lengths_[lane] && edges_.stop;
   if constexpr (std::is_same_v<E, float>) {
     if (given.f && !first && !last && !batch_.allowed) return given.f;

@@ -35,132 +35,175 @@ struct Kept {
   }
 };
 
+// The passes over one sentence, in one of the arithmetics of sums/arithmetic.h.
 template <class Arithmetic>
-Sums passes(const Lattice& lattice, Arithmetic& numbers, const PruningRule& keep, const int32_t* also, Arena& arena,
-            size_t most) {
-  const size_t T = lattice.T, L = lattice.L, stride = (L + 7) / 8 * 8;
-  constexpr size_t kForward = 0, kBackward = 1;
-  const bool all = keep.all();
-  thread_local Chooser chooser;
-  thread_local std::vector<int32_t> everyone, chosen;
-  while (everyone.size() < L) everyone.push_back(static_cast<int32_t>(everyone.size()));
-  chosen.resize(L + 1);
-  // What the column holds for each of its labels.
+class Passes {
+ public:
+  Passes(const Lattice& lattice, Arithmetic& numbers, const PruningRule& rule, const int32_t* also, Arena& arena)
+      : lattice_(lattice),
+        numbers_(numbers),
+        rule_(rule),
+        also_(also),
+        arena_(arena),
+        stride_((lattice.L + 7) / 8 * 8),
+        held_(arena.array<Held>(lattice.T)),
+        message_(arena.array<double>(stride_)),
+        believed_(arena.array<double>(stride_)),
+        ones_(arena.array<double>(lattice.L)),
+        chosen_(arena.array<int32_t>(lattice.L + 1)),
+        kept_(lattice.T),
+        beta_(lattice.T) {
+    std::fill_n(ones_, lattice.L, numbers.one());
+    sums_.logs = Arithmetic::kLogs;
+  }
+
+  // most: the number of labels that all columns may keep in the forward pass.
+  Sums run(size_t most) {
+    double log_z = 0;
+    if (!forward(most, log_z) || !backward()) return sums_;
+    if (!rule_.all()) log_z = 0;
+    if (finish(log_z)) sums_.log_z = log_z;
+    return sums_;
+  }
+
+ private:
+  static constexpr size_t kForward = 0, kBackward = 1;
+
+  // What a column holds for each of its labels.
   struct Held {
     Labels labels;
     double* psi;    // node factors
     double* alpha;  // with room for a row of a matrix
     double lowered = 0;
   };
-  Held* const held = arena.array<Held>(T);
-  double* const message = arena.array<double>(stride);
-  double* const believed = arena.array<double>(stride);
-  double* const ones = arena.array<double>(L);
-  std::fill(ones, ones + L, numbers.one());
 
-  const auto choose = [&](size_t t, const double* values) -> Kept {
-    const Labels labels = held[t].labels;
-    if (all) return {labels};
-    const double* belief = numbers.belief(values, labels.size(), believed);
-    int32_t also_at = also ? also[t] : -1;
-    if (also_at >= 0 && labels.size() < L)
+  Labels labels_of(size_t t) const {
+    thread_local std::vector<int32_t> everyone;
+    while (everyone.size() < lattice_.L) everyone.push_back(static_cast<int32_t>(everyone.size()));
+    return lattice_.allowed[t].empty() ? Labels(everyone.data(), lattice_.L) : lattice_.allowed[t];
+  }
+  double* array(size_t n) { return arena_.array<double>(n == lattice_.L ? stride_ : n); }
+
+  Kept choose(size_t t, const double* values) {
+    thread_local Chooser chooser;
+    const Labels labels = held_[t].labels;
+    if (rule_.all()) return {labels};
+    const double* belief = numbers_.belief(values, labels.size(), believed_);
+    int32_t also_at = also_ ? also_[t] : -1;
+    if (also_at >= 0 && labels.size() < lattice_.L)
       also_at = static_cast<int32_t>(std::lower_bound(labels.begin(), labels.end(), also_at) - labels.begin());
-    const size_t n = chooser.choose(keep, belief, labels.size(), also_at, chosen.data());
-    int32_t *places = arena.array<int32_t>(n), *own = arena.array<int32_t>(n);
-    std::copy_n(chosen.data(), n, places);
+    const size_t n = chooser.choose(rule_, belief, labels.size(), also_at, chosen_);
+    int32_t *places = arena_.array<int32_t>(n), *own = arena_.array<int32_t>(n);
+    std::copy_n(chosen_, n, places);
     for (size_t q = 0; q < n; ++q) own[q] = labels[static_cast<size_t>(places[q])];
     return {{own, n}, {places, n}};
-  };
-
-  Sums sums;
-  sums.logs = Arithmetic::kLogs;
-  double log_z = 0;
-  Kept kept;
-  const double* sent = nullptr;
-  Meter meter;
-  for (size_t t = 0; t < T; ++t) {
-    const bool wide = lattice.allowed[t].empty();
-    held[t].labels = wide ? Labels(everyone.data(), L) : lattice.allowed[t];
-    const size_t n = held[t].labels.size();
-    held[t].psi = arena.array<double>(n);
-    held[t].alpha = arena.array<double>(wide ? stride : n);
-    double* column = held[t].alpha;
-    meter.count(n * (t ? kept.labels.size() : 1));
-    held[t].lowered = numbers.nodes(t, held[t].labels, held[t].psi);
-    if (held[t].lowered == kForbidden) return sums;
-    if (t) numbers.send(t - 1, kForward, kept.labels, sent, held[t].labels, column);
-    const double sum = numbers.log(numbers.product(t ? column : ones, held[t].psi, n, column));
-    if (sum == kForbidden || numbers.trouble()) return sums;
-    log_z += sum + held[t].lowered + (t ? numbers.shift(t - 1) : 0);
-    if (t + 1 == T) break;
-    kept = choose(t, column);
-    sums.wide = kept.labels.size() > most;
-    if (sums.wide) return sums;
-    most -= kept.labels.size();
-    sent = kept.of(column, arena);
   }
 
-  sums.columns.resize(T);
-  std::vector<Kept> chosen_last(T);
-  std::vector<const double*> beta(T);  // beside the kept labels
-  for (size_t t = T; t-- > 0;) {
-    Sums::Column& column = sums.columns[t];
-    const Labels labels = held[t].labels;
-    double* back = arena.array<double>(labels.size() == L ? stride : labels.size());
-    std::copy(ones, ones + labels.size(), back);
-    if (t + 1 < T) {
-      meter.count(labels.size() * sums.columns[t + 1].labels.size());
-      numbers.send(t, kBackward, sums.columns[t + 1].labels, sums.columns[t + 1].to, labels, back);
+  // The passes return false where nothing is left, or where numbers left the range of the arithmetic.
+  bool forward(size_t most, double& log_z) {
+    Kept kept;
+    const double* sent = nullptr;
+    for (size_t t = 0; t < lattice_.T; ++t) {
+      Held& held = held_[t];
+      held.labels = labels_of(t);
+      const size_t n = held.labels.size();
+      held.psi = arena_.array<double>(n);
+      held.alpha = array(n);
+      meter_.count(n * (t ? kept.labels.size() : 1));
+      held.lowered = numbers_.nodes(t, held.labels, held.psi);
+      if (held.lowered == kForbidden) return false;
+      if (t) numbers_.send(t - 1, kForward, kept.labels, sent, held.labels, held.alpha);
+      const double sum = numbers_.log(numbers_.product(t ? held.alpha : ones_, held.psi, n, held.alpha));
+      if (sum == kForbidden || numbers_.trouble()) return false;
+      log_z += sum + held.lowered + (t ? numbers_.shift(t - 1) : 0);
+      if (t + 1 == lattice_.T) break;
+      kept = choose(t, held.alpha);
+      sums_.wide = kept.labels.size() > most;
+      if (sums_.wide) return false;
+      most -= kept.labels.size();
+      sent = kept.of(held.alpha, arena_);
     }
-    if (numbers.log(numbers.product(held[t].alpha, back, labels.size(), message)) == kForbidden) return sums;
-    const Kept own = chosen_last[t] = choose(t, message);
-    column.labels = own.labels;
-    column.shift = t + 1 < T ? numbers.shift(t) : 0;
-    beta[t] = own.of(back, arena);
-    const size_t n = column.labels.size();
-    double* to = arena.array<double>(n);
-    const double* factor = own.of(held[t].psi, arena);
-    const double* believed_here = own.of(message, arena);
-    // What cannot be reached is left out, lest it outweighs the rest.
-    for (size_t q = 0; q < n; ++q)
-      to[q] = believed_here[q] == (Arithmetic::kLogs ? kForbidden : 0) ? believed_here[q] : beta[t][q];
-    if (numbers.log(numbers.product(to, factor, n, to)) == kForbidden) return sums;
-    column.to = to;
+    return true;
   }
 
-  if (!all) log_z = 0;
-  for (size_t t = 0; t < T; ++t) {
-    Sums::Column& column = sums.columns[t];
-    const size_t n = column.labels.size();
-    meter.count(n * n);
-    double* from = arena.array<double>(n);
-    if (all) {
-      std::copy_n(held[t].alpha, n, from);
-    } else {
-      double* const before = arena.array<double>(n == L ? stride : n);
-      std::copy_n(ones, n, before);
-      if (t) numbers.send(t - 1, kForward, sums.columns[t - 1].labels, sent, column.labels, before);
-      const double sum = numbers.log(numbers.product(before, chosen_last[t].of(held[t].psi, arena), n, from));
-      if (sum == kForbidden) return sums;
-      log_z += sum + held[t].lowered + (t ? numbers.shift(t - 1) : 0);
-      double* own = arena.array<double>(n);
-      std::copy_n(from, n, own);
-      sent = own;
+  bool backward() {
+    sums_.columns.resize(lattice_.T);
+    for (size_t t = lattice_.T; t-- > 0;) {
+      Sums::Column& column = sums_.columns[t];
+      const Labels labels = held_[t].labels;
+      double* back = array(labels.size());
+      std::copy(ones_, ones_ + labels.size(), back);
+      if (t + 1 < lattice_.T) {
+        meter_.count(labels.size() * sums_.columns[t + 1].labels.size());
+        numbers_.send(t, kBackward, sums_.columns[t + 1].labels, sums_.columns[t + 1].to, labels, back);
+      }
+      if (numbers_.log(numbers_.product(held_[t].alpha, back, labels.size(), message_)) == kForbidden) return false;
+      const Kept own = kept_[t] = choose(t, message_);
+      column.labels = own.labels;
+      column.shift = t + 1 < lattice_.T ? numbers_.shift(t) : 0;
+      beta_[t] = own.of(back, arena_);
+      const size_t n = column.labels.size();
+      double* to = arena_.array<double>(n);
+      const double* factor = own.of(held_[t].psi, arena_);
+      const double* believed_here = own.of(message_, arena_);
+      // What cannot be reached is left out, lest it outweighs the rest.
+      for (size_t q = 0; q < n; ++q)
+        to[q] = believed_here[q] == (Arithmetic::kLogs ? kForbidden : 0) ? believed_here[q] : beta_[t][q];
+      if (numbers_.log(numbers_.product(to, factor, n, to)) == kForbidden) return false;
+      column.to = to;
     }
-    double* node = arena.array<double>(n);
-    const double sum = numbers.product(from, beta[t], n, node);
-    if (numbers.log(sum) == kForbidden) return sums;
-    numbers.divide(from, n, sum);
-    if (Arithmetic::kLogs && !Arithmetic::kMaxima) {
-      kernels().exp_d(node, 0, n, node);
-      Scaled::divide(node, n, kernels().sum_d(node, n));  // Large scores are rounded by more than these digits.
-    }
-    column.node = node;
-    column.from = from;
+    return true;
   }
-  sums.log_z = log_z;
-  return sums;
-}
+
+  // Fills `from` and the probabilities of nodes: over pruned columns after one more pass forward.
+  bool finish(double& log_z) {
+    const double* sent = nullptr;
+    for (size_t t = 0; t < lattice_.T; ++t) {
+      Sums::Column& column = sums_.columns[t];
+      const size_t n = column.labels.size();
+      meter_.count(n * n);
+      double* from = arena_.array<double>(n);
+      if (rule_.all()) {
+        std::copy_n(held_[t].alpha, n, from);
+      } else {
+        double* const before = array(n);
+        std::copy_n(ones_, n, before);
+        if (t) numbers_.send(t - 1, kForward, sums_.columns[t - 1].labels, sent, column.labels, before);
+        const double sum = numbers_.log(numbers_.product(before, kept_[t].of(held_[t].psi, arena_), n, from));
+        if (sum == kForbidden) return false;
+        log_z += sum + held_[t].lowered + (t ? numbers_.shift(t - 1) : 0);
+        double* own = arena_.array<double>(n);
+        std::copy_n(from, n, own);
+        sent = own;
+      }
+      double* node = arena_.array<double>(n);
+      const double sum = numbers_.product(from, beta_[t], n, node);
+      if (numbers_.log(sum) == kForbidden) return false;
+      numbers_.divide(from, n, sum);
+      if (Arithmetic::kLogs && !Arithmetic::kMaxima) {
+        kernels().exp_d(node, 0, n, node);
+        Scaled::divide(node, n, kernels().sum_d(node, n));  // Large scores are rounded by more than these digits.
+      }
+      column.node = node;
+      column.from = from;
+    }
+    return true;
+  }
+
+  const Lattice& lattice_;
+  Arithmetic& numbers_;
+  const PruningRule& rule_;
+  const int32_t* const also_;
+  Arena& arena_;
+  const size_t stride_;
+  Held* const held_;  // [t]
+  double *const message_, *const believed_, *const ones_;
+  int32_t* const chosen_;
+  std::vector<Kept> kept_;           // [t]: after the backward pass
+  std::vector<const double*> beta_;  // [t], beside the kept labels
+  Sums sums_;
+  Meter meter_;
+};
 
 }  // namespace
 
@@ -185,26 +228,27 @@ void Sums::step(const Lattice& lattice, size_t t, std::vector<double>& out) cons
   Scaled::divide(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
 }
 
-Sums forward_backward(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
+Sums forward_backward(const Lattice& lattice, const Factors* factors, const PruningRule& rule, const int32_t* also,
                       Arena& arena, size_t most) {
   need(!lattice.edges.ngrams(),
        "these sums know no ngrams of labels, but the edges have some; use shorter sentences, or a model of order 1");
-  return sums_without_ngrams(lattice, factors, keep, also, arena, most);
+  return sums_without_ngrams(lattice, factors, rule, also, arena, most);
 }
 
-Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
+Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const PruningRule& rule, const int32_t* also,
                          Arena& arena, size_t most) {
   Scaled scaled(lattice, factors, arena);
-  Sums sums = passes(lattice, scaled, keep, also, arena, most);
+  Sums sums = Passes(lattice, scaled, rule, also, arena).run(most);
   if (sums.wide || (!scaled.trouble() && sums.log_z != kForbidden)) return sums;
   Logs logs(lattice, arena);
-  return passes(lattice, logs, keep, also, arena, most);
+  return Passes(lattice, logs, rule, also, arena).run(most);
 }
 
 Sums max_marginals(const Lattice& lattice, Arena& arena) {
   need(!lattice.edges.ngrams(), "these maxima ignore label n-grams, but the edges have some");
   Maxima maxima(lattice, arena);
-  return passes(lattice, maxima, {}, nullptr, arena, SIZE_MAX);
+  const PruningRule none;
+  return Passes(lattice, maxima, none, nullptr, arena).run(SIZE_MAX);
 }
 
 }  // namespace tagwright

@@ -108,7 +108,7 @@ struct Selection {
   }
 };
 
-// Maxima and sums of a lattice with or without n-grams, seen alike.
+// Maxima and sums of a lattice with or without n-grams, behind one interface.
 class PathValues {
  public:
   PathValues(const Lattice& lattice, bool maxima, Arena& arena) : lattice_(lattice), maxima_(maxima) {

@@ -23,7 +23,7 @@ double Logs::add(double a, double b) {
 namespace {
 
 // Factors of nodes and of edges are no smaller than exp(-kFar) and alpha, beta no smaller than kLeast, -inf aside: so
-// no product falls to 0. Otherwise sums are taken in logarithms.
+// no product falls to 0. Otherwise sums are taken in the log domain.
 constexpr double kFar = 115, kLeast = 1e-200, kLeastSum = 1e-100;
 constexpr size_t kMostStored = size_t{1} << 20;  // steps between states: 32 MB
 

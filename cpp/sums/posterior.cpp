@@ -223,8 +223,8 @@ double uniform(uint64_t seed, size_t r, size_t t) {
 
 // The first place whose sum up to and including it is above `share` of all.
 size_t drawn(const std::vector<double>& sums, double share) {
-  const double wanted = share * sums.back();
-  const auto found = static_cast<size_t>(std::upper_bound(sums.begin(), sums.end(), wanted) - sums.begin());
+  const double target = share * sums.back();
+  const auto found = static_cast<size_t>(std::upper_bound(sums.begin(), sums.end(), target) - sums.begin());
   if (found < sums.size()) return found;
   // Rounded up to all of it: the last that has anything.
   return static_cast<size_t>(std::lower_bound(sums.begin(), sums.end(), sums.back()) - sums.begin());

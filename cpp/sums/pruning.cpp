@@ -106,7 +106,7 @@ size_t Chooser::divergence(const PruningRule& keep, const double* belief, size_t
 }
 
 // Leaves the best of `some` labels: as many as it takes to have a mass of `wanted`, and at least n. Beliefs are grouped
-// by their powers of 2; only the group in which the mass is reached is looked at more closely.
+// by their powers of 2; only the group in which the mass is reached is visited more closely.
 size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t some, int32_t* kept) {
   if (some <= n) return some;
   const auto power = [&](int32_t y) { return std::bit_cast<uint64_t>(belief[y]) >> 52; };

@@ -32,7 +32,7 @@ constexpr double kFewLeft = 1e-6;
 struct Inside {
   std::vector<size_t> places;   // in the kept labels of the column
   std::vector<double> ends;     // the probability that a span ends here, given the label
-  std::vector<double> goes_on;  // [a * next + b]: that it goes on with place b of the next column
+  std::vector<double> goes_on;  // [a * next + b]: that it continues with place b of the next column
   size_t next = 0;
 };
 

@@ -889,3 +889,12 @@ def test_sums_where_most_edges_are_forbidden_cost_what_viterbi_costs():
             times.append(time.perf_counter() - began)
         spent[name] = min(times)
     assert spent["sums"] < 60 * spent["path"] + 0.05, spent
+
+
+def test_keep_is_the_former_name_of_pruning():
+    rule = tw.KeepSize(1)
+    right = tw.marginals(NODES, EDGES, pruning=rule)
+    with pytest.warns(DeprecationWarning, match="use pruning"):
+        assert tw.marginals(NODES, EDGES, keep=rule).log_z == right.log_z
+    with pytest.warns(DeprecationWarning, match="use pruning"):
+        assert tw.marginals_batch([NODES], EDGES, keep=rule)[0].log_z == right.log_z

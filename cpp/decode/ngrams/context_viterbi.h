@@ -1,6 +1,6 @@
-// Viterbi over contexts (lattice/contexts.h): what all decoders of ngrams can fall back to.
+// Viterbi over contexts (lattice/contexts.h): what all decoders of n-grams can fall back to.
 //
-// A column costs a first-order step over the pairs of labels that no ngram knows, and one look at each arc. Of all
+// A column costs a first-order step over the pairs of labels that no n-gram knows, and one look at each arc. Of all
 // contexts that go along an arc only the best matters. It is found among the best few that end with the arc's
 // beginning; those that a longer arc leads elsewhere are passed over.
 #pragma once

@@ -67,7 +67,7 @@ double HotStates::edge(size_t t, size_t j, size_t k) const {
 
 // Adds the states of label k of column t + 1 that the hot labels of column t lead to; values are without k's node, and
 // counted from the column's top. What is worse than the best by more than `near` is merged.
-void HotStates::add_ways(size_t t, const TreeColumn& c, int32_t k, float near, Work& work) {
+void HotStates::add_transitions(size_t t, const TreeColumn& c, int32_t k, float near, Work& work) {
   HotState& others = found_[0];
   for (size_t o = 0; o < c.hots; ++o) {
     const auto r = static_cast<size_t>(c.order[o]);
@@ -115,7 +115,7 @@ void HotStates::add_ways(size_t t, const TreeColumn& c, int32_t k, float near, W
 }
 
 void HotStates::enter(size_t t, TreeColumn* columns, Work& work) {
-  // Merged states gain what ngrams can add for any past. They seldom outdo the best of a label if they are worse by
+  // Merged states gain what n-grams can add for any history. They seldom outdo the best of a label if they are worse by
   // more than that; found by trying.
   constexpr float kNear = 1.5F;
   TreeColumn& c = columns[t];
@@ -137,7 +137,7 @@ void HotStates::enter(size_t t, TreeColumn* columns, Work& work) {
       of_path_ = kNothing;
       found_[0] = {k, bounds_.is_open(k), best_, -1, k, rest_of(t - 1)};
       count_ = 1;
-      add_ways(t - 1, before, k, c.near + kNear * bounds_.most_left(k), work);
+      add_transitions(t - 1, before, k, c.near + kNear * bounds_.most_left(k), work);
       // The best first.
       for (size_t s = 1; s < count_; ++s) {
         const HotState own = found_[s];
@@ -207,14 +207,14 @@ float HotStates::into(size_t t, const TreeColumn& c, int32_t k, Work& work) {
   best_ = of_path_ = kNothing;
   found_[0] = {k, true, best_, -1, k, kOfPath};
   count_ = 1;
-  add_ways(t, c, k, 0, work);
+  add_transitions(t, c, k, 0, work);
   return std::max(best_, found_[0].value);
 }
 
-bool HotStates::reaches(const TreeColumn& c, size_t q, int32_t next, int32_t after, double wanted) const {
+bool HotStates::reaches(const TreeColumn& c, size_t q, int32_t next, int32_t after, double required) const {
   const int32_t i = c.hot[q];
   const Node pair = next < 0 ? LabelNgrams::kNoNode : ngrams_.child(i, next);
-  if (pair == LabelNgrams::kNoNode) return static_cast<double>(c.hot_sum[q]) >= wanted;
+  if (pair == LabelNgrams::kNoNode) return static_cast<double>(c.hot_sum[q]) >= required;
   for (size_t s = c.state_begin[q]; s < c.state_begin[q + 1]; ++s) {
     const HotState& from = c.states[s];
     const Node to = from.at == i ? pair : ngrams_.next(from.at, next, pair);
@@ -223,12 +223,12 @@ bool HotStates::reaches(const TreeColumn& c, size_t q, int32_t next, int32_t aft
     if (open) more += bounds_.left(to);
     if (after >= 0 && ngrams_.order() > 2) {
       const Node last = ngrams_.next(to, after);
-      // NgramIndex of four begin before label i, those of three with it.
+      // 4-grams begin before label i, trigrams with it.
       if (ngrams_.depth(last) == NgramList::kLongest) more += ngrams_.score(last);
       open = open && ngrams_.parent(last) == to;
       if (open) more += bounds_.left(last);
     }
-    if (static_cast<double>(from.value) + more >= wanted) return true;
+    if (static_cast<double>(from.value) + more >= required) return true;
   }
   return false;
 }

@@ -1,9 +1,9 @@
-// The states of hot labels (decode/tree/bounds.h) where edges have ngrams.
+// The states of hot labels (decode/tree/bounds.h) where edges have n-grams.
 //
-// A hot label is followed as several states: one for each past, among hot labels, that a ngram can still see, and one
-// for all other pasts. The first know what ngrams add; for the last it is the most that they can add for any past.
-// Labels that are not hot go on as one number, as without ngrams: the largest sum of a bound, the best edge out and
-// the most that ngrams can add to it.
+// A hot label is followed as several states: one for each history, among hot labels, that an n-gram can still see, and
+// one for all other histories. The first know what n-grams add; for the last it is the most that they can add for any
+// history. Labels that are not hot continue as one number, as without n-grams: the largest sum of a bound, the best
+// edge out and the most that n-grams can add to it.
 //
 // Where the best value of a column is not that of a path through hot states, it leaks: something that is known as one
 // number only, the rest of a column or states that were merged, seems better than it is. That is to blame, and can be
@@ -39,9 +39,9 @@ class HotStates {
  public:
   HotStates(const Lattice& lattice, Arena& arena);
 
-  // [label]: the best edge out of it with the most that ngrams can add.
+  // [label]: the best edge out of it with the most that n-grams can add.
   const float* reach() const { return bounds_.reach().data(); }
-  // How much room for rounding the values need, beside that of sums without ngrams.
+  // How much room for rounding the values need, beside that of sums without n-grams.
   double size() const { return size_; }
 
   // Finds the states of the hot labels of column t, and sets the sums of these labels to those of their best states.
@@ -52,20 +52,20 @@ class HotStates {
   void accept(TreeColumn& column) const;
 
   // before[k]: raised to what the hot labels of a column reach label k of the next with, counted from the column's top,
-  // where ngrams add to it. least: less need not be looked at.
+  // where n-grams add to it. least: less need not be visited.
   void scatter(const TreeColumn& column, float least, float* before, Work& work) const;
   // The bound with which label k of column t + 1 is reached from hot labels of column t.
   float into(size_t t, const TreeColumn& column, int32_t k, Work& work);
 
-  // Whether a path may end in hot label q of a column with at least `wanted`, counting the ngrams that begin before
+  // Whether a path may end in hot label q of a column with at least `required`, counting the n-grams that begin before
   // that label and end with `next`, or with `after` behind it; -1 beyond the last column.
-  bool reaches(const TreeColumn& column, size_t q, int32_t next, int32_t after, double wanted) const;
-  // The most that such ngrams add for any label i.
+  bool reaches(const TreeColumn& column, size_t q, int32_t next, int32_t after, double required) const;
+  // The most that such n-grams add for any label i.
   double most_across(int32_t i, int32_t next, int32_t after) const;
 
  private:
   void add(const HotState& state);
-  void add_ways(size_t t, const TreeColumn& column, int32_t k, float near, Work& work);
+  void add_transitions(size_t t, const TreeColumn& column, int32_t k, float near, Work& work);
   double edge(size_t t, size_t j, size_t k) const;
 
   const Lattice& lattice_;
@@ -75,7 +75,7 @@ class HotStates {
   double size_;
   float far_;        // states so much worse than another one of their label do not count,
   bool far_counts_;  // or count as if they were no worse
-  // Of one label of column here_, while its states are found; the first is that of other pasts.
+  // Of one label of column here_, while its states are found; the first is that of other histories.
   HotState* found_;
   size_t count_ = 0;
   float best_ = 0;     // value

@@ -1,4 +1,4 @@
-// How the bounds of a column are made tighter where ngrams make them leak.
+// How the bounds of a column are made tighter where n-grams make them leak.
 #include <algorithm>
 
 #include "decode/tree/bounds.h"
@@ -10,16 +10,16 @@ namespace tagwright {
 float TreeBounds::best_below(size_t t, float least) const {
   const TreeColumn& c = columns_[t];
   float best = -std::numeric_limits<float>::infinity();
-  const auto take = [&](float key) { best = key < least ? std::max(best, key) : best; };
+  const auto visit = [&](float key) { best = key < least ? std::max(best, key) : best; };
   if (!c.blocks) {
-    for (size_t q = 0; q < lattice_.allowed[t].size(); ++q) take(c.sum[q] + c.out[q]);
+    for (size_t q = 0; q < lattice_.allowed[t].size(); ++q) visit(c.sum[q] + c.out[q]);
     return best;
   }
   for (size_t b = 0; b < width_ / kTreeLanes; ++b) {
-    take(c.blocks[b]);
+    visit(c.blocks[b]);
     if (c.blocks[b] < least) continue;
     const size_t first = b / kTreeLanes * kGroup + b % kTreeLanes;
-    for (size_t y = first; y < first + kGroup; y += kTreeLanes) take(c.sum[y] + c.out[y]);
+    for (size_t y = first; y < first + kGroup; y += kTreeLanes) visit(c.sum[y] + c.out[y]);
   }
   return best;
 }

@@ -1,15 +1,15 @@
-// tree over ngrams: the three passes of decode/tree/tree.cpp, with states of hot labels (hot_states.h) in place of
-// the labels themselves, and runs on the way back (way_back.h).
+// tree over n-grams: the three passes of decode/tree/tree.cpp, with states of hot labels (hot_states.h) in place of
+// the labels themselves, and runs in the backward pass (backward_search.h).
 //
-// Unlike without ngrams, few labels are hot at first, and more where they are needed. Whenever the best value of a
+// Unlike without n-grams, few labels are hot at first, and more where they are needed. Whenever the best value of a
 // column is not that of a path, whatever is to blame is repaired, so that in the end the bound of all paths mostly is
 // the score of one.
 #include <algorithm>
 #include <optional>
 
 #include "base/stages.h"
+#include "decode/ngrams/backward_search.h"
 #include "decode/ngrams/ngrams.h"
-#include "decode/ngrams/way_back.h"
 #include "decode/tree/reached.h"
 
 namespace tagwright {
@@ -45,7 +45,7 @@ class NgramTree {
   const Work& work() const { return answer_.work; }
 
  private:
-  // What Viterbi over contexts does in about the time of the edges that were looked at so far.
+  // What Viterbi over contexts does in about the time of the edges that were visited so far.
   uint64_t most_work() const { return T_ * (512 + lattice_.L + lattice_.edges.ngrams()->nodes() / 8); }
   size_t budget() const {
     const size_t more = round_ || k_ > 1 ? lattice_.edges.ngrams()->nodes() / 16 : 0;
@@ -170,7 +170,7 @@ class NgramTree {
   const Lattice& lattice_;
   const size_t k_, T_;
   TreeBounds bounds_;
-  WayBack back_;
+  BackwardSearch back_;
   int32_t* path_;
   Answer answer_;
   size_t round_ = 0, repaired_ = 0;

@@ -1,4 +1,4 @@
-#include "decode/ngrams/way_back.h"
+#include "decode/ngrams/backward_search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@ namespace tagwright {
 
 using Node = LabelNgrams::Node;
 
-WayBack::WayBack(const Lattice& lattice, TreeBounds& bounds, size_t k, Arena& arena)
+BackwardSearch::BackwardSearch(const Lattice& lattice, TreeBounds& bounds, size_t k, Arena& arena)
     : lattice_(lattice),
       ngrams_(*lattice.edges.ngrams()),
       limits_(lattice.edges.ngram_bounds()),
@@ -17,41 +17,41 @@ WayBack::WayBack(const Lattice& lattice, TreeBounds& bounds, size_t k, Arena& ar
       k_(k),
       long_(ngrams_.order() > 2),
       arena_(arena),
-      left_(arena.array<Left>(lattice.T)) {}
+      surviving_(arena.array<Surviving>(lattice.T)) {}
 
-bool WayBack::find(double least, size_t budget, Work& work) {
+bool BackwardSearch::find(double least, size_t budget, Work& work) {
   double most = 0;
   for (size_t t = lattice_.T; t-- > 0;) {
     const TreeColumn& c = bounds_[t];
     const bool last = t + 1 == lattice_.T;
     const double needed = least - c.offset - c.error;
     find_candidates(t, needed - most);
-    find_groups(last ? Left() : left_[t + 1]);
+    find_groups(last ? Surviving() : surviving_[t + 1]);
     const size_t sums = find_pairs(needed, budget);
     if (sums > budget) return false;
     budget -= sums;
     meter_.count(lattice_.L + 4 * sums);
     work.edges += sums;
-    Left& left = left_[t];
-    left = {0, arena_.array<Run>(last ? candidates_.size() : pairs_.size())};
+    Surviving& here = surviving_[t];
+    here = {0, arena_.array<Run>(last ? candidates_.size() : pairs_.size())};
     for (size_t q = 0; q < candidates_.size() && last; ++q) {
       const int32_t y = candidates_[q].label;
       add(t, candidates_[q], {.label = y, .behind = lattice_.edges.stop(static_cast<size_t>(y))}, needed);
     }
-    for (const auto& [q, g] : pairs_) go_on(t, candidates_[q], groups_[g], needed);
-    work.nodes += left.size;
-    if (left.size == 0) {
-      left_[0].size = 0;
+    for (const auto& [q, g] : pairs_) extend(t, candidates_[q], groups_[g], needed);
+    work.nodes += here.size;
+    if (here.size == 0) {
+      surviving_[0].size = 0;
       break;
     }
     most = kForbidden;
-    for (size_t q = 0; q < left.size; ++q) most = std::max(most, left.runs[q].most);
+    for (size_t q = 0; q < here.size; ++q) most = std::max(most, here.runs[q].most);
   }
   return true;
 }
 
 // Labels of column t whose sum + out is at least this.
-void WayBack::find_candidates(size_t t, double least) {
+void BackwardSearch::find_candidates(size_t t, double least) {
   const TreeColumn& c = bounds_[t];
   candidates_.clear();
   for (size_t q = 0; q < c.hots; ++q) {
@@ -69,8 +69,8 @@ void WayBack::find_candidates(size_t t, double least) {
   }
 }
 
-// NgramIndex that are alike stand side by side.
-void WayBack::find_groups(const Left& next) {
+// Equal sequences are consecutive.
+void BackwardSearch::find_groups(const Surviving& next) {
   groups_.clear();
   const auto alike = [&](const Run& a, const Run& b) { return a.label == b.label && (!long_ || a.next == b.next); };
   for (size_t begin = 0, end = 0; begin < next.size; begin = end) {
@@ -83,7 +83,7 @@ void WayBack::find_groups(const Left& next) {
 
 // Finds the candidates and groups that bounds do not keep apart; returns how many sums there are between them, and for
 // how many looking for them stands.
-size_t WayBack::find_pairs(double needed, size_t budget) {
+size_t BackwardSearch::find_pairs(double needed, size_t budget) {
   constexpr size_t kLooks = 8;  // take as long as a sum
   pairs_.clear();
   size_t sums = 0;
@@ -100,7 +100,7 @@ size_t WayBack::find_pairs(double needed, size_t budget) {
   return sums + candidates_.size() * groups_.size() / kLooks;
 }
 
-double WayBack::step(size_t t, int32_t i, int32_t next, int32_t after, int32_t last) const {
+double BackwardSearch::step(size_t t, int32_t i, int32_t next, int32_t after, int32_t last) const {
   if (next < 0) return lattice_.edges.stop(static_cast<size_t>(i));
   double score = lattice_.edge(t, static_cast<size_t>(i), static_cast<size_t>(next));
   Node at = after < 0 ? LabelNgrams::kNoNode : ngrams_.child(i, next);
@@ -110,8 +110,8 @@ double WayBack::step(size_t t, int32_t i, int32_t next, int32_t after, int32_t l
   return score + ngrams_.score(at);
 }
 
-void WayBack::go_on(size_t t, const Candidate& candidate, const Group& group, double needed) {
-  const Run* const runs = left_[t + 1].runs;
+void BackwardSearch::extend(size_t t, const Candidate& candidate, const Group& group, double needed) {
+  const Run* const runs = surviving_[t + 1].runs;
   const double low = needed - candidate.reach - lattice_.slack();
   Run made{.label = candidate.label, .next = group.label, .behind = kForbidden, .begin = group.begin, .end = group.end};
   if (long_) made.after = runs[group.begin].next;
@@ -128,55 +128,55 @@ void WayBack::go_on(size_t t, const Candidate& candidate, const Group& group, do
   if (made.behind != kForbidden) add(t, candidate, made, needed);
 }
 
-void WayBack::add(size_t t, const Candidate& candidate, Run run, double needed) {
-  const double wanted = needed - run.behind;
+void BackwardSearch::add(size_t t, const Candidate& candidate, Run run, double needed) {
+  const double required = needed - run.behind;
   if (candidate.hot >= 0) {
-    if (!bounds_.states().reaches(bounds_[t], static_cast<size_t>(candidate.hot), run.next, run.after, wanted)) return;
+    if (!bounds_.states().reaches(bounds_[t], static_cast<size_t>(candidate.hot), run.next, run.after, required)) return;
   }
   const double across = bounds_.states().most_across(run.label, run.next, run.after);
-  if (candidate.hot < 0 && !(candidate.sum + across >= wanted)) return;
+  if (candidate.hot < 0 && !(candidate.sum + across >= required)) return;
   const auto y = static_cast<size_t>(run.label);
   run.node = t ? lattice_.node(t, y) : lattice_.edges.start(y) + lattice_.node(t, y);
   run.from = run.node + run.behind;
   run.most = run.from + across;
-  left_[t].runs[left_[t].size++] = run;
+  surviving_[t].runs[surviving_[t].size++] = run;
 }
 
-Path WayBack::best() const {
+Path BackwardSearch::best() const {
   const auto better = [](const Run& a, const Run& b) { return a.from < b.from; };
-  const Run* run = std::max_element(left_[0].runs, left_[0].runs + left_[0].size, better);
+  const Run* run = std::max_element(surviving_[0].runs, surviving_[0].runs + surviving_[0].size, better);
   std::vector<int32_t> labels{run->label};
   for (size_t t = 1; t < lattice_.T; ++t) {
-    run = left_[t].runs + run->best;
+    run = surviving_[t].runs + run->best;
     labels.push_back(run->label);
   }
   return scored(lattice_, std::move(labels));
 }
 
-std::vector<Path> WayBack::enumerate(Work& work) {
+std::vector<Path> BackwardSearch::enumerate(Work& work) {
   if (!any()) return {};
   const size_t T = lattice_.T;
   double** const behind = arena_.array<double*>(T);
   for (size_t t = 0; t < T; ++t) {
-    behind[t] = arena_.array<double>(left_[t].size);
-    for (size_t q = 0; q < left_[t].size; ++q) behind[t][q] = left_[t].runs[q].behind;
+    behind[t] = arena_.array<double>(surviving_[t].size);
+    for (size_t q = 0; q < surviving_[t].size; ++q) behind[t][q] = surviving_[t].runs[q].behind;
   }
   Graph graph;
   graph.T = T;
-  graph.size = [&](size_t t) { return left_[t].size; };
+  graph.size = [&](size_t t) { return surviving_[t].size; };
   graph.first = [&](double* out) {
-    for (size_t q = 0; q < left_[0].size; ++q) out[q] = left_[0].runs[q].node;
+    for (size_t q = 0; q < surviving_[0].size; ++q) out[q] = surviving_[0].runs[q].node;
   };
   graph.next = [&](size_t t, size_t p, double* out) {
-    const Left& next = left_[t + 1];
-    const Run& from = left_[t].runs[p];
+    const Surviving& next = surviving_[t + 1];
+    const Run& from = surviving_[t].runs[p];
     std::fill(out, out + next.size, kForbidden);
     for (size_t q = from.begin; q < from.end; ++q) out[q] = from.edges[q - from.begin] + next.runs[q].node;
   };
   graph.ahead = [&](size_t t) { return behind[t]; };
   std::vector<Path> paths;
   for (GraphPath& path : enumerate_paths(graph, k_, work)) {
-    for (size_t t = 0; t < T; ++t) path.at[t] = left_[t].runs[path.at[t]].label;
+    for (size_t t = 0; t < T; ++t) path.at[t] = surviving_[t].runs[path.at[t]].label;
     paths.push_back(scored(lattice_, std::move(path.at)));
   }
   return paths;
