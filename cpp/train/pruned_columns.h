@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sums/keep.h"
+#include "sums/pruning.h"
 #include "sums/pruned_sums.h"
 #include "train/edge_factors.h"
 

@@ -121,7 +121,7 @@ Trainer::Trainer(Corpus corpus, std::vector<uint16_t> parts, TrainerOptions opti
 void Trainer::compute(const Corpus& corpus, std::span<const int32_t> sentences, ThreadPool& pool,
                       Workspaces& workspaces) {
   if (gradients_.size() < sentences.size()) gradients_.resize(sentences.size());
-  pool.each(sentences.size(), [&](size_t n) {
+  pool.for_each(sentences.size(), [&](size_t n) {
     check_stop();
     corpus.visit();
     workspaces.with([&](Gradient::Workspace& own) {
