@@ -145,7 +145,7 @@ EpochStats Trainer::step(const Corpus& corpus, std::span<const int32_t> sentence
           nodes(kAllShards);
           edges();
         } else {
-          pool->each(WeightStore::kShards + 1, [&](size_t n) { n ? nodes(n - 1) : edges(); });
+          pool->for_each(WeightStore::kShards + 1, [&](size_t n) { n ? nodes(n - 1) : edges(); });
         }
       },
       options_.step);
