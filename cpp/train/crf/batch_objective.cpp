@@ -6,7 +6,7 @@
 
 #include "base/need.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread_pool.h"
 #include "decode/table.h"
 #include "kernels/kernels.h"
 
@@ -93,10 +93,7 @@ std::vector<int32_t> BatchObjective::Evaluation::sum(const std::vector<Batch>& b
 void BatchObjective::Evaluation::sum_lanes(const Batch& batch, Workspace& workspace) {
   size_t lengths[kLanes];
   double log_z[kLanes];
-  for (size_t lane = 0; lane < batch.size(); ++lane) {
-    lengths[lane] = corpus_.length(static_cast<size_t>(batch[lane]));
-    workspace.kept += lengths[lane] * corpus_.L;
-  }
+  for (size_t lane = 0; lane < batch.size(); ++lane) lengths[lane] = corpus_.length(static_cast<size_t>(batch[lane]));
   const auto token = [&](size_t lane, size_t t) { return corpus_.first_token(static_cast<size_t>(batch[lane])) + t; };
   LaneSums sums;
   sums.lengths = {lengths, batch.size()};
@@ -104,8 +101,14 @@ void BatchObjective::Evaluation::sum_lanes(const Batch& batch, Workspace& worksp
   sums.take = [&](size_t lane, size_t t, const double* p) { workspace.counts.add_token(token(lane, t), p); };
   sums.grain = objective_.grain_.probability;
   sums.edge_counts = workspace.counts.edge_counts();
-  forward_backward_lanes(weights_.factors(), sums, workspace.arena, log_z);
-  for (size_t lane = 0; lane < batch.size(); ++lane) log_z_[static_cast<size_t>(batch[lane])] = log_z[lane];
+  if (!forward_backward_lanes(weights_.factors(), sums, workspace.arena, log_z)) {
+    for (const int32_t s : batch) sum_sentence(static_cast<size_t>(s), {}, workspace);
+    return;
+  }
+  for (size_t lane = 0; lane < batch.size(); ++lane) {
+    log_z_[static_cast<size_t>(batch[lane])] = log_z[lane];
+    workspace.kept += lengths[lane] * corpus_.L;
+  }
 }
 
 // Returns false, without counting anything, where the rule keeps more labels than are worth it.
