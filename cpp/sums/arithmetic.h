@@ -18,6 +18,15 @@ using Labels = std::span<const int32_t>;
 
 // Returns log(sum of exp(term)), -inf where there is none. Overwrites the terms.
 inline double log_sum(double* terms, size_t n) {
+  constexpr size_t kFew = 16;
+  constexpr double kVanishing = 42;  // kFew * exp(-kVanishing) is lost where it is added to 1
+  if (n <= kFew) {
+    double best = kForbidden;
+    for (size_t q = 0; q < n; ++q) best = terms[q] > best ? terms[q] : best;
+    size_t count = 0;
+    for (size_t q = 0; q < n; ++q) count += terms[q] > best - kVanishing;
+    if (count <= 1) return best;
+  }
   const double best = n ? kernels().max_d(terms, n) : kForbidden;
   if (best == kForbidden) return kForbidden;
   kernels().exp_d(terms, best, n, terms);
