@@ -1,6 +1,5 @@
 // Trainers.
 #include "python/bindings.h"
-#include "train/crf/crf.h"
 #include "train/trainer.h"
 
 namespace tagwright {
@@ -8,54 +7,8 @@ namespace {
 
 using Integers = std::span<const int32_t>;
 using Keys = std::span<const uint16_t>;
-using Reals = std::span<const double>;
 
 AllowedLists lists_of(const AllowedLists* given) { return given ? *given : AllowedLists(); }
-
-std::unique_ptr<Crf> make_crf(const Corpus& corpus, bool edges, bool all_pairs, bool dense_edges, bool lanes,
-                              size_t order, size_t min_ngram_count, std::shared_ptr<PairRules> rules,
-                              const AllowedLists* allowed) {
-  return without_gil([&] {
-    return std::make_unique<Crf>(corpus, keys_of(corpus, edges, all_pairs, rules.get(), {order, min_ngram_count}),
-                                 CrfOptions{dense_edges, lanes, false, rules, lists_of(allowed)});
-  });
-}
-
-// Of a part of a corpus: keys and scale are those of the whole.
-std::unique_ptr<Crf> make_part(const Corpus& corpus, nb::dict keys, double grain, std::span<const double> feature_grain,
-                               bool dense_edges, bool lanes, std::shared_ptr<PairRules> rules) {
-  NamedArrays named(std::move(keys));
-  WeightKeys<Borrowed> given;
-  for_each_key_array(given, [&](const char* name, auto& array) { named.read(name, array); });
-  WeightKeys<Owned> held{copied(given.row_end),    copied(given.row_label), copied(given.previous),
-                         copied(given.current),    copied(given.set),       copied(given.set_previous),
-                         copied(given.set_current)};
-  CrfScale scale{grain, copied(feature_grain), std::vector<double>(feature_grain.size(), 1.0),
-                 std::vector<double>(corpus.sets(), 1.0)};
-  return without_gil([&] {
-    check_keys(held, corpus);
-    return std::make_unique<Crf>(corpus, std::move(held), CrfOptions{dense_edges, lanes, false, rules, {}},
-                                 std::move(scale));
-  });
-}
-
-nb::dict keys_of_crf(const Crf& crf) {
-  nb::dict out;
-  for_each_key_array(crf.keys(), [&](const char* name, const auto& array) {
-    out[name] = array_of(std::vector<std::remove_cvref_t<decltype(array[0])>>(array.begin(), array.end()));
-  });
-  return out;
-}
-
-std::unique_ptr<Crf> make_closed(const Text& text, size_t L, const std::vector<std::string>& given,
-                                 std::span<const uint64_t> row_end, Keys row_label, Keys previous, Keys current) {
-  WeightKeys<Owned> keys{copied(row_end), copied(row_label), copied(previous), copied(current), {}, {}, {}};
-  // Views of our own: without the lock, Python's strings may go at any time.
-  const std::vector<std::string_view> names(given.begin(), given.end());
-  return without_gil([&] { return std::make_unique<Crf>(Crf::closed(text, L, names, std::move(keys))); });
-}
-
-nb::tuple packed(const Crf::Seen& seen) { return nb::make_tuple(seen.log_z - seen.right, seen.tokens, seen.kept); }
 
 // Keyword arguments, each read once.
 class Keywords {
@@ -185,7 +138,9 @@ class NamedState {
   std::array<std::vector<double>, 4> sums_;
 };
 
-void bind_trainer(nb::module_& m) {
+}  // namespace
+
+void bind_training(nb::module_& m) {
   nb::class_<Trainer>(m, "Trainer")
       .def_static("make", &make_trainer, "corpus"_a, "options"_a, nb::sig(kTrainerSignature),
                   "Returns the trainer of a learner: a gradient and a step rule over a corpus.")
@@ -263,51 +218,6 @@ void bind_trainer(nb::module_& m) {
           "state.")
       .def_prop_ro("seen", [](const Trainer& trainer) { return trainer.store().seen(); })
       .def_prop_ro("size", [](const Trainer& trainer) { return trainer.store().size(); });
-}
-
-}  // namespace
-
-void bind_training(nb::module_& m) {
-  bind_trainer(m);
-  nb::class_<Crf>(m, "CrfTrainer")
-      .def_static("make", &make_crf, "corpus"_a, nb::kw_only(), "edges"_a = true, "all_pairs"_a = false,
-                  "dense_edges"_a = false, "lanes"_a = true, "order"_a = 1, "min_ngram_count"_a = 1,
-                  "rules"_a.none() = nb::none(), "allowed"_a.none() = nb::none())
-      .def_static("part", &make_part, "corpus"_a, "keys"_a, "grain"_a, "feature_grain"_a, nb::kw_only(),
-                  "dense_edges"_a = false, "lanes"_a = true, "rules"_a.none() = nb::none(),
-                  "Of a part of a corpus that begins and ends with a block; keys and grains are those of the whole.")
-      .def("keys", &keys_of_crf, "Returns the arrays that say which weights there are.")
-      .def_prop_ro("grain", [](const Crf& crf) { return crf.scale().grain; })
-      .def("feature_grain", [](const Crf& crf) { return array_of(crf.scale().feature_grain); })
-      .def_prop_ro_static("block", [](nb::handle) { return Crf::kBlock; })
-      .def_static("closed", &make_closed, "text"_a, "L"_a, "names"_a, "row_end"_a, "row_label"_a, "previous"_a,
-                  "current"_a)
-      .def(
-          "expect",
-          [](const Crf& crf, Reals weights, const Keep& keep, Integers sentences, size_t threads,
-             std::span<double> counts, std::optional<std::span<double>> each) {
-            return packed(without_gil([&] {
-              return crf.expect(weights, keep, sentences, threads, counts, each.value_or(std::span<double>()));
-            }));
-          },
-          "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a, "each"_a.none() = nb::none(),
-          "Fills the expected counts, and log Z of each sentence. Returns log Z, tokens, labels kept.")
-      .def("observe", &Crf::observe, "sentences"_a, "counts"_a, WithoutGil(), "Fills what the right labels count.")
-      .def(
-          "adagrad",
-          [](Crf& crf, std::span<double> weights, std::span<double> squares, const Keep& keep, Integers sentences,
-             size_t batch, double rate, double l2, const Corpus* from) {
-            return packed(
-                without_gil([&] { return crf.adagrad(weights, squares, keep, sentences, batch, rate, l2, from); }));
-          },
-          "weights"_a, "squares"_a, "keep"_a, "sentences"_a, "batch"_a, "rate"_a, "l2"_a, "of"_a.none() = nb::none(),
-          "Goes over the sentences once and changes weights and squares. Returns the loss, tokens, labels kept.")
-      .def("model_weights", &Crf::trained, "weights"_a, WithoutGil())
-      .def("warm_start", &Crf::start_from, "weights"_a, "label"_a, "to"_a, WithoutGil(),
-           "Takes over a model's weights, where there is a place for them; label: [its label] the number here.")
-      .def_prop_ro("size", [](const Crf& crf) { return crf.keys().size(); })
-      .def_prop_ro("nodes", [](const Crf& crf) { return crf.keys().nodes(); })
-      .def_prop_ro("edges", [](const Crf& crf) { return crf.keys().edges(); });
 }
 
 }  // namespace tagwright

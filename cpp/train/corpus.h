@@ -163,22 +163,6 @@ inline std::string no_known_labelling(size_t sentence) {
          ": no labelling has labels that y allows and keeps to the constraints";
 }
 
-// Lets a trainer read its sentences from a cut of its corpus for a while.
-class ReadingFrom {
- public:
-  // other: a cut, or nullptr.
-  ReadingFrom(Corpus& corpus, const Corpus* other) : corpus_(corpus), whole_(corpus) {
-    if (other) corpus_ = *other;
-  }
-  ~ReadingFrom() { corpus_ = std::move(whole_); }
-  ReadingFrom(const ReadingFrom&) = delete;
-  ReadingFrom& operator=(const ReadingFrom&) = delete;
-
- private:
-  Corpus& corpus_;
-  Corpus whole_;
-};
-
 struct CorpusOptions {
   size_t L = 0;
   size_t min_count = 1;                  // features on fewer tokens are left out
