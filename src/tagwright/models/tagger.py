@@ -243,6 +243,10 @@ class Tagger:
         self, sentence: Sequence[object], constraints: Rules, allowed: AllowedLabels | None
     ) -> tuple[list[object], Limits]:
         """Return one sentence and its limits; ValueError if it is a batch of sentences by mistake."""
+        if isinstance(sentence, str):
+            raise ValueError(
+                "sentence 0 must be a list of tokens, not str; write text.split() for the words of a text"
+            )
         sentence, most = list(sentence), self._trained_columns()
         if most is not None:
             for t, token in enumerate(sentence):
