@@ -42,7 +42,8 @@ def test_the_script_of_each_shell_calls_back(shell):
     ("words", "expected"),
     [
         (["tagwright", "t"], ["tag", "train", "tune"]),
-        (["tagwright", "train", "--max"], ["--max-iterations"]),
+        (["tagwright", "train", "--warm"], ["--warm-start"]),
+        (["tagwright", "train", "--learner", "crf", "--set", "max_"], ["max_iterations="]),
         (["tagwright", "train", "--learner", ""], list(LEARNERS)),
         (["tagwright", "train", "--features", ""], list(PRESETS)),
         (["tagwright", "tag", "--decoder", "iter"], ["iterative_astar", "iterative_viterbi_astar"]),

@@ -294,7 +294,10 @@ def test_a_model_that_fits_nowhere(tmp_path):
 
 @pytest.mark.parametrize(
     "more",
-    [["--epochs", "3"], ["--learner", "crf", "--solver", "lbfgs", "--max-iterations", "30", "--tolerance", "0"]],
+    [
+        ["--epochs", "3"],
+        ["--learner", "crf", "--set", "solver=lbfgs", "--set", "max_iterations=30", "--set", "tolerance=0"],
+    ],
     ids=["epochs", "crf"],
 )
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(tmp_path, more):

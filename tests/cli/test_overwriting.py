@@ -48,7 +48,7 @@ def test_force_overwrites():
 def test_models_and_empty_files_are_overwritten(tmp_path):
     (tmp_path / "m").write_bytes(b"")
     for seed in ("1", "2"):
-        printed("train", "a.txt", "m", "--epochs", "1", "--seed", seed)
+        printed("train", "a.txt", "m", "--epochs", "1", "--set", f"seed={seed}")
         assert tw.load("m").facts["options"]["seed"] == int(seed)
     printed("train", "a.txt", "m", "--epochs", "1", "--warm-start", "m")
 

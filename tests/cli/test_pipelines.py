@@ -145,7 +145,7 @@ def test_dev_and_patience(corpus, tmp_path):
     X, y = ten_sentences()
     y[0][0] = "NN"
     dev.write_text(columns(X, y))
-    said = printed("train", corpus, model, "--dev", dev, "--patience", "3", "--epochs", "80")
+    said = printed("train", corpus, model, "--dev", dev, "--set", "patience=3", "--epochs", "80")
     made = tw.load(model)
     assert made.facts["epochs_done"] < 80
     found = json.loads(printed("eval", "-m", model, dev, "--json"))
@@ -204,10 +204,10 @@ def test_word_lists(tmp_path):
 
 
 def test_options_reach_the_learner(corpus, tmp_path):
-    options = {"epochs": 3, "seed": 5, "min_count": 2, "pairs": "observed", "margin": 1.0, "min_weight": 0.25}
-    given = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
-    printed("train", corpus, tmp_path / "m", *given, "--features", "morph", "--decoder", "viterbi", "--threads", "2")
-    learner = tw.Perceptron(**options, features="morph", decoder="viterbi").fit(*tw.read(corpus))
+    options = {"seed": 5, "min_count": 2, "pairs": "observed", "margin": 1.0, "decoder": "viterbi"}
+    given = [part for name, value in options.items() for part in ("--set", f"{name}={value}")]
+    printed("train", corpus, tmp_path / "m", *given, "--features", "morph", "--epochs", "3", "--threads", "2")
+    learner = tw.Perceptron(**options, epochs=3, features="morph").fit(*tw.read(corpus))
     assert same_arrays(arrays_of(tmp_path / "m"), learner.model_.arrays)
 
 

@@ -102,7 +102,7 @@ def training(tmp_path, *options, ignored=""):
 
 ENDLESS = {
     "perceptron": ["--epochs", "1000000"],
-    "crf": ["--learner", "crf", "--solver", "lbfgs", "--tolerance", "0", "--l2", "1e-9"],
+    "crf": ["--learner", "crf", "--set", "solver=lbfgs", "--set", "tolerance=0", "--set", "l2=1e-9"],
 }
 
 

@@ -12,37 +12,62 @@ from itertools import chain
 import click
 import pytest
 from support.commands import columns, complaint, printed, run, stopped
-from support.corpora import ten_sentences
+from support.corpora import same_arrays, ten_sentences
 
 import tagwright as tw
-from tagwright.cli.learners import options_of
-from tagwright.cli.options import SectionOption
+from tagwright.cli.learners import settings_of
 from tagwright.cli.train import train
 from tagwright.learners import LEARNERS
 from tagwright.learners.learner import Learner
+from tagwright.learners.options import flat_options
 
-READING = {"label", "partial", "format", "comments", "tokenize", "dev", "learner", "quiet", "verbose", "force"}
-OPTIONS = [option for option in train.params if isinstance(option, click.Option) and option.name not in READING]
-
-
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_options_name_the_learners_that_take_them(option):
-    named = option.learners if isinstance(option, SectionOption) else LEARNERS
-    assert sorted(named) == sorted(kind for kind in LEARNERS if option.name in options_of(kind))
+OPTIONS = [option for option in train.params if isinstance(option, click.Option)]
 
 
-def test_help_lists_every_option_once_in_its_section():
+def test_the_help_is_one_screen_of_options():
     lines = printed("train", "--help").splitlines()
-    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles[0] == "Common options:"
-    assert [title.split()[0] for title in titles[1:]] == ["Perceptron", "CRF", "MEMM", "Bidirectional"]
     names = [line.split()[0].rstrip(",") for line in lines if line.startswith("  -")]
-    options = [option for option in train.params if isinstance(option, click.Option)]
-    assert sorted(names) == sorted([*(option.opts[0] for option in options), "-h"])
-    for option in options:
-        title = option.title if isinstance(option, SectionOption) else "Common options"
-        at = next(n for n, line in enumerate(lines) if line.startswith(f"  {option.opts[0]}"))
-        assert [line for line in lines[:at] if line in titles][-1] == f"{title}:"
+    visible = [option.opts[0] for option in OPTIONS if not option.hidden]
+    assert sorted(names) == sorted([*visible, "--help-all", "-h"])
+    assert len(names) <= 22
+
+
+def test_every_option_of_every_learner_can_be_set_and_is_listed():
+    said = printed("train", "--help-all")
+    assert said.startswith(printed("train", "--help").rstrip("\n"))
+    flags = {option.name for option in OPTIONS if not option.hidden}
+    for kind in LEARNERS:
+        section = said.partition(f"--set of --learner {kind}:\n")[2].partition("\n\n")[0]
+        listed = {line.split("=")[0].strip() for line in section.splitlines() if re.match(r"  \w+=", line)}
+        assert listed == {*settings_of(kind)}
+        python = {*flat_options(kind)} - {"constraints", "left", "right"}  # --scheme and --dictionary, and two MEMMs
+        assert python <= listed | flags
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("--margin 2 --seed 3", "--set margin=2 --set seed=3"),
+        (
+            "--learner crf --l2 0.1 --max-iterations 4",
+            "--learner crf --set solver=lbfgs --set l2=0.1 --set max_iterations=4",
+        ),
+        (
+            "--learner crf --keep all --max-iterations 4",
+            "--learner crf --set solver=lbfgs --set pruning=exact --set max_iterations=4",
+        ),
+        ("--learner memm --no-spans --max-iterations 4", "--learner memm --set spans=false --set max_iterations=4"),
+    ],
+)
+def test_options_of_earlier_releases_still_work(files, tmp_path, old, new):
+    corpus, _, _ = files
+    one, two = (run("train", corpus, tmp_path / name, "-q", *own.split()) for name, own in (("old", old), ("new", new)))
+    assert (one.exit_code, two.exit_code) == (0, 0)
+    warning, *rest = one.stderr.splitlines()
+    assert warning.startswith("Warning: --")
+    assert {*re.findall(r"--set (\S+)", warning)} == {*re.findall(r"--set (\S+)", new)}
+    assert rest == two.stderr.splitlines()
+    assert same_arrays(tw.load(tmp_path / "old").arrays, tw.load(tmp_path / "new").arrays)
 
 
 @pytest.fixture
@@ -68,11 +93,11 @@ def accuracy(predicted, gold):
 
 TRAININGS = {
     "perceptron --epochs 3": printed,
-    "perceptron --epochs 9 --patience 2": printed,
-    "crf --solver lbfgs --max-iterations 13": stopped,
-    "crf --solver lbfgs --max-iterations 25 --patience 1": printed,
-    "crf --solver adagrad --epochs 2": printed,
-    "memm --max-iterations 12": stopped,
+    "perceptron --epochs 9 --set patience=2": printed,
+    "crf --set solver=lbfgs --set max_iterations=13": stopped,
+    "crf --set solver=lbfgs --set max_iterations=25 --set patience=1": printed,
+    "crf --set solver=adagrad --epochs 2": printed,
+    "memm --set max_iterations=12": stopped,
 }
 
 
@@ -96,7 +121,7 @@ def test_dev_accuracy_of_learners_that_do_not_measure_it(files, tmp_path, learne
 
 def test_dev_accuracy_with_the_decoder_that_is_asked_for(files, tmp_path):
     corpus, dev, (X, y) = files
-    said = printed("train", corpus, tmp_path / "m", "--dev", dev, "--epochs", "1", "--decoder", "beam:1")
+    said = printed("train", corpus, tmp_path / "m", "--dev", dev, "--epochs", "1", "--set", "decoder=beam:1")
     assert shown(said) == accuracy(tw.load(tmp_path / "m").tag_batch(X, "beam:1"), y)
 
 
@@ -107,6 +132,15 @@ def test_dev_accuracy_of_a_finished_checkpoint_is_that_on_the_file_given_now(fil
     X, y = ten_sentences()
     second = shown(printed(*common, "--dev", corpus))
     assert second == accuracy(tw.load(tmp_path / "m").tag_batch(X), y) != first
+
+
+def test_min_weight_of_earlier_releases(files, tmp_path):
+    corpus, _, _ = files
+    result = run("train", corpus, tmp_path / "m", "-q", "--epochs", "3", "--min-weight", "0.2")
+    assert (result.exit_code, result.stderr) == (0, "Warning: --min-weight will be removed\n")
+    with pytest.warns(DeprecationWarning, match="min_weight"):
+        same = tw.Perceptron(epochs=3, min_weight=0.2).fit(*ten_sentences()).model_
+    assert same_arrays(tw.load(tmp_path / "m").arrays, same.arrays)
 
 
 # What it says while it works
@@ -144,19 +178,21 @@ def test_quiet_says_nothing(files, tmp_path, learner):
 def test_orders(files, tmp_path, learner):
     corpus, _, _ = files
     model = tmp_path / "m"
-    more = [] if learner == "hmm" else ["--min-ngram-count", "2"]
-    assert run("train", corpus, model, "-q", "--learner", learner, "--order", "2", *more).exit_code == 0
+    more = [] if learner == "hmm" else ["--set", "min_ngram_count=2"]
+    assert run("train", corpus, model, "-q", "--learner", learner, "--set", "order=2", *more).exit_code == 0
     made = tw.load(model)
     assert made.facts["options"]["order"] == 2
     assert made.edges.ngrams == len(made.arrays["ngrams.score"]) > 0
     assert f"ngrams {made.edges.ngrams}" in " ".join(printed("info", model).split())
-    assert "--order is not for --learner memm" in complaint("train", corpus, model, "--learner", "memm", "--order", "2")
+    assert "--set order is not for --learner memm" in complaint(
+        "train", corpus, model, "--learner", "memm", "--set", "order=2"
+    )
 
 
 def test_quiet_still_warns_and_complains(files, tmp_path):
     corpus, _, _ = files
     result = run(
-        "train", corpus, tmp_path / "m", "-q", "--learner", "crf", "--solver", "lbfgs", "--max-iterations", "2"
+        "train", corpus, tmp_path / "m", "-q", "--learner", "crf", "--set", "solver=lbfgs", "--set", "max_iterations=2"
     )
     assert (result.exit_code, result.stdout) == (0, "")
     (line,) = result.stderr.splitlines()
@@ -166,7 +202,7 @@ def test_quiet_still_warns_and_complains(files, tmp_path):
 
 def test_verbose_says_more(files, tmp_path):
     corpus, dev, _ = files
-    result = run("train", corpus, tmp_path / "m", "-v", "--learner", "crf", "--solver", "lbfgs", "--dev", dev)
+    result = run("train", corpus, tmp_path / "m", "-v", "--learner", "crf", "--set", "solver=lbfgs", "--dev", dev)
     assert result.exit_code == 0, result.output
     found = [re.fullmatch(r"\[ *[0-9.]+ s +[0-9,]+ MB\]  (.*)", line) for line in result.stderr.splitlines()]
     assert all(found), result.stderr

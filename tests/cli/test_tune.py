@@ -63,17 +63,19 @@ def test_a_third_goes_on_and_every_accuracy_is_that_of_its_epochs():
 
 def test_what_is_tried_by_default_is_what_the_learner_has():
     head = tuned("--epochs", "1").splitlines()[0]
-    assert re.match("margin +min_count ", head)
+    assert re.match("min_count +margin +epochs ", head)
     head = tuned("--learner", "crf", "--try", "solver=lbfgs", "--epochs", "1").splitlines()[0]
-    assert re.match("l2 +min_count +iterations ", head)
+    assert re.match("min_count +l2 +iterations ", head)
 
 
 @pytest.mark.parametrize(
     ("tried", "message"),
     [
         ("margin", "write NAME=VALUE"),
-        ("speed=1", "--learner crf has no such option to try; it has all_pairs"),
+        ("speed=1", "--learner crf has no such option to try; it has batch, l1"),
         ("epochs=1,2", "no such option to try"),
+        ("cluster=none", "no such option to try"),
+        ("progress=true", "no such option to try"),
         ("solver=lbfgs,adagrad", "one of adagrad and lbfgs"),
         ("l2=much", "l2 must be"),
     ],
@@ -81,3 +83,30 @@ def test_what_is_tried_by_default_is_what_the_learner_has():
 def test_what_cannot_be_tried_is_told(tried, message):
     said = complaint("tune", "train.txt", "no.safetensors", "--dev", "dev.txt", "--learner", "crf", "--try", tried)
     assert message in said
+
+
+def test_lists_schemes_dictionaries_and_partial_labels(tmp_path):
+    (tmp_path / "bio.txt").write_text("a\tB-X\nb\tI-X,O\nc\t_\n\n" * 3 + "a\tB-X\nb\tI-X\nc\tO\n\n")
+    (tmp_path / "dev.bio").write_text("a\tB-X\nb\tI-X\nc\tO\n\n")
+    (tmp_path / "names.txt").write_text("a\n")
+    (tmp_path / "listed").write_text("U0:%x[0,0]\nU1:%in[0,0,names]\nB\n")
+    options = [
+        "--scheme",
+        "BIO",
+        "--dictionary",
+        "2",
+        "--list",
+        "names=names.txt",
+        "--partial",
+        "--tokenize",
+        "english",
+    ]
+    said = printed(
+        "tune", "bio.txt", "m", "--dev", "dev.bio", "-f", "listed", "--try", "margin=0,1", "-e", "2", *options
+    )
+    assert said.splitlines()[-1].startswith("m: margin=")
+    made = tw.load("m")
+    assert made.constraints.words is not None
+    assert made.constraints.rules
+    assert made.facts["data"]["tokenize"] == "english"
+    assert made.tag(["a", "b"])[0] == "B-X"

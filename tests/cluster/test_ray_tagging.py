@@ -129,7 +129,7 @@ def test_training_from_the_command_line_has_the_same_bits(own_ray, tmp_path, mon
     train = ("train", "train.txt", "--learner", "crf", "--epochs", 2, "--batch", 64)
     printed(*train, "alone.safetensors")
     printed(*train, "ray.safetensors", "--ray", "auto", "--workers", 3)
-    printed(*train, "files.safetensors", "--ray", "auto", "--workers", 2, "--cache", "cache")
+    printed(*train, "files.safetensors", "--ray", "auto", "--set", "workers=2", "--set", "cache=cache")
     alone = tw.load("alone.safetensors").arrays
     assert same_arrays(tw.load("ray.safetensors").arrays, alone)
     assert same_arrays(tw.load("files.safetensors").arrays, alone)

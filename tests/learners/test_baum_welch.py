@@ -603,7 +603,7 @@ def test_complaints_about_the_start(tmp_path):
         tw.HMM(threads=0).fit_unlabelled(X10, 3)
     other = tw.HMM()
     other.model_ = tw.Perceptron(epochs=1).fit(X10, Y10).model_
-    with pytest.raises(ValueError, match="the model is no HMM"):
+    with pytest.raises(ValueError, match="the model is not an HMM"):
         other.fit_unlabelled(X10)
     old = tw.HMM().fit(X10, Y10)
     del old.model_.facts["backoff"]

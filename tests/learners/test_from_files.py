@@ -338,7 +338,11 @@ def test_the_command_line_takes_several_files_and_keeps_what_it_encoded(corpus, 
     options = ["-f", "templates", "--epochs", 2]
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     shown = printed("train", path, "one", *options)
-    for names in (["a.txt", "b.txt"], ["a.txt", "b.txt", "--cache", "kept"], ["a.txt", "b.txt", "--cache", "kept"]):
+    for names in (
+        ["a.txt", "b.txt"],
+        ["a.txt", "b.txt", "--set", "cache=kept"],
+        ["a.txt", "b.txt", "--set", "cache=kept"],
+    ):
         told = printed("train", *names[:2], "model", *names[2:], *options)
         assert Path("model").read_bytes() == Path("one").read_bytes()
         assert told.splitlines()[2:7] == shown.splitlines()[2:7]
@@ -352,9 +356,9 @@ def test_the_command_line_takes_several_files_and_keeps_what_it_encoded(corpus, 
 def test_the_command_line_says_what_cannot_be_kept(corpus, tmp_path):
     path, model = corpus[2], tmp_path / "m"
     assert complaint("train", "-", path, model) == "standard input (-) cannot be one of several corpora; name files"
-    said = complaint("train", "-", model, "--cache", tmp_path)
-    assert said == "standard input (-) cannot be kept in --cache; name files"
-    assert complaint("train", path, model, "--learner", "hmm", "--cache", tmp_path) == (
+    said = complaint("train", "-", model, "--set", f"cache={tmp_path}")
+    assert said == "standard input (-) cannot be kept in --set cache; name files"
+    assert complaint("train", path, model, "--learner", "hmm", "--set", f"cache={tmp_path}") == (
         "--cache is not for --learner hmm"
     )
     (tmp_path / "folder").mkdir()

@@ -140,12 +140,12 @@ def crf(tmp_path_factory):
         folder / "m",
         "--learner",
         "crf",
-        "--solver",
-        "lbfgs",
-        "--l2",
-        "0.1",
-        "--tolerance",
-        "1e-3",
+        "--set",
+        "solver=lbfgs",
+        "--set",
+        "l2=0.1",
+        "--set",
+        "tolerance=1e-3",
     )
     return folder / "train.txt", folder / "m", said
 
@@ -189,10 +189,10 @@ def test_probabilities_in_conllu(tmp_path):
         "upos",
         "--learner",
         "crf",
-        "--solver",
-        "lbfgs",
-        "--max-iterations",
-        "5",
+        "--set",
+        "solver=lbfgs",
+        "--set",
+        "max_iterations=5",
     )
     out = printed("tag", "-m", tmp_path / "m", "--proba", tmp_path / "t.conllu")
     misc = {line.split("\t")[1]: line.split("\t")[9] for line in out.split("\n") if line[:1].isdigit()}
@@ -212,13 +212,16 @@ def test_the_command_line_says_what_has_none(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--learner", "hmm", "--l2", "1"], "--l2 is not for --learner hmm"),
-        (["--pruning", "size:3"], "--pruning is not for --learner perceptron"),
-        (["--learner", "memm", "--margin", "1"], "--margin is not for --learner memm"),
-        (["--learner", "crf", "--pruning", "size:0"], "KeepSize"),
-        (["--learner", "crf", "--pruning", "most"], "'most' is no rule"),
-        (["--learner", "crf", "--solver", "adagrad", "--start-on", "0.5"], "solver='adagrad' has no option 'start_on'"),
-        (["--learner", "crf", "--l1", "-1"], "--l1"),
+        (["--learner", "hmm", "--set", "l2=1"], "--set l2 is not for --learner hmm"),
+        (["--set", "pruning=size:3"], "--set pruning is not for --learner perceptron"),
+        (["--learner", "memm", "--set", "margin=1"], "--set margin is not for --learner memm"),
+        (["--learner", "crf", "--set", "pruning=size:0"], "KeepSize"),
+        (["--learner", "crf", "--set", "pruning=most"], "'most' is no rule"),
+        (
+            ["--learner", "crf", "--set", "solver=adagrad", "--set", "start_on=0.5"],
+            "solver='adagrad' has no option 'start_on'; it is for solver='lbfgs'",
+        ),
+        (["--learner", "crf", "--set", "l1=-1"], "--set l1"),
     ],
 )
 def test_training_options_that_do_not_fit(crf, tmp_path, options, says):
@@ -226,19 +229,19 @@ def test_training_options_that_do_not_fit(crf, tmp_path, options, says):
 
 
 def test_training_with_rules(crf, tmp_path):
-    for keep in ("divergence:0.01:2", "size:5", "ratio:0.001"):
+    for keep in ("exact", "divergence:0.01:2", "size:5", "ratio:0.001"):
         stopped(
             "train",
             crf[0],
             tmp_path / "m",
             "--learner",
             "crf",
-            "--solver",
-            "lbfgs",
-            "--pruning",
-            keep,
-            "--max-iterations",
-            "5",
+            "--set",
+            "solver=lbfgs",
+            "--set",
+            f"pruning={keep}",
+            "--set",
+            "max_iterations=5",
         )
         assert tw.load(tmp_path / "m").facts["options"]["pruning"] == keep
 

@@ -37,10 +37,10 @@ def crf(tmp_path_factory):
         "2",
         "--learner",
         "crf",
-        "--solver",
-        "lbfgs",
-        "--max-iterations",
-        "12",
+        "--set",
+        "solver=lbfgs",
+        "--set",
+        "max_iterations=12",
     ]
     stopped(*train, "--dev", GOLD)
     return path

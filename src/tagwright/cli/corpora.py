@@ -1,4 +1,4 @@
-"""Corpora of the command line: one or several files, folders, or standard input; in memory, or too large for it."""
+"""Corpora of the command line: one or several files, folders, or standard input; in memory or streamed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from tagwright.cli.learners import Training
 from tagwright.cli.logging import log
 from tagwright.data.inputs import Input, inputs_of
 from tagwright.learners.streams import Files
@@ -22,33 +23,53 @@ _PACKED = 8  # times as large as they are when packed
 
 
 def fit(
-    learner: Any, paths: Sequence[str], asked: dict[str, Any], partial: bool, dev: Any, cache: str | None, **run: Any
+    training: Training, paths: Sequence[str], reading: dict[str, Any], partial: bool, dev: Any, progress: bool | None
 ) -> tuple[int, int]:
-    """Train on corpora, whose model then knows how they were read; return how many sentences and tokens they have.
+    """Train on corpora; the model records how they were read.
 
-    asked: format, label and comments; partial: whether a label may be a list of labels, or "_"; cache: a folder; run:
-    further arguments of `fit`.
+    Parameters
+    ----------
+    training : Training
+        The learner, and arguments of its `fit`.
+    paths : sequence of str
+        Files, folders, or ``"-"``.
+    reading : dict
+        format, label and comments.
+    partial : bool
+        Whether a label may be a list of labels, or ``_``.
+    dev : (X, y) or None
+        Dev data.
+    progress : bool or None
+        Whether to show a bar.
+
+    Returns
+    -------
+    sentences, tokens : int
+        The size of the corpora.
     """
+    learner, cache = training.learner, training.cache
+    known = inspect.signature(learner.fit).parameters
+    run = training.run | ({"progress": progress} if "progress" in known else {})
     if cache or (hasattr(learner, "fit_files") and _is_large(paths)):
-        _check_stdin(paths, "cannot be kept in --cache")
-        learner.fit_files(paths, dev, **asked, partial=partial, cache=cache, **run)
+        _check_stdin(paths, "cannot be kept in --set cache")
+        learner.fit_files(paths, dev, **reading, partial=partial, cache=cache, **run)
         facts = learner.model_.facts
         return facts["sentences"], facts["tokens"]
-    X, y, blanks = read_corpora(paths, asked, partial)
-    learner.fit(X, y, **({"dev": dev} if "dev" in inspect.signature(learner.fit).parameters else {}), **run)
-    learner.model_.facts["data"] = {**asked, "blanks": blanks}
+    X, y, blanks = read_corpora(paths, reading, partial)
+    learner.fit(X, y, **({"dev": dev} if "dev" in known else {}), **run)
+    learner.model_.facts["data"] = {**reading, "blanks": blanks}
     return len(X), sum(map(len, X))
 
 
 def read_corpora(
-    paths: Sequence[str], asked: dict[str, Any], partial: bool = False
+    paths: Sequence[str], reading: dict[str, Any], partial: bool = False
 ) -> tuple[list[list[list[str]]], list[Any], int | None]:
     """Return the rows and labels of all sentences, and the number of columns where blanks separate them."""
     X: list[list[list[str]]] = []
     y: list[Any] = []
     if len(paths) > 1:
         _check_stdin(paths, "cannot be one of several corpora")
-    stream = Files([Input(Path("-"), "-")] if "-" in paths else inputs_of(paths), asked, partial)
+    stream = Files([Input(Path("-"), "-")] if "-" in paths else inputs_of(paths), reading, partial)
     log.debug("reading %s", ", ".join(paths))
     began = time.perf_counter()
     for rows, labels in stream.pieces():

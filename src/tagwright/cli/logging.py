@@ -1,4 +1,4 @@
-"""What a command says while it works: the lines of the log "tagwright", on standard error."""
+"""The log "tagwright" of a running command, on standard error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import click
 
-__all__ = ["log", "said"]
+__all__ = ["log", "show_log"]
 
 log = logging.getLogger("tagwright")
 
@@ -33,8 +33,8 @@ class _Lines(logging.Handler):
 
 
 @contextlib.contextmanager
-def said(quiet: bool, verbose: bool) -> Iterator[None]:
-    """Show the log while a command works: what a bar does not show, everything if verbose, nothing if quiet."""
+def show_log(quiet: bool, verbose: bool) -> Iterator[None]:
+    """Show the log while a command runs: what a bar does not show, everything if verbose, nothing if quiet."""
     has_bars = sys.stderr is not None and sys.stderr.isatty()
     before = log.level
     handler = _Lines(verbose)

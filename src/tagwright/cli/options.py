@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
@@ -23,8 +22,6 @@ __all__ = [
     "INPUT",
     "OUTPUT",
     "Command",
-    "SectionOption",
-    "Sectioned",
     "corpus_arguments",
     "decoder_option",
     "force_option",
@@ -32,7 +29,6 @@ __all__ = [
     "limit_options",
     "model_option",
     "reading_options",
-    "section",
     "tagging_options",
     "threads_option",
     "tokenize_option",
@@ -177,36 +173,3 @@ training_options = _all(
     reading_options,
 )
 """What a corpus is and what is read from it, for `train` and `tune`."""
-
-
-def section(title: str, *learners: str) -> Callable[..., Callable[[Command], Command]]:
-    """Return `click.option` for a section of the help, whose options are for these learners."""
-    return functools.partial(click.option, cls=SectionOption, title=title, usual=learners)
-
-
-class SectionOption(click.Option):
-    """An option of a section; also, but: the learners, with commas between, where they differ from the usual ones."""
-
-    def __init__(
-        self, *args: Any, title: str, usual: Sequence[str], also: str = "", but: str = "", **settings: Any
-    ) -> None:
-        """Say the difference in the help text."""
-        self.title = title
-        self.learners = {*usual, *also.split(", ")} - {"", *but.split(", ")}
-        settings["help"] += (f" Also for {also}." if also else "") + (f" Not for {but}." if but else "")
-        super().__init__(*args, **settings)
-
-
-class Sectioned(click.Command):
-    """A command whose help lists its options by section; options without one are in the first."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):
-                sections.setdefault(getattr(parameter, "title", "Common options"), []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)

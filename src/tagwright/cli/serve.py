@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tagwright.cli.logging import said
+from tagwright.cli.logging import show_log
 from tagwright.cli.options import COUNT, threads_option
 
 __all__ = ["serve"]
@@ -29,14 +29,14 @@ _NEEDS = ("starlette", "uvicorn", "httptools", "prometheus_client")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port to listen on; 0: any that is free.")
 @threads_option
 @click.option("--workers", type=COUNT, default=1, help="Processes that answer; they share large models.")
-@click.option("--batch", type=COUNT, default=64, help="Requests that are tagged together, at most; 1: none.")
+@click.option("--batch", type=COUNT, default=64, help="Requests per batch, at most; 1: none are batched.")
 @click.option("--wait", type=click.FloatRange(0, 10_000), default=0.0, help="Milliseconds a request waits for others.")
-@click.option("--queue", type=COUNT, default=1024, help="Requests that may wait; more are told to try again.")
+@click.option("--queue", type=COUNT, default=1024, help="Requests that may wait; more get 503 and may retry.")
 @click.option("--max-body", "body", type=COUNT, default=1_000_000, help="Bytes of a request.")
 @click.option("--max-tokens", "tokens", type=COUNT, default=10_000, help="Tokens of a request.")
 @click.option("--max-k", "k", type=COUNT, default=100, help="Labellings per sentence.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=10.0, help="Seconds until a request is given up.")
-@click.option("--quiet", is_flag=True, help="Say nothing but warnings.")
+@click.option("--timeout", type=click.FloatRange(0.1), default=10.0, help="Seconds until a request times out.")
+@click.option("--quiet", is_flag=True, help="Print only warnings.")
 def serve(
     models: tuple[str, ...],
     host: str,
@@ -75,7 +75,7 @@ def serve(
     settings = Settings(named, threads, batch, wait / 1e3, queue, body, tokens, k, timeout)
     listener = listening(host, port)
     address = f"[{host}]" if ":" in host else host
-    with said(quiet, verbose=False):
+    with show_log(quiet, verbose=False):
         logging.getLogger("tagwright").setLevel(logging.WARNING if quiet else logging.INFO)
         if not quiet:
             click.echo(f"http://{address}:{listener.getsockname()[1]}/  (Ctrl-C ends it)", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from tagwright.learners.hmm_transitions import Transitions
 from tagwright.learners.hmm_trigrams import Trigrams
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Labels, Learner, Sentences, check, rank
+from tagwright.learners.options import Option, check_options, documented, opt
 from tagwright.learners.partial import checked_weights, known_labels
 from tagwright.learners.progress import Progress
 from tagwright.models.facts import fact_in
@@ -42,68 +43,80 @@ _FIRST_ITERATIONS = 10  # in which EM does not stop: from a random start it begi
 _NEVER = 1e-300  # stands for a count of 0 where its logarithm is taken
 
 
+def _option(name: str, *about: Any, **limits: Any) -> Any:
+    option = Option(name, *about, **limits)
+    return field(default=option.default, metadata={"option": option})
+
+
+@documented
 @dataclass(repr=False, eq=False)
 class HMM(Learner):
-    """A hidden Markov model of bigrams or trigrams, its probabilities counted from labelled sentences.
+    """A hidden Markov model of label bigrams or trigrams, its probabilities counted from labelled sentences.
 
     Transitions: p(j | i) = a * c(i, j) / c(i) + b * c(j) / n, where a + b = 1 come from deleted interpolation (each
-    bigram votes for the estimate that would have predicted it better had it been met once less; Brants 2000, eq. 4).
-    Start and end of a sentence count as labels in this. Since what stands behind b depends on j alone, it is put into
-    the node scores: the edges are 0 but for the pairs that were met, and decoding costs what it costs for a
-    perceptron.
+    bigram votes for the estimate that would have predicted it better had it occurred once less; Brants 2000, eq. 4).
+    Start and end of a sentence count as labels. The term of b depends on j alone, so it is part of the node scores:
+    the edges are 0 except for observed pairs, and decoding costs what it costs for a perceptron.
 
-    Known words: p(w | j) = c(w, j) / c(j), for the labels they were met with. Unknown words: p(j | suffix), smoothed
-    from shorter suffixes to longer ones with the standard deviation of the labels' probabilities as weight, turned
-    round by Bayes' rule; from words met at most `rare` times, apart for each kind of capitals (Brants 2000, 2.3).
+    Known words: p(w | j) = c(w, j) / c(j), for the labels they occur with. Unknown words: p(j | suffix), smoothed
+    from shorter suffixes to longer ones with the standard deviation of the labels' probabilities as weight, inverted
+    by Bayes' rule; from words that occur at most `rare` times, separately for each kind of capitals (Brants 2000, 2.3).
 
-    Scores are log probabilities, but for a constant for each unknown word.
+    Scores are log probabilities, up to a constant for each unknown word. `fit_unlabelled` estimates the model from
+    sentences without labels, or continues from a fitted one.
 
-    `fit_unlabelled` goes on from there with sentences that have no labels, or does without labelled ones.
+    {parameters}
 
-    Args:
-        suffix: the longest suffix that is looked at, in characters.
-        rare: words met at most this often teach suffixes.
-        column: where in a token's row the word is.
-        order: 1 for bigrams of labels, 2 for trigrams: p(k | i, j) = l1 * c(k) / n + l2 * c(j, k) / c(j) +
-            l3 * c(i, j, k) / c(i, j), the three shares by deleted interpolation. The first two labels and the end of a
-            sentence go by bigrams. Trigrams that were met are ngrams of the model; scores then lack a constant for
-            each token from the third on, too.
-        constraints: what labellings keep to when tagging, as for `CRF`; what is counted must keep to them.
-        decoder: finds the best labelling.
-        threads: for tagging and for `fit_unlabelled`.
+    Notes
+    -----
+    Trigrams (order 2): p(k | i, j) = l1 * c(k) / n + l2 * c(j, k) / c(j) + l3 * c(i, j, k) / c(i, j), the three shares
+    by deleted interpolation. The first two labels and the end of a sentence use bigrams. Observed trigrams are label
+    n-grams of the model; scores then also lack a constant for each token from the third on.
 
-    Differs from TnT in that it has bigrams by default, in the second label of a sentence, which has no trigram, and in
-    leaving out of a suffix's row the labels that are 10,000 times less likely than its best.
+    Deviations from TnT: bigrams by default, no trigram for the second label of a sentence, and labels that are 10,000
+    times less likely than the best one are left out of a suffix's row.
 
     """
 
-    suffix: int = 10
-    rare: int = 10
-    column: int = 0
-    order: int = 1
-    constraints: Constraints | str | int | list[Any] | None = None
-    decoder: str | Decoder = "auto"
-    threads: int = 1
+    suffix: int = _option("suffix", "int", 10, "The longest suffix that is read, in characters.", least=1)
+    rare: int = _option("rare", "int", 10, "Words that occur at most this often train suffixes.", least=1)
+    column: int = _option("column", "int", 0, "Where in a token's row the word is.", least=0)
+    order: int = opt("order", choices=(1, 2), help="1 for bigrams of labels, 2 for trigrams.")
+    constraints: Constraints | str | int | list[Any] | None = opt("constraints")
+    decoder: str | Decoder = opt("decoder")
+    threads: int = opt("threads")
 
     def fit(self, X: Sentences, y: Labels, sample_weight: object = None) -> HMM:
-        """Count labels, pairs of labels, and words and suffixes by label.
+        """Count labels, label pairs, and words and suffixes by label.
 
-        A label of y may also be a set of labels, one of which is right, or None where nothing is known: then labels are
-        counted by their probabilities, given what is known of their sentence, and estimated anew until that changes
-        little (expectation-maximisation; at most 10 times). sample_weight: how often each sentence counts.
+        Parameters
+        ----------
+        X : list of sentences
+        y : list of lists of str
+            A label may also be a set of labels, one of which is right, or None where nothing is known. Labels are then
+            counted by their probabilities, given what is known of their sentence, and re-estimated until that changes
+            little (expectation-maximisation; at most 10 times).
+        sample_weight : array of float, optional
+            How often each sentence counts.
+
+        Returns
+        -------
+        HMM
+            This estimator, with `model_`.
+
         """
         return self._fit(*check(X, y), sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: object) -> HMM:
         self._check_options()
-        _core.Text.from_rows(X, self.column + 1)  # complains about tokens that are no text
+        _core.Text.from_rows(X, self.column + 1)  # raises for tokens that are not text
         weights = checked_weights(sample_weight, len(X))
         y, partial = known_labels(y)
         labels = rank(y, (), weights)
         if weights is not None:
-            # A label that only sentences of weight 0 have was never met.
-            seen = [s for s in range(len(X)) if weights[s] > 0]
-            X, y, weights = [X[s] for s in seen], [y[s] for s in seen], weights[seen]
+            # A label that only sentences of weight 0 have is not observed.
+            counted = [s for s in range(len(X)) if weights[s] > 0]
+            X, y, weights = [X[s] for s in counted], [y[s] for s in counted], weights[counted]
             labels = rank(y, (), weights)
         words = [[token if isinstance(token, str) else token[self.column] for token in tokens] for tokens in X]
         counted = first_counts(words, y, labels, weights)
@@ -227,7 +240,7 @@ class HMM(Learner):
         return self
 
     def _names_for(self, old: Model | None, labels: object) -> list[str]:
-        """Return the names of the labels; check that the model is one to go on from."""
+        """Return the names of the labels; check that the model is one to warm-start from."""
         if old is None:
             if self.order != 1:
                 raise ValueError("fit_unlabelled is for order=1")
@@ -237,18 +250,18 @@ class HMM(Learner):
                 )
             self._check_options()
             names = label_names(labels)
-            rank([names])  # complains about names that no file can hold
+            rank([names])  # raises for names that no file can hold
             return names
         if labels is not None:
             raise ValueError("labels is for an HMM that is not fitted; this one has the labels of its model")
         learner = fact_in(old.facts, object, "learner")
         if learner != "hmm":
-            raise ValueError(f"the model is no HMM (learner: {learner!r})")
+            raise ValueError(f"the model is not an HMM (learner: {learner!r})")
         if fact_in(old.facts, object, "backoff") is None:
             raise ValueError("the model was made by an older tagwright, which did not note b; fit it again")
         if "ngrams.score" in old.arrays:
-            raise ValueError("the model is of order 2, which fit_unlabelled cannot go on from; fit it with order=1")
-        if not _can_go_on(old):
+            raise ValueError("the model is of order 2, which fit_unlabelled cannot continue from; fit it with order=1")
+        if not _is_usable(old):
             raise ValueError("the model's facts are not those of an HMM; get or train it again")
         return old.labels
 
@@ -264,7 +277,7 @@ class HMM(Learner):
         return BaumWelch(corpus, Transitions.at_random(L, ends, rng), Emissions.at_random(corpus, L, rng))
 
     def _learnt(self, run: BaumWelch, old: Model | None, names: list[str]) -> Model:
-        """Return a model of where expectation-maximisation has come to."""
+        """Return the model of the current estimates."""
         transitions, emissions, corpus = run.transitions, run.emissions, run.corpus
         size = {"sentences": len(corpus.sentences), "tokens": corpus.tokens}
         if old:
@@ -285,13 +298,9 @@ class HMM(Learner):
         return Model(names, features, transitions.arrays() | weight_arrays([words, *suffixes]), facts)
 
     def _check_options(self) -> None:
-        checks.at_least_one("suffix", self.suffix)
+        check_options(self)
         if self.suffix > LONGEST_AFFIX:
             raise ValueError(f"suffix is {self.suffix}, but templates read at most {LONGEST_AFFIX} characters")
-        checks.at_least_one("rare", self.rare)
-        checks.at_least_zero("column", self.column)
-        if not checks.is_number(self.order) or self.order not in (1, 2):
-            raise ValueError(f"order must be 1 or 2, not {checks.shown(self.order)}")
 
     def _templates(self) -> Features:
         c = self.column
@@ -348,16 +357,16 @@ def _of_emissions(emissions: Emissions, L: int) -> Rows:
     return Rows(emissions.words, numbers)
 
 
-def _can_go_on(model: Model) -> bool:
-    """Return whether what is said about a model, perhaps by a stranger, can be true of an HMM."""
+def _is_usable(model: Model) -> bool:
+    """Return whether the facts of a model, which anyone may have written, can be those of an HMM."""
     try:
         share, border = (float(model.facts["backoff"][name]) for name in ("share", "border"))
     except (KeyError, TypeError, ValueError, OverflowError):
         return False
     column = fact_in(model.facts, int, "options", "column")
-    there = {"start", "stop"} <= model.arrays.keys() and bool(fact_in(model.facts, bool, "first_only"))
-    whole = column is not None and 0 <= column < 2**31
-    return there and whole and 0 < share < 1 and -1e4 < border <= 0
+    complete = {"start", "stop"} <= model.arrays.keys() and bool(fact_in(model.facts, bool, "first_only"))
+    valid = column is not None and 0 <= column < 2**31
+    return complete and valid and 0 < share < 1 and -1e4 < border <= 0
 
 
 def _converged(history: list[dict[str, float]], rise: float) -> bool:
