@@ -341,5 +341,5 @@ def test_templates_and_models_whose_names_are_not_utf8(corpus, tmp_path):
 
 
 def test_separators_that_are_not_utf8(corpus, tmp_path):
-    said = complaint("train", corpus, tmp_path / "m", "--parts", os.fsdecode(b"\xff"))
-    assert said == r"parts must be None or a string of separators, not '\udcff'"
+    said = complaint("train", corpus, tmp_path / "m", "--set", "parts=" + os.fsdecode(b"\xff"))
+    assert said == r"--set parts: parts must be None or a string of separators, not '\udcff'"

@@ -126,14 +126,14 @@ def test_files_that_cannot_be_tagged_do_not_hold_up_the_others(own_ray, path, tm
 def test_training_from_the_command_line_has_the_same_bits(own_ray, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.txt").write_text(columns(*drawn(3, sentences=400, words=50, labels=9)))
-    train = ("train", "train.txt", "--learner", "crf", "--epochs", 2, "--batch", 64)
+    train = ("train", "train.txt", "--learner", "crf", "--epochs", 2, "--set", "batch=64")
     printed(*train, "alone.safetensors")
-    printed(*train, "ray.safetensors", "--ray", "auto", "--workers", 3)
+    printed(*train, "ray.safetensors", "--ray", "auto", "--set", "workers=3")
     printed(*train, "files.safetensors", "--ray", "auto", "--set", "workers=2", "--set", "cache=cache")
     alone = tw.load("alone.safetensors").arrays
     assert same_arrays(tw.load("ray.safetensors").arrays, alone)
     assert same_arrays(tw.load("files.safetensors").arrays, alone)
-    assert "--workers is for --ray" in complaint(*train, "none.safetensors", "--workers", 2)
+    assert "--set workers is for --ray" in complaint(*train, "none.safetensors", "--set", "workers=2")
 
 
 def test_a_cluster_that_is_not_there_is_told(tmp_path, path):

@@ -1,4 +1,4 @@
-"""Baum-Welch: hidden Markov models from sentences without labels, the expected counts by the core."""
+"""Baum-Welch: hidden Markov models from sentences without labels; the core sums expected counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tagwright.models.model import Model
 
 __all__ = ["WORD", "BaumWelch", "Corpus", "Emissions"]
 
-WORD = "Uword:"  # what the names of words begin with
+WORD = "Uword:"  # prefix of the features of words
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ class Emissions:
 
     @classmethod
     def of(cls, model: Model) -> tuple[Emissions, Floats]:
-        """Return them, and the labels' backoff, which the model's rows hold too, from a model."""
+        """Return the emissions of a model, and the backoff of its labels, which its rows include."""
         names = names_of(model)
         is_word = np.array([name.startswith(WORD) for name in names])
         end = model.arrays["rows.end"].astype(np.int64)
@@ -50,10 +50,10 @@ class Emissions:
 
     @classmethod
     def for_corpus(cls, model: Model, corpus: Corpus, column: int) -> tuple[Emissions, Floats]:
-        """Return them for the words of a corpus, which come first, and for the model's others, behind these.
+        """Return emissions of the words of a corpus, followed by those of the model's other words.
 
-        A word that the model does not know has the labels of its suffix: p(w | j) is p(j | suffix) / p(j) times the
-        word's share of the corpus, and then the words of each label are made to sum to one again.
+        An unknown word has the labels of its suffix: p(w | j) is p(j | suffix) / p(j) times the word's share of the
+        corpus; then each label is normalised.
         """
         known, backoff = cls.of(model)
         number = {word: n for n, word in enumerate(known.words)}
@@ -67,8 +67,8 @@ class Emissions:
             nodes = model.lattice([[""] * column + [word]]).nodes[0].astype(np.float64)
             label.append(np.flatnonzero(nodes > -np.inf))
             p.append(np.exp(nodes - backoff)[label[-1]] * times / corpus.tokens)
-        met = set(corpus.words)
-        others = [word for word in known.words if word not in met]
+        own = set(corpus.words)
+        others = [word for word in known.words if word not in own]
         label += [known.label[pieces[number[word]]] for word in others]
         p += [known.p[pieces[number[word]]] for word in others]
         labels, all_p = np.concatenate(label), np.concatenate(p)
@@ -78,7 +78,7 @@ class Emissions:
     def renumbered(self, number: Integers) -> Emissions:
         """Return the same with label y numbered number[y]."""
         V, L = len(self.end), len(number)
-        if len(self.label) == V * L:  # of every word: much less to hold
+        if len(self.label) == V * L:  # every word has every label
             return Emissions(self.words, self.end, self.label, self.p.reshape(V, L)[:, np.argsort(number)].ravel())
         label = number[self.label]
         row = np.repeat(np.arange(V), np.diff(self.end, prepend=0))
@@ -96,18 +96,18 @@ class Emissions:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences as numbers of words."""
+    """Sentences as word numbers."""
 
     words: list[str]
-    """In the order in which they are met."""
+    """In the order of their first occurrence."""
     sentences: list[list[int]]
     count: Integers
     """[word]"""
 
     @classmethod
     def read(cls, X: Sentences, column: int) -> Corpus:
-        """Number the words; ValueError where tokens are no text, or where there is none."""
-        _core.Text.from_rows(X, column + 1)  # complains about tokens that are no text
+        """Number the words; ValueError if tokens are not text, or there is none."""
+        _core.Text.from_rows(X, column + 1)  # raises for tokens that are not text
         number: dict[str, int] = {}
         sentences = [
             [number.setdefault(token if isinstance(token, str) else token[column], len(number)) for token in sentence]
@@ -120,37 +120,37 @@ class Corpus:
 
     @property
     def tokens(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         return int(self.count.sum())
 
     @property
     def not_empty(self) -> int:
-        """How many sentences have a token."""
+        """The number of sentences that have a token."""
         return sum(1 for sentence in self.sentences if sentence)
 
 
 class BaumWelch:
-    """Expectation-maximisation from a start: each `step` is one turn, and changes transitions and emissions."""
+    """Expectation-maximisation: each `step` is one iteration and replaces transitions and emissions."""
 
     def __init__(self, corpus: Corpus, transitions: Transitions, emissions: Emissions) -> None:
-        """Take the start; the corpus' words must be the first of the emissions."""
+        """Start from these estimates; the words of the corpus must come first in the emissions."""
         self.corpus, self.transitions, self.emissions = corpus, transitions, emissions
         L, V = len(transitions.backoff) - 1, len(corpus.words)
         self.L, self.entries = L, int(emissions.end[V - 1])
         self.label = emissions.label[: self.entries]
         self.full = self.entries == V * L
         """Whether every word may have every label."""
-        # What the corpus' words have together; the others keep the rest.
+        # The probability of all words of the corpus, by label; the other words keep the rest.
         self.mass = self.by_label(emissions.p[: self.entries])
         self.counts: Floats = np.zeros(self.entries)
-        """How often each word had which label, by the last step."""
+        """Expected counts of words by label in the last step."""
 
     def by_label(self, values: Floats) -> Floats:
         """Return the sum of the entries of each label."""
         return values.reshape(-1, self.L).sum(axis=0) if self.full else sums(self.label, values, self.L)
 
     def _of_entries(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for entries, or for rows of them, what their labels have."""
+        """Return the values of labels for each entry, or row of entries."""
         return values if self.full else values[self.label]
 
     def _rows(self, values: Floats) -> Floats:
@@ -176,7 +176,7 @@ class BaumWelch:
         """Take one step; return log p(X) before it and the labels kept per token, on average."""
         before = self.transitions
         inner = before.inner()
-        with np.errstate(divide="ignore"):  # a label may have died out for a word
+        with np.errstate(divide="ignore"):  # a label may have become impossible for a word
             nodes = np.log(self.emissions.p[: self.entries])
         self._rows(nodes)[...] += self._of_entries(before.backoff[:-1])
         found = self._expected(Scores(nodes, *before.ends(), before.above()[inner]), keep, threads)
@@ -187,23 +187,23 @@ class BaumWelch:
         frequency = self.by_label(found.nodes)
         del nodes
         p = self.emissions.p.copy()
-        met = frequency > 0
-        share = np.divide(self.mass, frequency, out=np.zeros(self.L), where=met)
+        observed = frequency > 0
+        share = np.divide(self.mass, frequency, out=np.zeros(self.L), where=observed)
         own = self._rows(p[: self.entries])
-        np.multiply(self._rows(found.nodes), self._of_entries(share), out=own, where=self._of_entries(met))
+        np.multiply(self._rows(found.nodes), self._of_entries(share), out=own, where=self._of_entries(observed))
         self.counts = found.nodes
         transitions = before.maximised(pairs, np.append(frequency, self.corpus.not_empty))
         self.transitions, self.emissions = transitions, dataclasses.replace(self.emissions, p=p)
         return found.log_z, found.kept
 
     def expected(self) -> Emissions:
-        """Return how often each word of the corpus had which label, by the last step."""
+        """Return the expected counts of each word of the corpus by label in the last step."""
         V = len(self.corpus.words)
         return Emissions(self.corpus.words, self.emissions.end[:V], self.label, self.counts)
 
 
 def label_names(labels: object) -> list[str]:
-    """Give the names that are meant by a number of labels, or by names."""
+    """Return the names of a number of labels, or the given names."""
     if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
         if not 1 <= labels <= MOST_LABELS:
             raise ValueError(f"labels must be at least 1 and at most {MOST_LABELS:,}, not {checks.shown(labels)}")

@@ -22,7 +22,7 @@ _NONE = np.empty(0)
 
 
 class Scores(NamedTuple):
-    """What is summed: log probabilities of an HMM."""
+    """The log probabilities of an HMM."""
 
     nodes: Floats
     """Of the words' labels, word by word."""
@@ -34,7 +34,7 @@ class Scores(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """How often everything is expected, beside `Scores`."""
+    """Expected counts, in the layout of `Scores`, and the sums behind them."""
 
     nodes: Floats
     start: Floats
@@ -46,7 +46,7 @@ class Expected(NamedTuple):
 
 
 class ByEntries:
-    """Sums over the labels that each word may have, and pairs that are listed: for any HMM and any rule."""
+    """Sums over the labels that each word may have and listed pairs: for any HMM and any pruning rule."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ByEntries:
         self._everyone = np.arange(len(sentences), dtype=np.int32)
 
     def expect(self, scores: Scores, keep: KeepArguments, threads: int) -> Expected:
-        """Return what is expected."""
+        """Return the expected counts."""
         weights = np.concatenate(scores)
         log_z, tokens, kept = self._trainer.expect(weights, keep, self._everyone, threads, self._counts)
         nodes, start, stop, edges = np.split(self._counts, self._split)
@@ -95,15 +95,15 @@ class _Batch(NamedTuple):
     """(B, T), 0 in the padding."""
     lengths: Integers
     order: Integers
-    """Its tokens, by their places in (B, T), those of one word beside each other."""
-    met: Integers
-    """The words that it has, in this order."""
+    """Its tokens by their index in (B, T), grouped by word."""
+    observed: Integers
+    """Its words, in this order."""
     begin: Integers
     """Where the tokens of each begin."""
 
 
 class ByBatches:
-    """Exact sums over all labels and all pairs, many sentences at a time: where every word may have every label."""
+    """Exact batched sums over all labels and pairs, if every word may have every label."""
 
     def __init__(self, sentences: Sequence[Sequence[int]], V: int, L: int, pairs: tuple[Integers, Integers]) -> None:
         """Take sentences as numbers of V words."""
@@ -121,11 +121,11 @@ class ByBatches:
             words = np.zeros(there.shape, np.int64)
             words[there] = np.concatenate([np.asarray(own) for own in some])
             order = np.flatnonzero(there)[np.argsort(words[there], kind="stable")]
-            met, first = np.unique(words.ravel()[order], return_index=True)
-            yield _Batch(words, lengths, order, met, first)
+            observed, first = np.unique(words.ravel()[order], return_index=True)
+            yield _Batch(words, lengths, order, observed, first)
 
     def expect(self, scores: Scores, threads: int) -> Expected:
-        """Return what is expected."""
+        """Return the expected counts."""
         L = self._L
         rows, counted = scores.nodes.reshape(self._V, L), np.zeros((self._V, L))
         matrix, pairs = np.zeros((L, L)), np.zeros((L, L))
@@ -141,7 +141,7 @@ class ByBatches:
                 nodes, batch.lengths, edges, None, None, 1.0, _NONE, keep, False, own, _NONE, found, own_pairs, None,
                 own_ends[0], own_ends[1], threads,
             )  # fmt: skip
-            counted[batch.met] += np.add.reduceat(found.reshape(-1, L)[batch.order], batch.begin, axis=0)
+            counted[batch.observed] += np.add.reduceat(found.reshape(-1, L)[batch.order], batch.begin, axis=0)
             pairs += own_pairs.reshape(L, L)
             ends += own_ends
             log_z += float(own.sum())

@@ -1,4 +1,4 @@
-"""What an HMM counts: words and pairs by label; of labels that are not known, by their probabilities."""
+"""Counts of an HMM: words and label pairs; labels that are not known count by their probabilities."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "first_counts", "maximise"]
 
 _MOST_ROUNDS = 10
-_SETTLED = 1e-4  # of the log likelihood: a smaller rise is the end
-_LEAST = 1e-3  # of an expected count: less is nothing, lest each word has each label
+_TOLERANCE = 1e-4  # of the log-likelihood: EM stops at a smaller rise
+_LEAST = 1e-3  # smaller expected counts are dropped, or every word would have every label
 
 Floats = npt.NDArray[np.floating[Any]]
 
 
 class Counts(NamedTuple):
-    """How often words have labels, and labels follow each other."""
+    """Counts of words by label, and of label pairs."""
 
     words: Mapping[str, Mapping[int, float]]
     """[word][label]."""
@@ -35,7 +35,7 @@ class Counts(NamedTuple):
     frequency: Floats
     """[label]."""
     sentences: float
-    """That are not empty."""
+    """Not counting empty ones."""
     tokens: int
     """Without weights."""
 
@@ -47,7 +47,7 @@ def _weight(weights: Weights | None, s: int) -> float:
 def first_counts(
     words: Sequence[Sequence[str]], y: Sequence[Sequence[Known]], names: Sequence[str], weights: Weights | None
 ) -> Counts:
-    """Return what the known labels count; of a set each label has its share, and pairs count where both are known."""
+    """Return the counts of known labels; a set counts in equal shares, and a pair if both labels are known."""
     L = len(names)
     number = Numbers(names)
     by_word: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(int))
@@ -82,11 +82,11 @@ def maximise(
     weights: Weights | None,
     tokens: int,
 ) -> list[dict[str, float]]:
-    """Make `model_` better by expectation-maximisation over the labels that are not known; return how it went.
+    """Improve `model_` by expectation-maximisation over unknown labels; return the history.
 
-    A round counts labels by their probabilities under the model so far, given what is allowed, and makes a model of
-    these counts. Differs from the textbook in that transitions are smoothed by deleted interpolation as in `HMM.fit`,
-    and rare words by suffixes, so that the likelihood of the data need not rise in every round.
+    A round counts labels by their probabilities under the current model, given the allowed labels, and estimates a
+    model from these counts. Deviation from the textbook: transitions are smoothed by deleted interpolation as in
+    `HMM.fit`, and rare words by suffixes, so that the likelihood need not rise in every round.
     """
     number = Numbers(names)
     partial = [s for s, labels in enumerate(y) if any(not isinstance(label, str) for label in labels)]
@@ -111,13 +111,13 @@ def maximise(
         history.append({"log_likelihood": found.log_likelihood, "seconds": time.perf_counter() - began})
         if len(history) > 1:
             before, now = (fact["log_likelihood"] for fact in history[-2:])
-            if now - before < _SETTLED * abs(now):
+            if now - before < _TOLERANCE * abs(now):
                 break
     return history
 
 
 class _Expected:
-    """Counts by probability."""
+    """Expected counts."""
 
     def __init__(self, known: Counts, L: int, tokens: int) -> None:
         self.L, self.tokens = L, tokens
@@ -134,7 +134,7 @@ class _Expected:
         allowed: Sequence[Sequence[int] | None],
         weight: float,
     ) -> None:
-        """Add what a sentence counts, given which labels each token may have."""
+        """Add the expected counts of a sentence, given the labels that each token may have."""
         sums = model.lattice(sentence, allowed=allowed).marginals(with_edges=True)
         share, L = weight * sums.nodes, self.L
         for word, row in zip(words, share, strict=True):
@@ -147,18 +147,18 @@ class _Expected:
         self.log_likelihood += weight * sums.log_z
 
     def counts(self) -> Counts:
-        """Return the counts without those that are next to nothing."""
+        """Return the counts that are not negligible."""
         by_word = {}
         for word, row in self.words.items():
-            met = np.flatnonzero(row >= min(_LEAST, row.max()))
-            by_word[word] = dict(zip(met.tolist(), row[met].tolist(), strict=True))
+            kept = np.flatnonzero(row >= min(_LEAST, row.max()))
+            by_word[word] = dict(zip(kept.tolist(), row[kept].tolist(), strict=True))
         flat = self.pairs.ravel()
         pairs = np.flatnonzero(flat >= _LEAST)
         frequency = np.zeros(self.L)
         for counted in by_word.values():
             frequency[list(counted)] += list(counted.values())
-        met_pairs = dict(zip(pairs.tolist(), flat[pairs].tolist(), strict=True))
-        return Counts(by_word, met_pairs, frequency, self.sentences, self.tokens)
+        kept_pairs = dict(zip(pairs.tolist(), flat[pairs].tolist(), strict=True))
+        return Counts(by_word, kept_pairs, frequency, self.sentences, self.tokens)
 
 
 def _dense(counted: Mapping[int, float], size: int) -> npt.NDArray[np.float64]:

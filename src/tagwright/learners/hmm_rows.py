@@ -1,4 +1,4 @@
-"""What an HMM counts: transitions, and a row of log probabilities per word and suffix (Brants 2000)."""
+"""Estimates of an HMM from counts: transitions, and log probabilities of words and suffixes (Brants 2000)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tagwright.models.model import Model
 
 __all__ = ["Rows", "Weights", "count_rows", "interpolated", "suffix_rows", "suffixes_of", "weight_arrays"]
 
-_UNLIKELY = 1e-4  # of the likeliest: labels that a suffix speaks against so strongly are left out of its row
+_UNLIKELY = 1e-4  # labels that are less likely than the best one by this factor are left out of a suffix's row
 
 _RAREST = 1e-9  # of all labels: no label is rarer
 
@@ -35,7 +35,7 @@ class Weights(NamedTuple):
 
 
 def weight_arrays(rows: Sequence[Weights]) -> Arrays:
-    """Return the arrays of a model: rows, those of one behind those of another."""
+    """Return the arrays of a model that has all these rows, in this order."""
     slots, ends, text = _core.index_arrays([name for own in rows for name in own.names])
     return {
         "names.slots": slots,
@@ -55,7 +55,7 @@ class Rows(NamedTuple):
     """(names, L)."""
 
     def logs(self, plus: Floats, before: str = "") -> Weights:
-        """Return their logarithms; plus: what is added for each label; before: what names begin with."""
+        """Return logarithms; plus: added for each label; before: prefix of the names."""
         own = self.numbers
         made = np.log(own.data)
         made += plus[own.indices]
@@ -84,15 +84,20 @@ def count_rows(counted: Mapping[str, Mapping[int, float]], L: int) -> Rows:
 def suffix_rows(count: Rows, chains: Iterable[Sequence[str]], prior: Floats, plus: Floats) -> list[Weights]:
     """Return log p(suffix | label), but for a constant; shorter suffixes come first.
 
-    Args:
-        count: how often words had which labels.
-        chains: for each word its suffixes, the longest first.
-        prior: of the labels.
-        plus: what is added for each label.
+    Parameters
+    ----------
+    count : Rows
+        Counts of words by label.
+    chains : iterable of sequences of str
+        For each word its suffixes, the longest first.
+    prior : array of shape (L,)
+        Probabilities of the labels.
+    plus : array of shape (L,)
+        Added for each label.
 
     """
     number: dict[str, int] = {}
-    shorter: list[int] = []  # [suffix]: the next one to ask, or -1
+    shorter: list[int] = []  # [suffix]: the next shorter one, or -1
     depth: list[int] = []
     row, column = [], []
     for word, names in enumerate(chains):
@@ -132,7 +137,7 @@ def _without_unlikely(rows: csr_array) -> csr_array:
 
 
 def interpolated(counted: Counts, share: float | None = None) -> Transitions:
-    """Return transitions by deleted interpolation of pairs and single labels; share: what the latter have, or None."""
+    """Return transitions by deleted interpolation of pairs and single labels; share: that of the latter, if known."""
     L = len(counted.frequency)
     pairs = np.array(sorted(counted.pairs), np.int64)
     count = np.array([counted.pairs[pair] for pair in pairs.tolist()], np.float64)
@@ -140,19 +145,19 @@ def interpolated(counted: Counts, share: float | None = None) -> Transitions:
     unigram = np.append(counted.frequency, counted.sentences)
     total = unigram.sum()
 
-    # 0 / 0 is taken as 0.
+    # 0 / 0 counts as 0.
     from_bigram = (count - 1) / np.maximum(unigram[i] - 1, 1)
     from_unigram = (unigram[j] - 1) / max(total - 1, 1)
     votes = float(count[from_bigram > from_unigram].sum())
     b = 1 - votes / (count.sum() or 1) if share is None else share
     b = min(max(b, LEAST_BACKOFF), 1 - LEAST_BACKOFF)
-    # A label whose expected count is next to nothing is as rare as `BaumWelch` lets labels be.
+    # No label is rarer than `BaumWelch` lets labels become.
     single = np.maximum(b * unigram / total, b * _RAREST)
     return Transitions(b, np.log(single), i, j, (1 - b) * count / unigram[i])
 
 
 def suffixes_of(model: Model, plus: Floats) -> Weights:
-    """Return the rows of a model's suffixes; plus: what stands behind b now, in the place of what stands there."""
+    """Return the rows of a model's suffixes with a new backoff, `plus`, in place of the model's."""
     _, backoff = Emissions.of(model)
     names = names_of(model)
     ends = np.concatenate([[0], model.arrays["rows.end"].astype(np.int64)])

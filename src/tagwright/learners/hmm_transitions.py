@@ -13,8 +13,8 @@ from tagwright.models.model import Model
 
 __all__ = ["LEAST_BACKOFF", "Transitions", "spread", "sums"]
 
-LEAST_BACKOFF = 1e-3  # no transition is ever impossible
-_LEAST_LABEL = 1e-9  # of the single labels' probability: what even a label that nobody needs any more keeps
+LEAST_BACKOFF = 1e-3  # so that no transition is impossible
+_LEAST_LABEL = 1e-9  # lower bound of the probability of a single label
 _SPREAD = 0.5  # at random: weights lie between 1 - this and 1 + this
 _BACKOFF_AT_RANDOM = 0.1
 
@@ -31,7 +31,7 @@ class Transitions:
     """
 
     share: float
-    """b: what the single labels have of each transition, the sum of exp(backoff)."""
+    """b: the share of single labels in each transition, the sum of exp(backoff)."""
     backoff: Floats
     """[L + 1]: log(b * p(j))."""
     previous: Integers
@@ -88,13 +88,13 @@ class Transitions:
         bigram = single[j] * np.expm1(np.concatenate(above))
         order = np.lexsort((j, i))
         i, j, bigram = i[order], j[order], bigram[order]
-        # The model's scores are rounded: make up for it.
+        # Normalise: the model's scores are rounded.
         bigram *= (1 - share) / sums(i, bigram, L + 1)[i]
         return cls(share, np.log(single * share / single.sum()), i, j, bigram)
 
     @classmethod
     def at_random(cls, L: int, ends: float, rng: np.random.Generator) -> Transitions:
-        """Return nearly equal ones; ends: the border's share of the labels."""
+        """Return nearly uniform transitions; ends: the border's share of the labels."""
         likely = np.append(np.full(L, (1 - ends) / L), ends)
         i, j = np.divmod(np.arange((L + 1) ** 2 - 1), L + 1)  # all pairs but the border's with itself
         bigram = likely[j] * spread(rng, len(j))
@@ -111,7 +111,7 @@ class Transitions:
         return Transitions(self.share, backoff, i[order], j[order], self.bigram[order])
 
     def maximised(self, pairs: Floats, into: Floats) -> Transitions:
-        """Return the likeliest, from expected counts of the pairs and of what comes into each label and the border.
+        """Return the maximum-likelihood estimate from expected counts of pairs and of entries of each label.
 
         Whether a transition was drawn from the bigram or from the single labels is as hidden as the labels are.
         """
@@ -137,7 +137,7 @@ def spread(rng: np.random.Generator, shape: Any) -> Floats:
 
 
 def _probabilities(counts: Floats) -> Floats:
-    """Give the probabilities that make these counts likeliest, of all that are nowhere below the least."""
+    """Return the most likely probabilities for these counts, of those that are nowhere below the bound."""
     low = np.zeros(len(counts), bool)
     while True:
         p: Floats = counts * ((1 - _LEAST_LABEL * low.sum()) / counts[~low].sum())

@@ -16,38 +16,38 @@ from tagwright.models.file import Arrays
 
 __all__ = ["Trigrams"]
 
-_NO_LABEL = 65_535  # behind a run of three
+_NO_LABEL = 65_535  # pads a trigram to four labels
 
 
 @dataclass(frozen=True)
 class Trigrams:
     """p(k | i, j) = l1 * p(k) + l2 * p(k | j) + l3 * p(k | i, j), the latter from counts; l1 + l2 + l3 = 1."""
 
-    run: npt.NDArray[np.int64]
-    """(N, 3): the runs of three labels that were met, in order."""
+    labels: npt.NDArray[np.int64]
+    """(N, 3): the observed label trigrams, in order."""
     probability: npt.NDArray[np.float64]
-    """Beside them: c(i, j, k) / c(i, j)."""
+    """(N,): c(i, j, k) / c(i, j)."""
     shares: tuple[float, float, float]
     """l1, l2 and l3."""
 
     @classmethod
     def counted(cls, y: Sequence[Sequence[str]], names: list[str], weights: Weights | None, pairs: Counts) -> Trigrams:
-        """Count runs of three labels; each votes for the estimate that would have predicted it best, met once less."""
+        """Count label trigrams; each votes for the estimate that predicts it best with one occurrence less."""
         number, L = Numbers(names), len(names)
-        met: dict[tuple[int, ...], float] = defaultdict(float)
-        for s, labels in enumerate(y):
-            ids = [number[label] for label in labels]
+        observed: dict[tuple[int, ...], float] = defaultdict(float)
+        for s, sentence in enumerate(y):
+            ids = [number[label] for label in sentence]
             weight = 1 if weights is None else float(weights[s])
             for own in zip(ids, ids[1:], ids[2:], strict=False):
-                met[own] += weight
-        run = np.array(sorted(met), np.int64).reshape(-1, 3)
-        count = np.array([met[tuple(own)] for own in run.tolist()], np.float64)
-        i, j, k = run.T
+                observed[own] += weight
+        labels = np.array(sorted(observed), np.int64).reshape(-1, 3)
+        count = np.array([observed[tuple(own)] for own in labels.tolist()], np.float64)
+        i, j, k = labels.T
         pair = {own: float(times) for own, times in pairs.pairs.items()}
         of_pair = np.array([pair[own] for own in (i * (L + 1) + j).tolist()], np.float64)
         behind = np.array([pair[own] for own in (j * (L + 1) + k).tolist()], np.float64)
         single = np.append(pairs.frequency, pairs.sentences).astype(np.float64)
-        # 0 / 0 is taken as 0.
+        # 0 / 0 counts as 0.
         votes = np.array(
             [
                 (single[k] - 1) / max(single.sum() - 1, 1),
@@ -55,27 +55,27 @@ class Trigrams:
                 (count - 1) / np.maximum(of_pair - 1, 1),
             ]
         )
-        voted = np.bincount(votes.argmax(axis=0), count, 3) if len(run) else np.zeros(3)
+        voted = np.bincount(votes.argmax(axis=0), count, 3) if len(labels) else np.zeros(3)
         shares = np.maximum(voted / (voted.sum() or 1), LEAST_BACKOFF)
         shares /= shares.sum()
-        return cls(run, count / of_pair, (float(shares[0]), float(shares[1]), float(shares[2])))
+        return cls(labels, count / of_pair, (float(shares[0]), float(shares[1]), float(shares[2])))
 
     @property
     def of_single(self) -> float:
-        """What single labels have of what is left to them and to pairs."""
+        """The share of single labels in the estimate from single labels and pairs."""
         return self.shares[0] / (self.shares[0] + self.shares[1])
 
     def arrays(self, transitions: Transitions) -> Arrays:
-        """Return them as ngrams of a model: what they add to the scores of edges and labels, of share `of_single`."""
+        """Return the label n-grams of a model: what trigrams add to transitions with the share `of_single`."""
         border = len(transitions.backoff)
         bigram = dict(
             zip(
                 (transitions.previous * border + transitions.current).tolist(), transitions.bigram.tolist(), strict=True
             )
         )
-        _, j, k = self.run.T
+        _, j, k = self.labels.T
         likely = np.array([bigram[pair] for pair in (j * border + k).tolist()]) + np.exp(transitions.backoff[k])
         score = np.log1p(self.shares[2] * self.probability / ((1 - self.shares[2]) * likely))
-        labels = np.full((len(self.run), 4), _NO_LABEL, np.uint16)
-        labels[:, :3] = self.run
-        return {"ngrams.labels": labels.reshape(-1), "ngrams.score": score.astype(np.float32)}
+        padded = np.full((len(self.labels), 4), _NO_LABEL, np.uint16)
+        padded[:, :3] = self.labels
+        return {"ngrams.labels": padded.reshape(-1), "ngrams.score": score.astype(np.float32)}
