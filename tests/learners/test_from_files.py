@@ -358,9 +358,8 @@ def test_the_command_line_says_what_cannot_be_kept(corpus, tmp_path):
     assert complaint("train", "-", path, model) == "standard input (-) cannot be one of several corpora; name files"
     said = complaint("train", "-", model, "--set", f"cache={tmp_path}")
     assert said == "standard input (-) cannot be kept in --set cache; name files"
-    assert complaint("train", path, model, "--learner", "hmm", "--set", f"cache={tmp_path}") == (
-        "--cache is not for --learner hmm"
-    )
+    said = complaint("train", path, model, "--learner", "hmm", "--set", f"cache={tmp_path}")
+    assert said.startswith("--set cache is not for --learner hmm")
     (tmp_path / "folder").mkdir()
     assert complaint("train", tmp_path / "folder", model).endswith("a folder without files; name one that has some")
 
