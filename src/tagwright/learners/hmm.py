@@ -115,8 +115,8 @@ class HMM(Learner):
         labels = rank(y, (), weights)
         if weights is not None:
             # A label that only sentences of weight 0 have is not observed.
-            counted = [s for s in range(len(X)) if weights[s] > 0]
-            X, y, weights = [X[s] for s in counted], [y[s] for s in counted], weights[counted]
+            positive = [s for s in range(len(X)) if weights[s] > 0]
+            X, y, weights = [X[s] for s in positive], [y[s] for s in positive], weights[positive]
             labels = rank(y, (), weights)
         words = [[token if isinstance(token, str) else token[self.column] for token in tokens] for tokens in X]
         counted = first_counts(words, y, labels, weights)
