@@ -1,9 +1,10 @@
-"""What the page draws of a sentence: its k best labellings, and the part of its lattice that matters."""
+"""The lattice view of a sentence: its k best labellings, and the nodes and edges that matter."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from tagwright.decoding.keep import KeepRatio
 from tagwright.decoding.marginals import Marginals
 from tagwright.models.as_json import finite, share
 from tagwright.models.model import Model
-from tagwright.models.tagging import Lattice
+from tagwright.models.tagging import Lattice, word_of
 from tagwright.serve.answers import blamed, choose_sentence, lattice_of
 from tagwright.serve.errors import Problem
 from tagwright.serve.request import Request
@@ -25,20 +26,10 @@ __all__ = ["viewed"]
 _LEFT = 24  # labellings whose labels are in the lattice that is drawn
 _LEAST = 0.003  # probability of a label that is drawn whatever the labellings say
 _STRONG = 3  # labels by their node scores that are drawn where there are no probabilities
-_THIN = 0.002  # share of an edge that is not drawn
+_THIN = 0.002  # probability of an edge that is not drawn
 _MANY = 400  # labels from which on sums leave out what is next to nothing
 
 Reals = npt.NDArray[np.float64]
-
-
-class _Small(NamedTuple):
-    """A few nodes per column, and the edges between them."""
-
-    labels: list[list[int]]
-    """Of each column, in the order in which they are drawn."""
-    nodes: list[Reals]
-    edges: list[Reals]
-    """[t][i, j] from the i-th node of column t to the j-th of the next."""
 
 
 def viewed(request: Request, served: Served, model: Model) -> dict[str, Any]:
@@ -57,11 +48,11 @@ def viewed(request: Request, served: Served, model: Model) -> dict[str, Any]:
         if len(found.paths) < most and not (found.exact and len(found.paths) < request.k):
             wide = lattice.decode(most)
         sums = _sums(lattice, len(model.labels)) if model.probabilistic else None
-    small = _small(lattice, wide, sums, request.nodes, found)
+    drawn = _drawn_labels(lattice, wide, sums, request.nodes, found)
     payload: dict[str, Any] = {
         "model": served.name,
         "decoder": request.decoder,
-        "tokens": [_word(token) for token in request.sentences[0]],
+        "tokens": [word_of(token) for token in request.sentences[0]],
         "exact": found.exact,
         "gap": finite(found.gap),
         "work": found.work._asdict(),
@@ -69,7 +60,7 @@ def viewed(request: Request, served: Served, model: Model) -> dict[str, Any]:
         "sentences": count,
         "probabilistic": model.probabilistic,
         "kbest": [_path(model, path.labels.tolist(), path.score, sums) for path in found.paths],
-        **_drawn(model, lattice, small, sums, found.paths[0].labels.tolist()),
+        **_drawn(model, lattice, drawn, sums, found.paths[0].labels.tolist()),
     }
     if request.offsets is not None:
         payload["offsets"] = request.offsets[0]
@@ -89,11 +80,12 @@ def _path(model: Model, labels: list[int], score: float, sums: Marginals | None)
     return payload
 
 
-def _small(lattice: Lattice, wide: Decoding, sums: Marginals | None, most: int, found: Decoding) -> _Small:
+def _drawn_labels(
+    lattice: Lattice, wide: Decoding, sums: Marginals | None, most: int, found: Decoding
+) -> list[list[int]]:
     """Choose the labels that are drawn: those of the best path, the likely ones, those of the best labellings."""
-    T = len(lattice.nodes)
     labels = []
-    for t in range(T):
+    for t, scores in enumerate(lattice.nodes):
         chosen = [int(found.paths[0].labels[t])]
         if sums is not None:
             row = sums.nodes[t]
@@ -101,76 +93,54 @@ def _small(lattice: Lattice, wide: Decoding, sums: Marginals | None, most: int, 
             chosen += sorted((int(y) for y in likely if row[y] >= _LEAST), key=lambda y: -float(row[y]))
         chosen += [int(path.labels[t]) for path in [*found.paths, *wide.paths]]
         if sums is None:
-            row = lattice.nodes[t]
-            chosen += sorted(
-                np.argpartition(-row, min(_STRONG, len(row) - 1))[:_STRONG].tolist(), key=lambda y: -row[y]
-            )
+            strong = np.argpartition(-scores, min(_STRONG, len(scores) - 1))[:_STRONG].tolist()
+            chosen += sorted((y for y in strong if np.isfinite(scores[y])), key=lambda y: -scores[y])
         labels.append(list(dict.fromkeys(chosen))[:most])
-    triples = [(t, i, j) for t in range(T - 1) for i in labels[t] for j in labels[t + 1]]
+    return labels
+
+
+def _edge_scores(lattice: Lattice, labels: list[list[int]]) -> list[Reals]:
+    """Return the scores of the edges between the labels that are drawn: [t][i, j]."""
+    triples = [(t, i, j) for t, (here, after) in enumerate(pairwise(labels)) for i in here for j in after]
     places = np.array(triples, np.int32).reshape(-1, 3)
     scores = _core.edge_scores(
         lattice.nodes, lattice.edges._core, lattice.active, *(np.ascontiguousarray(places[:, c]) for c in range(3))
     )
-    edges, at = [], 0
-    for t in range(T - 1):
-        shape = len(labels[t]), len(labels[t + 1])
-        edges.append(np.array(scores[at : at + shape[0] * shape[1]]).reshape(shape))
-        at += shape[0] * shape[1]
-    return _Small(labels, [lattice.nodes[t, own].astype(float) for t, own in enumerate(labels)], edges)
+    sizes = [(len(here), len(after)) for here, after in pairwise(labels)]
+    parts = np.split(np.asarray(scores), np.cumsum([i * j for i, j in sizes])[:-1])
+    return [part.reshape(size) for part, size in zip(parts, sizes, strict=True)] if sizes else []
 
 
 def _drawn(
-    model: Model, lattice: Lattice, small: _Small, sums: Marginals | None, best: list[int]
+    model: Model, lattice: Lattice, labels: list[list[int]], sums: Marginals | None, best: list[int]
 ) -> dict[str, list[Any]]:
-    """Return columns of nodes, and edges; how far behind the best the best labelling through each is."""
-    starts, stops = lattice.edges._core.ends()
-    first, last = small.nodes[0] + starts[small.labels[0]], stops[small.labels[-1]]
-    highest = _both_ways(small, first, last, lambda scores, axis: scores.max(axis=axis))
-    summed = _both_ways(small, first, last, lambda scores, axis: np.logaddexp.reduce(scores, axis=axis))
-    top, total = float((highest[0][0] + highest[1][0]).max()), float(np.logaddexp.reduce(summed[0][0] + summed[1][0]))
+    """Return columns of nodes, and edges, with how far the best labelling through each is behind the best of all."""
+    through = lattice.through(labels)
     columns = []
-    for t, own in enumerate(small.labels):
-        behind = top - (highest[0][t] + highest[1][t])
+    for t, own in enumerate(labels):
         column = []
         for n, y in enumerate(own):
-            node = {"label": model.labels[y], "score": finite(float(small.nodes[t][n])), "best": y == best[t]}
-            node["behind"] = finite(round(float(behind[n]), 6))
+            node = {"label": model.labels[y], "score": finite(float(lattice.nodes[t, y])), "best": y == best[t]}
+            node["behind"] = finite(round(float(through.nodes[t][n]), 6))
             if sums is not None:
                 node["probability"] = share(float(sums.nodes[t, y]))
             column.append(node)
         columns.append(column)
     edges = []
-    for t, scores in enumerate(small.edges):
-        behind = top - (highest[0][t][:, None] + scores + small.nodes[t + 1] + highest[1][t + 1])
-        shares = np.exp(summed[0][t][:, None] + scores + small.nodes[t + 1] + summed[1][t + 1] - total)
+    for t, scores in enumerate(_edge_scores(lattice, labels)):
+        behind, shares = through.edges[t], through.probabilities[t]
         for i, j in np.argwhere(shares >= _THIN if model.probabilistic else behind <= _close(behind)).tolist():
             edges.append(
                 {
                     "token": t, "from": i, "to": j, "score": float(scores[i, j]), "share": share(float(shares[i, j])),
                     "behind": round(float(behind[i, j]), 6),
-                    "best": small.labels[t][i] == best[t] and small.labels[t + 1][j] == best[t + 1],
+                    "best": labels[t][i] == best[t] and labels[t + 1][j] == best[t + 1],
                 }
             )  # fmt: skip
     return {"columns": columns, "edges": edges}
 
 
 def _close(behind: Reals) -> float:
-    """Return how far behind the best an edge of scores that are no probabilities may be to be drawn."""
+    """Return how far behind the best an edge may be to be drawn, where scores are not probabilities."""
     near = np.sort(behind[np.isfinite(behind)])
     return float(near[min(len(near) - 1, 7)]) if len(near) else 0.0
-
-
-def _both_ways(small: _Small, first: Reals, last: Reals, over: Any) -> tuple[list[Reals], list[Reals]]:
-    """Return what comes up to each node, itself included, and what comes after it; over: max or log of a sum."""
-    to, after = [first], [last]
-    for t, scores in enumerate(small.edges):
-        to.append(over(to[-1][:, None] + scores, 0) + small.nodes[t + 1])
-    for t in range(len(small.edges) - 1, -1, -1):
-        after.append(over(small.edges[t] + small.nodes[t + 1] + after[-1], 1))
-    return to, after[::-1]
-
-
-def _word(token: Any) -> str:
-    if isinstance(token, str):
-        return token
-    return str(next(iter(token), ""))
