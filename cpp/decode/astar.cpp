@@ -2,8 +2,8 @@
 //
 // Differs from the paper in what waits on the agenda. It holds the best waiting partial path of each column; a node
 // that k partial paths have reached takes in none that is worse (section 4.3). Of those that were extended from one
-// node, best first, all go on alike: so one waits at a node behind it only when the one before it was taken from there.
-// What waits grows with what was extended, not with that times the number of labels.
+// node, best first, all have the same extensions: so one waits at a node behind it only when the one before it has
+// left. What waits grows with what was extended, not with that times the number of labels.
 #include <algorithm>
 #include <queue>
 #include <utility>
@@ -64,7 +64,7 @@ class Search {
       const auto [promise, t] = agenda_.top();
       agenda_.pop();
       if (promise != columns_[t].promise[columns_[t].top]) continue;  // was raised or taken since
-      const int32_t partial = take(t);
+      const int32_t partial = pop(t);
       ++work_.nodes;
       meter_.count(4 * columns_[t].nodes.size());
       if (t + 1 == graph_.T) {
@@ -94,7 +94,7 @@ class Search {
     ways_.resize(std::max(size, ways_.size()));
   }
 
-  // Fills ways_ with the scores of going on from a partial path.
+  // Fills ways_ with the scores of extending a partial path.
   void find_ways(int32_t partial) {
     const auto t = static_cast<size_t>(at(partial).t);
     graph_.next(t, static_cast<size_t>(at(partial).q), ways_.data());
@@ -102,7 +102,7 @@ class Search {
   }
 
   // Takes the best waiting arrival at the most promising node of column t off the agenda; returns its partial path.
-  int32_t take(size_t t) {
+  int32_t pop(size_t t) {
     Column& c = columns_[t];
     const size_t q = c.top;
     Node& node = c.nodes[q];
@@ -188,7 +188,7 @@ class Search {
   Work& work_;
   std::vector<Column> columns_;    // [t]
   std::vector<Partial> partials_;  // those that have left the agenda
-  std::vector<double> ways_;       // [q]: the score of going on to node q of the next column
+  std::vector<double> ways_;       // [q]: the score of the step to node q of the next column
   Meter meter_;
   // Promise and column; among equals the deepest, or ties would be searched in breadth.
   std::priority_queue<std::pair<double, size_t>> agenda_;
@@ -228,8 +228,7 @@ Answer astar(const Lattice& lattice, const Options& options, Arena& arena) {
                     .first = [&](double* out) { std::copy(node, node + L, out); },
                     .next = next,
                     .ahead = [&](size_t t) { return ahead + t * L; }};
-  for (GraphPath& path : search_astar(graph, options.k, answer.work))
-    answer.paths.push_back(scored(lattice, std::move(path.at)));
+  for (GraphPath& path : search_astar(graph, options.k, answer.work)) answer.paths.push_back({std::move(path.at)});
   return answer;
 }
 

@@ -1,4 +1,4 @@
-// auto: picks an exact decoder by what the edges are.
+// auto: chooses an exact decoder by what edges cost.
 #include <algorithm>
 
 #include "decode/table.h"
@@ -6,33 +6,32 @@
 namespace tagwright {
 namespace {
 
-// Tree is worth trying where there are more than a few labels, but not with one matrix per step: making bounds would
-// read all its edges, and by then Viterbi is done.
-//
-// Where few labels are allowed, tree looks at these only.
+// Tree is worth trying where bounds cost less than max steps, or few labels are allowed: it reads only these.
 bool worth_a_tree(const Lattice& lattice, const Options& options) {
-  constexpr size_t kFew = 128, kFewSparse = 64, kFewAllowed = 8, kFewPatterns = 12;
-  const Edges& edges = lattice.edges;
-  if (options.deadline < std::numeric_limits<double>::infinity()) return true;
-  if (edges.is_stepwise()) return false;
-  if (edges.L() > (edges.ngrams() ? kFewPatterns : edges.is_sparse() ? kFewSparse : kFew)) return true;
-  if (!lattice.allowed) return false;
+  constexpr size_t kFewAllowed = 8;
+  const size_t L = lattice.L, few = lattice.edges.costs().few_labels;
+  if (options.deadline < std::numeric_limits<double>::infinity() || L > few) return true;
+  if (!lattice.allowed || few == SIZE_MAX) return false;
   size_t labels = 0;
-  for (size_t t = 0; t < lattice.T; ++t) labels += lattice.allowed[t].empty() ? edges.L() : lattice.allowed[t].size();
-  return labels * kFewAllowed <= lattice.T * edges.L();
+  for (size_t t = 0; t < lattice.T; ++t) labels += lattice.allowed[t].empty() ? L : lattice.allowed[t].size();
+  return labels * kFewAllowed <= lattice.T * L;
+}
+
+const Decoder& tree_decoder() {
+  static const Decoder& tree = *decoder_named("tree");
+  return tree;
 }
 
 }  // namespace
 
 Answer automatic(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (worth_a_tree(lattice, options)) return tree(lattice, options, arena);
-  return unlisted(options.k == 1 ? viterbi : viterbi_astar, lattice, options, arena);
+  return (worth_a_tree(lattice, options) ? tree_decoder() : fallback_decoder(options)).search(lattice, options, arena);
 }
 
-std::vector<Answer> automatic_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
+std::vector<Answer> automatic_batch(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
   const auto for_tree = [&](const Lattice* lattice) { return worth_a_tree(*lattice, options); };
-  if (std::all_of(lattices.begin(), lattices.end(), for_tree)) return tree_together(lattices, options, arena);
-  return viterbi_together(Unlisted(lattices, arena).all(), options, arena);
+  const bool all = std::all_of(lattices.begin(), lattices.end(), for_tree);
+  return (all ? tree_decoder() : fallback_decoder(options)).search(lattices, options, arena);
 }
 
 }  // namespace tagwright

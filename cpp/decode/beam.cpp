@@ -62,24 +62,12 @@ class Beam {
 
   // out[j]: the p-th partial path of column t - 1 extended by label j of column t.
   void extend(size_t t, size_t p, double* out) {
-    const size_t L = lattice_.L;
     if (t == 0) {
-      for (size_t j = 0; j < L; ++j) out[j] = lattice_.edges.start(j) + lattice_.node(0, j);
+      for (size_t j = 0; j < lattice_.L; ++j) out[j] = lattice_.edges.start(j) + lattice_.node(0, j);
       return;
     }
     const Partial& from = kept_[t - 1][p];
-    const auto i = static_cast<size_t>(label(from));
-    const Scores nodes = lattice_.nodes.from(t * L);
-    const bool matrix = lattice_.edges.has_matrix() && !lattice_.patched();
-    const Scores edges = matrix ? lattice_.edges.matrix(t - 1).from(i * lattice_.edges.stride()) : Scores();
-    if (edges.f && nodes.f) {
-      kernels().extend_ff(from.score, edges.f, nodes.f, L, out);
-    } else if (edges.d && nodes.d) {
-      kernels().extend_dd(from.score, edges.d, nodes.d, L, out);
-    } else {
-      lattice_.row(t - 1, i, row_);
-      for (size_t j = 0; j < L; ++j) out[j] = (from.score + row_[j]) + nodes[j];
-    }
+    lattice_.extend(t - 1, from.score, static_cast<size_t>(label(from)), out);
     if (ngrams_) add_ngrams(t, from, out);
   }
 
@@ -98,23 +86,18 @@ class Beam {
     }
   }
 
-  // A beam of width 1 reads the best label off the matrix, by the sum of edge and node score in their own precision.
+  // A beam of width 1 chooses the best label by the sum of edge and node score in their own precision.
   void keep_one(size_t t) {
-    const size_t L = lattice_.L;
-    if (t && !ngrams_ && lattice_.edges.has_matrix() && !lattice_.patched()) {
+    if (t && !ngrams_) {
       const Partial& from = kept_[t - 1][0];
-      const Scores nodes = lattice_.nodes.from(t * L);
-      const Scores edges = lattice_.edges.matrix(t - 1).from(static_cast<size_t>(from.at) * lattice_.edges.stride());
-      if (!edges.f == !nodes.f) {
-        const size_t y =
-            edges.f ? kernels().argmax_sum_ff(edges.f, nodes.f, L) : kernels().argmax_sum_dd(edges.d, nodes.d, L);
-        const double score = (from.score + edges[y]) + nodes[y];
-        // Sums of float32 may overflow where those of double do not.
-        if (score != kForbidden) return kept_[t].push_back({score, static_cast<int32_t>(y), 0});
-      }
+      const auto i = static_cast<size_t>(from.at);
+      const size_t y = lattice_.best_extension(t - 1, from.score, i, scores_);
+      const double score = (from.score + lattice_.edge(t - 1, i, y)) + lattice_.node(t, y);
+      // Sums of float32 may overflow where those of double do not.
+      if (score != kForbidden) return kept_[t].push_back({score, static_cast<int32_t>(y), 0});
     }
     extend(t, 0, scores_);
-    const size_t y = kernels().argmax_d(scores_, L);
+    const size_t y = kernels().argmax_d(scores_, lattice_.L);
     if (scores_[y] != kForbidden) kept_[t].push_back({scores_[y], state(t, 0, static_cast<int32_t>(y)), 0});
   }
 
@@ -199,7 +182,7 @@ class Beam {
       auto at = static_cast<size_t>(ends[e].before);
       for (size_t t = lattice_.T; t-- > 0; at = static_cast<size_t>(kept_[t][at].before))
         labels[t] = label(kept_[t][at]);
-      answer_.paths.push_back(scored(lattice_, std::move(labels)));
+      answer_.paths.push_back({std::move(labels)});
     }
   }
 

@@ -65,7 +65,10 @@ class CarpeDiem {
       labels[t] = y;
       if (t > 0) y = before_[t * lattice_.L + static_cast<size_t>(y)];
     }
-    return {{scored(lattice_, std::move(labels))}, work_};
+    Answer answer;
+    answer.paths.push_back({std::move(labels)});
+    answer.work = work_;
+    return answer;
   }
 
  private:

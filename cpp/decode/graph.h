@@ -15,7 +15,7 @@ struct Graph {
   std::function<size_t(size_t t)> size;
   // out[q]: score of starting in q of the first column.
   std::function<void(double* out)> first;
-  // out[q]: score of going on from node p of column t to q of column t + 1.
+  // out[q]: score of the step from node p of column t to q of column t + 1.
   std::function<void(size_t t, size_t p, double* out)> next;
   // [q]: score of what follows node q of column t, or a bound of it; never less than the truth.
   std::function<const double*(size_t t)> ahead;

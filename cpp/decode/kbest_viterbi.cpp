@@ -1,7 +1,7 @@
 // k-best Viterbi (Huang et al. 2012, section 3.4): every node has a list of its best partial paths.
 //
 // Differs from the paper in when the lists are filled: a pass finds the first entry of each, and an entry behind it is
-// made when a path asks for it (recursive enumeration: Jimenez and Marzal 1999; Huang and Chiang 2005, Algorithm 3). So
+// made when a path needs it (recursive enumeration: Jimenez and Marzal 1999; Huang and Chiang 2005, Algorithm 3). So
 // the lists hold what the k answers pass through, not k entries each, and time grows with k, not with its square.
 //
 // All sums are taken from left to right, in double precision, so that the order is that of the reported scores. Of
@@ -40,7 +40,7 @@ class KBest {
     end_ = node(lattice.T, 0);
   }
 
-  // The labels of the r-th best path; empty where there are fewer. SparseGradient for r = 0, 1, 2, ...
+  // The labels of the r-th best path; empty where there are fewer. To be called for r = 0, 1, 2, ...
   std::vector<int32_t> labels(size_t r) {
     if (r > 0) extend_list();
     if (nodes_[end_].list.size() <= r) return {};
@@ -64,7 +64,7 @@ class KBest {
       made.list.push_back({alpha_[0][y], -1, -1});
     } else {
       open(made);
-      take(made);
+      append_best(made);
     }
     nodes_.push_back(std::move(made));
     return nodes_.size() - 1;
@@ -94,7 +94,7 @@ class KBest {
   }
 
   // The best candidate becomes the next entry.
-  void take(Node& node) {
+  void append_best(Node& node) {
     node.whole = node.candidates.empty();
     if (node.whole) return;
     std::pop_heap(node.candidates.begin(), node.candidates.end(), worse);
@@ -124,7 +124,7 @@ class KBest {
       const auto next = static_cast<size_t>(last.which) + 1;
       if (next < list.size()) push(node, {list[next].score + edge(node, last.label), last.label, last.which + 1});
       if (last.which == 0) open(node);
-      take(node);
+      append_best(node);
     }
   }
 
@@ -153,7 +153,7 @@ Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena) {
   while (answer.paths.size() < k) {
     std::vector<int32_t> labels = best.labels(answer.paths.size());
     if (labels.empty()) break;
-    answer.paths.push_back(scored(lattice, std::move(labels)));
+    answer.paths.push_back({std::move(labels)});
   }
   return answer;
 }

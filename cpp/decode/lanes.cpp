@@ -61,7 +61,7 @@ class SinglePass {
         for (size_t y = 0; y < L_; ++y) std::fill_n(column + y * kLanes, kLanes, static_cast<float>(edges.start(y)));
       }
       for (size_t lane = 0; lane < kLanes; ++lane) {
-        // What is computed behind the end of a sentence is never looked at.
+        // What is computed behind the end of a sentence is never read.
         const bool there = lane < who_.size() && t < all_[who_[lane]].T;
         rows[lane] = there ? all_[who_[lane]].nodes.f + t * L_ : matrix_.nothing.data();
         less[lane] = std::isfinite(most[lane]) ? most[lane] : 0.0F;
@@ -129,7 +129,7 @@ class DoublePass {
       }
       for (size_t lane = 0; lane < who_.size(); ++lane) {
         const Sentence& own = all_[who_[lane]];
-        if (t >= own.T) continue;  // What is computed here is never looked at.
+        if (t >= own.T) continue;  // What is computed here is never read.
         const Scores row = own.nodes.from(t * L_);
         if (row.f) {
           for (size_t y = 0; y < L_; ++y) column[y * kLanes + lane] += static_cast<double>(row.f[y]);
@@ -140,8 +140,8 @@ class DoublePass {
     }
   }
 
-  // Returns the score of a lane's best path, the first of the best; labels(): its labels.
-  double trace(size_t lane) {
+  // Finds a lane's best path, the first of the best, for labels(); false where there is none.
+  bool trace(size_t lane) {
     const Sentence& own = all_[who_[lane]];
     const auto first_best = [&](size_t t, const double* more, double& best) {
       const double* column = at(t) + lane;
@@ -163,7 +163,7 @@ class DoublePass {
       double best = kForbidden;
       y = first_best(t - 1, matrix_.by_column.data() + y * L_, best);
     }
-    return score;
+    return score > kForbidden;
   }
   const int32_t* labels() const { return labels_; }
 
@@ -181,19 +181,19 @@ class DoublePass {
 // The sentences of one call.
 class LaneDecoder {
  public:
-  LaneDecoder(const std::vector<Sentence>& all, const TakePath& take)
-      : all_(all), take_(take), edges_(*all[0].edges), single_(edges_) {}
+  LaneDecoder(const std::vector<Sentence>& all, const VisitPath& visit)
+      : all_(all), visit_(visit), edges_(*all[0].edges), single_(edges_) {}
 
-  // Decodes some sentences; returns false where one has no path or a number that is no score. doubtful: whether single
-  // precision is not worth another try; set where it settled nothing.
+  // Decodes some sentences; returns false where one has no path or a number that is not a score. doubtful: whether
+  // single precision is not worth another try; set where it settled nothing.
   bool decode(Unit who, bool& doubtful, Arena& arena) {
     double largest = 0;
-    bool single = !doubtful && edges_.matrix(0).f;
+    bool single = !doubtful && edges_.is_float();
     for (const size_t s : who) {
       const size_t n = all_[s].T * edges_.L();
-      const ScoreCheck seen = check_scores(all_[s].nodes, n);
-      if (seen.bad < n) return false;
-      largest = std::max(largest, seen.magnitude);
+      const ScoreCheck found = check_scores(all_[s].nodes, n);
+      if (found.bad < n) return false;
+      largest = std::max(largest, found.magnitude);
       single = single && all_[s].nodes.f;
     }
     const double magnitude = largest + edges_.magnitude();
@@ -201,10 +201,7 @@ class LaneDecoder {
       SinglePass pass(single_, all_, who, magnitude, arena);
       pass.forward();
       if (pass.trace()) {
-        for (size_t lane = 0; lane < who.size(); ++lane) {
-          const Sentence& own = all_[who[lane]];
-          take_(who[lane], pass.labels(lane), path_score(edges_, own.nodes, {pass.labels(lane), own.T}));
-        }
+        for (size_t lane = 0; lane < who.size(); ++lane) visit_(who[lane], pass.labels(lane));
         return true;
       }
       doubtful = true;
@@ -212,9 +209,8 @@ class LaneDecoder {
     DoublePass pass(exact(), all_, who, arena);
     pass.forward();
     for (size_t lane = 0; lane < who.size(); ++lane) {
-      const double score = pass.trace(lane);
-      if (score == kForbidden) return false;
-      take_(who[lane], pass.labels(), score);
+      if (!pass.trace(lane)) return false;
+      visit_(who[lane], pass.labels());
     }
     return true;
   }
@@ -225,7 +221,7 @@ class LaneDecoder {
   }
 
   const std::vector<Sentence>& all_;
-  const TakePath& take_;
+  const VisitPath& visit_;
   const Edges& edges_;
   const Matrix<float> single_;
   Lazy<Matrix<double>> exact_;
@@ -233,30 +229,25 @@ class LaneDecoder {
 
 }  // namespace
 
-bool few_enough_for_lanes(const Edges& edges) {
-  constexpr size_t kFewLabels = 64;
-  return !edges.is_stepwise() && !edges.ngrams() && edges.has_matrix() && edges.L() <= kFewLabels;
-}
-
 bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {
   constexpr size_t kFewSentences = 4, kLong = 2048;
-  const bool viterbi = plan.decoder->name == "auto" || plan.decoder->name == "viterbi";
-  if (!viterbi || plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences) return false;
+  if (!plan.decoder->lanes || plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences)
+    return false;
   if (plan.options.deadline < std::numeric_limits<double>::infinity()) return false;
   const Edges* const edges = sentences[0].edges;
-  if (!few_enough_for_lanes(*edges)) return false;
-  return std::all_of(sentences.begin(), sentences.end(),
-                     [&](const Sentence& s) { return s.edges == edges && !s.on && s.T <= kLong; });
+  return edges->costs().lanes && std::all_of(sentences.begin(), sentences.end(), [&](const Sentence& s) {
+           return s.edges == edges && !s.on && s.T <= kLong;
+         });
 }
 
-bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads, const TakePath& take) {
+bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads, const VisitPath& visit) {
   constexpr size_t kUnits = 16;  // that a thread takes at a time
   std::vector<size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), 0);
   std::erase_if(order, [&](size_t s) { return sentences[s].T == 0; });
   const auto longer = [&](size_t a, size_t b) { return sentences[a].T > sentences[b].T; };
   if (!std::is_sorted(order.begin(), order.end(), longer)) std::stable_sort(order.begin(), order.end(), longer);
-  LaneDecoder decoder(sentences, take);
+  LaneDecoder decoder(sentences, visit);
   std::atomic<bool> fine = true;
   const size_t run = kUnits * kLanes;
   const Trimmed trimmed(thread_arena(), size_t{16} << 20);
@@ -282,12 +273,12 @@ std::optional<std::vector<Answer>> viterbi_in_lanes(std::span<const Lattice* con
   }
   std::vector<Answer> answers(lattices.size());
   const size_t L = lattices[0]->L;
-  const TakePath take = [&](size_t s, const int32_t* labels, double score) {
+  const VisitPath visit = [&](size_t s, const int32_t* labels) {
     const size_t T = sentences[s].T;
-    answers[s].paths.push_back({{labels, labels + T}, score});
+    answers[s].paths.push_back({{labels, labels + T}});
     answers[s].work = {1, T * L, (T - 1) * L * (L + 1)};
   };
-  LaneDecoder decoder(sentences, take);
+  LaneDecoder decoder(sentences, visit);
   bool doubtful = false;
   for (size_t from = 0; from < order.size(); from += kLanes)
     if (!decoder.decode(std::span(order).subspan(from, std::min(kLanes, order.size() - from)), doubtful, arena))

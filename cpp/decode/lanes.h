@@ -1,4 +1,4 @@
-// Many sentences with few labels, side by side.
+// Viterbi for many sentences with few labels: one sentence per SIMD lane.
 #pragma once
 
 #include <functional>
@@ -8,20 +8,16 @@
 
 namespace tagwright {
 
-// Whether sentences over these edges are decoded faster side by side: few labels, one matrix for all.
-bool few_enough_for_lanes(const Edges& edges);
-// Whether these sentences are: one path each.
+// Whether these sentences are decoded faster in lanes: one path each, few labels, the same edges.
 bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan);
 
-using TakePath = std::function<void(size_t sentence, const int32_t* labels, double score)>;
+using VisitPath = std::function<void(size_t sentence, const int32_t* labels)>;
 
-// Viterbi, one sentence per lane: the best paths, and of equal ones the same, as `viterbi` in double precision finds
-// them, and the same scores. take(sentence, labels, score) is called once per sentence that has tokens. Returns false
-// where a sentence has no path or a number that is no score: the others may have been taken, and decode_all says what
-// is wrong.
-bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads, const TakePath& take);
-// The same for lattices over the same edges, without corrections, on this thread. No answers where a sentence has no
-// path.
+// The best paths, and of equal ones the same, as `viterbi` in double precision finds them. visit(sentence, labels) is
+// called once per sentence that has tokens. Returns false where a sentence has no path or a number that is not a score:
+// others may have been visited, and decode_all reports what is wrong.
+bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads, const VisitPath& visit);
+// The same for uniform lattices over the same edges, on this thread. No answers where a sentence has no path.
 std::optional<std::vector<Answer>> viterbi_in_lanes(std::span<const Lattice* const> lattices, Arena& arena);
 
 }  // namespace tagwright

@@ -1,4 +1,4 @@
-// What a decoder may be told, and how an option is described and set by its name.
+// Options of decoders, and how an option is described and set by its name.
 #pragma once
 
 #include <cstdint>

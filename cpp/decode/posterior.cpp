@@ -79,7 +79,7 @@ Answer posterior(const Lattice& lattice, const Options&, Arena& arena) {
     if (answer.work.rounds == 1 && !may_follow(lattice, t, labels[t], labels[t + 1])) answer.work.rounds = 2;
   }
   if (answer.work.rounds == 2) labels = best_allowed(lattice, sums, arena, answer.work);
-  answer.paths.push_back(scored(lattice, std::move(labels)));
+  answer.paths.push_back({std::move(labels)});
   return answer;
 }
 

@@ -1,4 +1,4 @@
-// The ways on from a node, best first, and no further than they are asked for.
+// Extensions of a node, best first, ranked no further than requested.
 #pragma once
 
 #include <algorithm>
@@ -20,23 +20,23 @@ inline bool better(const Way& a, const Way& b) { return a.promise != b.promise ?
 
 // The ways on from one node: a stretch of a pool.
 struct Ranking {
-  size_t begin = 0, size = 0, wanted = 0;
+  size_t begin = 0, size = 0, requested = 0;
 };
 
 class Rankings {
  public:
   // The n-th best way of a ranking, or nullptr where there are fewer that are not forbidden; it holds until the next
-  // call. fill(scores, promises) tells those of all `size` nodes: it is asked again when a ranking grows, four times as
-  // long each time.
+  // call. fill(scores, promises) writes those of all `size` nodes; it is called again when a ranking grows, four times
+  // as long each time.
   template <class Fill>
   const Way* way(Ranking& ranking, size_t n, size_t size, Fill&& fill) {
-    if (n >= ranking.size && ranking.size == ranking.wanted) {
-      ranking.wanted = std::max<size_t>(n + 1, ranking.wanted ? 4 * ranking.wanted : 2);
+    if (n >= ranking.size && ranking.size == ranking.requested) {
+      ranking.requested = std::max<size_t>(n + 1, ranking.requested ? 4 * ranking.requested : 2);
       scores_.resize(size);
       promises_.resize(size);
       fill(scores_.data(), promises_.data());
       ranking.begin = pool_.size();
-      ranking.wanted == 2 ? best_two() : best(ranking.wanted);
+      ranking.requested == 2 ? best_two() : best(ranking.requested);
       ranking.size = pool_.size() - ranking.begin;
     }
     return n < ranking.size ? &pool_[ranking.begin + n] : nullptr;

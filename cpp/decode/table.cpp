@@ -3,14 +3,18 @@
 #include "decode/table.h"
 
 #include <algorithm>
+#include <list>
 
 #include "base/need.h"
+#include "decode/ngrams/ngrams.h"
 
 namespace tagwright {
 
-// Each is defined in the file of its name, the three that refine in refine/refine.cpp; the header declares the others.
-Decode automatic, staggered, carpediem, astar, iterative_astar, iterative_viterbi_astar, posterior;
-Together automatic_together;
+// Each is defined in the file of its name, the three that refine in refine/refine.cpp, variants for n-grams in ngrams/.
+Decode automatic, viterbi, beam, staggered, carpediem, astar, iterative_astar, viterbi_astar, iterative_viterbi_astar,
+    tree, posterior;
+Decode ngram_tree;
+DecodeBatch automatic_batch, viterbi_batch, tree_batch;
 std::string beam_lost(const Options& options);
 
 std::span<const Decoder> decoders() {
@@ -19,37 +23,39 @@ std::span<const Decoder> decoders() {
        .paper = "picks one of the exact ones below",
        .kbest = true,
        .deadline = true,
-       .ngrams = true,
        .lists = true,
+       .lanes = true,
        .bytes = 28,
        .windows = true,
        .decode = automatic,
-       .together = automatic_together},
+       .with_ngrams = automatic,
+       .batch = automatic_batch},
       {.name = "viterbi",
        .paper = "Viterbi 1967; Huang 2012, 3.1 and 3.4",
        .kbest = true,
-       .ngrams = true,
+       .lanes = true,
        .bytes = 20,
        .windows = true,
        .options = {{.name = "window", .field = &Options::window, .low = 1, .only_to_compare = true}},
        .decode = viterbi,
-       .together = viterbi_together},
+       .with_ngrams = ngram_viterbi,
+       .batch = viterbi_batch},
       {.name = "beam",
        .paper = "Huang 2012, Table 1",
        .exact = false,
        .kbest = true,
-       .ngrams = true,
        .bytes = 4,
        .options = {{.name = "width", .field = &Options::width, .low = 1}, {.name = "keep", .field = &Options::keep}},
        .decode = beam,
+       .with_ngrams = beam,
        .lost = beam_lost},
       {.name = "staggered",
        .paper = "Kaji 2010; Huang 2012, Algorithm 1",
-       .ngrams = true,
        .bytes = 72,
        .options = {{.name = "expand", .field = &Options::expand, .choices = {"column", "all"}},
                    {.name = "prune", .field = &Options::prune, .only_to_compare = true}},
-       .decode = staggered},
+       .decode = staggered,
+       .with_ngrams = ngram_viterbi},
       {.name = "carpediem", .paper = "Esposito & Radicioni 2009", .bytes = 24, .decode = carpediem},
       {.name = "astar",
        .paper = "Huang 2012, 4.1 and 4.3",
@@ -61,25 +67,25 @@ std::span<const Decoder> decoders() {
       {.name = "viterbi_astar",
        .paper = "Huang 2012, Algorithm 3",
        .kbest = true,
-       .ngrams = true,
        .bytes = 24,
-       .decode = viterbi_astar},
+       .decode = viterbi_astar,
+       .with_ngrams = ngram_viterbi},
       {.name = "iterative_viterbi_astar",
        .paper = "Huang 2012, Algorithm 4",
        .kbest = true,
-       .ngrams = true,
        .bytes = 80,
        .options = {{.name = "extra", .field = &Options::extra, .low = 1}},
-       .decode = iterative_viterbi_astar},
+       .decode = iterative_viterbi_astar,
+       .with_ngrams = ngram_viterbi},
       {.name = "tree",
        .paper = "ours",
        .kbest = true,
        .deadline = true,
-       .ngrams = true,
        .lists = true,
        .bytes = 28,
        .decode = tree,
-       .together = tree_together},
+       .with_ngrams = ngram_tree,
+       .batch = tree_batch},
       {.name = "posterior",
        .paper = "of the sums: Goodman 1996",
        .maximises = "expected right tokens",
@@ -102,12 +108,59 @@ const Option* Decoder::option(std::string_view named) const {
 }
 
 void Decoder::need_ngrams(const Edges& edges) const {
-  if (!edges.ngrams() || ngrams) return;
+  if (!edges.ngrams() || with_ngrams) return;  // the one refusal of n-grams
   std::string others;
   for (const Decoder& row : decoders())
-    if (row.ngrams) others += (others.empty() ? "'" : ", '") + std::string(row.name) + "'";
+    if (row.with_ngrams) others += (others.empty() ? "'" : ", '") + std::string(row.name) + "'";
   need(false,
        "decoder '" + std::string(name) + "' knows no ngrams of labels, but the edges have some; use one of " + others);
+}
+
+const Decoder& fallback_decoder(const Options& options) {
+  static const Decoder &best = *decoder_named("viterbi"), &kbest = *decoder_named("viterbi_astar");
+  return options.k == 1 ? best : kbest;
+}
+
+Answer Decoder::search(const Lattice& lattice, const Options& options, Arena& arena) const {
+  if (lattice.allowed && !lists) return search(Lattice(lattice, arena), options, arena);  // scores of -inf for lists
+  // n-grams need states of several labels: other algorithms, not another kind of edges.
+  return (lattice.edges.ngrams() ? with_ngrams : decode)(lattice, options, arena);
+}
+
+std::vector<Answer> Decoder::search(std::span<const Lattice* const> lattices, const Options& options,
+                                    Arena& arena) const {
+  std::vector<Answer> answers;
+  if (!batch || lattices.size() == 1) {
+    for (const Lattice* lattice : lattices) answers.push_back(search(*lattice, options, arena));
+    return answers;
+  }
+  std::vector<const Lattice*> all(lattices.begin(), lattices.end());
+  std::list<Lattice> masked;
+  for (const Lattice*& lattice : all)
+    if (lattice->allowed && !lists) lattice = &masked.emplace_back(*lattice, arena);
+  return batch(all, options, arena);
+}
+
+namespace {
+
+// Decoders sum in their own order: reported scores may differ from theirs in the last bits.
+void score_paths(const Lattice& lattice, std::vector<Path>& paths) {
+  for (Path& path : paths) path.score = path_score(lattice, path.labels);
+  std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
+}
+
+}  // namespace
+
+std::vector<Answer> Decoder::run(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) const {
+  std::vector<Answer> answers = search(lattices, options, arena);
+  for (size_t s = 0; s < answers.size(); ++s) score_paths(*lattices[s], answers[s].paths);
+  return answers;
+}
+
+Answer Decoder::run(const Lattice& lattice, const Options& options, Arena& arena) const {
+  Answer answer = search(lattice, options, arena);
+  score_paths(lattice, answer.paths);
+  return answer;
 }
 
 Plan Plan::with(size_t k) const {

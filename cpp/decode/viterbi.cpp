@@ -1,5 +1,4 @@
-// Viterbi (1967; Huang et al. 2012, section 3.1): dense over a matrix of edge scores, or over default + exceptions
-// (sparse_step.cpp).
+// Viterbi (1967; Huang et al. 2012, section 3.1): max steps from left to right (lattice/step_edges.h).
 //
 // No back-pointers: finding the predecessors of the best path again costs T*L, storing them slows the T*L*L loop.
 //
@@ -15,7 +14,6 @@
 
 #include "base/stop.h"
 #include "decode/lanes.h"
-#include "decode/ngrams/ngrams.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -33,57 +31,6 @@ struct Forward {
 
   A* alpha(size_t t) const { return alphas + t * lattice->edges.stride(); }
 };
-
-template <class A>
-void dense_step(const Edges& edges, size_t t, StepOf<A>* steps, size_t count) {
-  const Scores matrix = edges.matrix(t);
-  if constexpr (std::is_same_v<A, float>) {
-    kernels().dense_step_ff(matrix.f, edges.L(), edges.stride(), steps, count);
-  } else if (matrix.f) {
-    kernels().dense_step_df(matrix.f, edges.L(), edges.stride(), steps, count);
-  } else {
-    kernels().dense_step_dd(matrix.d, edges.L(), edges.stride(), steps, count);
-  }
-}
-
-// Rows of step t with a corrected edge that is worse than the shared one: the shared scores must not be used there.
-std::vector<int32_t> lowered_rows(const Lattice& lattice, size_t t) {
-  std::vector<int32_t> rows;
-  for (const Override& e : lattice.patch(t).by_row) {
-    if (!rows.empty() && rows.back() == e.i) continue;
-    if (e.score < lattice.edges.base(t, static_cast<size_t>(e.i), static_cast<size_t>(e.j))) rows.push_back(e.i);
-  }
-  return rows;
-}
-
-// best[j] = max(best[j], previous[i] + e(t, i, j)) for the corrected edges and for the rows left out of `best`.
-template <class A>
-void raise_corrected(const Lattice& lattice, size_t t, const std::vector<int32_t>& left_out, const A* previous, A* best,
-                     Arena& arena, Work& work) {
-  const auto raise = [&](size_t i, size_t j, double score) {
-    const A v = previous[i] + static_cast<A>(score);
-    best[j] = v > best[j] ? v : best[j];
-  };
-  for (const Override& e : lattice.patch(t).by_row) raise(static_cast<size_t>(e.i), static_cast<size_t>(e.j), e.score);
-  work.edges += lattice.patch(t).by_row.size();
-  if (left_out.empty()) return;
-  double* row = arena.array<double>(lattice.L);
-  for (const int32_t i : left_out) {
-    lattice.row(t, static_cast<size_t>(i), row);
-    for (size_t j = 0; j < lattice.L; ++j) raise(static_cast<size_t>(i), j, row[j]);
-    work.edges += lattice.L;
-  }
-}
-
-// previous, without the rows left out.
-template <class A>
-const A* without(const A* previous, size_t L, const std::vector<int32_t>& left_out, Arena& arena) {
-  if (left_out.empty()) return previous;
-  A* copy = arena.array<A>(L);
-  std::copy(previous, previous + L, copy);
-  for (const int32_t i : left_out) copy[i] = static_cast<A>(kForbidden);
-  return copy;
-}
 
 // Column 0 of a sentence, or column t once best[] stands in its place.
 template <class A>
@@ -123,34 +70,19 @@ void run_forward(std::span<Forward<A>> runs, Arena& arena) {
     if (run.lattice->T) add_nodes(run, 0);
     longest = std::max(longest, run.lattice->T);
   }
-  std::vector<StepOf<A>> steps;
-  std::vector<std::vector<int32_t>> left_out;
+  std::vector<LatticeStep<A>> steps;
   Arena step_arena;
   Meter meter;
+  const size_t step_cost = runs[0].lattice->edges.costs().max_step;
   for (size_t t = 1; t < longest; ++t) {
     step_arena.reset();
     steps.clear();
-    left_out.clear();
-    for (Forward<A>& run : runs) {
-      const size_t L = run.lattice->L;
-      if (run.lattice->T <= t) continue;
-      left_out.push_back(lowered_rows(*run.lattice, t - 1));
-      steps.push_back({without(run.alpha(t - 1), L, left_out.back(), step_arena), run.alpha(t)});
-    }
-    const Edges& edges = runs[0].lattice->edges;
-    meter.count(steps.size() * edges.L() * (edges.is_sparse() ? 4 : edges.L()));
-    if (!edges.is_sparse()) dense_step<A>(edges, t - 1, steps.data(), steps.size());
-    size_t s = 0;
-    for (Forward<A>& run : runs) {
-      const size_t L = run.lattice->L;
-      if (run.lattice->T <= t) continue;
-      if (!edges.is_sparse()) run.work.edges += L * L;
-      if constexpr (std::is_same_v<A, double>)
-        if (edges.is_sparse()) sparse_step(edges, steps[s].previous, steps[s].best, step_arena, run.work);
-      raise_corrected(*run.lattice, t - 1, left_out[s], run.alpha(t - 1), run.alpha(t), step_arena, run.work);
-      add_nodes(run, t);
-      ++s;
-    }
+    for (Forward<A>& run : runs)
+      if (t < run.lattice->T) steps.push_back({run.lattice, run.alpha(t - 1), run.alpha(t), &run.work});
+    meter.count(steps.size() * step_cost);
+    max_step<A>(t - 1, steps, step_arena);
+    for (Forward<A>& run : runs)
+      if (t < run.lattice->T) add_nodes(run, t);
   }
 }
 
@@ -165,7 +97,7 @@ std::optional<Path> trace(Forward<double>& run, Arena& arena) {
   std::vector<int32_t> labels(T);
   labels[T - 1] = static_cast<int32_t>(last);
   trace_back(lattice, {run.alphas, lattice.edges.stride()}, labels.data(), arena, run.work);
-  return scored(lattice, std::move(labels));
+  return Path{std::move(labels)};
 }
 
 // The best path, from alphas in float32: keeps every label that the rounding error leaves in question, then settles
@@ -214,7 +146,7 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   if (count == T) {
     // The usual case: one label per column.
     std::reverse_copy(question, question + count, labels.begin());
-    return Answer{{scored(lattice, std::move(labels))}, run.work};
+    return Answer{{{std::move(labels)}}, run.work};
   }
   double* alpha = arena.array<double>(count);
   size_t* back = arena.array<size_t>(count);
@@ -242,11 +174,11 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
     labels[t] = question[at];
     at = back[at];
   }
-  return Answer{{scored(lattice, std::move(labels))}, run.work};
+  return Answer{{{std::move(labels)}}, run.work};
 }
 
 bool fits_float(const Lattice& lattice) {
-  if (lattice.edges.is_sparse() || !lattice.nodes.f || !lattice.edges.matrix(0).f) return false;
+  if (!lattice.has_float_steps()) return false;
   double size = lattice.edge_magnitude();
   for (size_t t = 0; t < lattice.T; ++t) size = std::max(size, lattice.node_magnitude(t));
   return size <= kFloatRange;
@@ -273,25 +205,13 @@ void trace_back(const Lattice& lattice, const ForwardScores& alpha, int32_t* lab
   }
 }
 
-Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (lattice.edges.ngrams()) return ngram_viterbi(lattice, options, arena);
-  if (options.k > 1) return kbest_viterbi(lattice, options.k, arena);
-  const Lattice* one = &lattice;
-  return std::move(viterbi_together({&one, 1}, options, arena)[0]);
-}
-
-// The sentences have one edge matrix, which is walked once for all of them.
-std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
-  constexpr size_t kFewSentences = 3;  // beside each other they cost as much as eight
-  const auto patched = [](const Lattice* lattice) { return lattice->patched(); };
-  if (lattices.size() >= kFewSentences && few_enough_for_lanes(lattices[0]->edges) &&
-      std::none_of(lattices.begin(), lattices.end(), patched))
+std::vector<Answer> viterbi_batch(std::span<const Lattice* const> lattices, const Options&, Arena& arena) {
+  constexpr size_t kFewSentences = 3;  // eight lanes cost as much as three sentences
+  const auto uniform = [](const Lattice* lattice) { return lattice->is_uniform(); };
+  if (lattices.size() >= kFewSentences && lattices[0]->edges.costs().lanes &&
+      std::all_of(lattices.begin(), lattices.end(), uniform))
     if (std::optional<std::vector<Answer>> answers = viterbi_in_lanes(lattices, arena)) return std::move(*answers);
   std::vector<Answer> answers(lattices.size());
-  if (lattices[0]->edges.ngrams()) {
-    for (size_t s = 0; s < lattices.size(); ++s) answers[s] = ngram_viterbi(*lattices[s], options, arena);
-    return answers;
-  }
   std::vector<Forward<float>> fast;
   std::vector<Forward<double>> sure;
   std::vector<size_t> whose_fast, whose_sure;
@@ -321,6 +241,12 @@ std::vector<Answer> viterbi_together(std::span<const Lattice* const> lattices, c
     answer.work = sure[r].work;
   }
   return answers;
+}
+
+Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (options.k > 1) return kbest_viterbi(lattice, options.k, arena);
+  const Lattice* one = &lattice;
+  return std::move(viterbi_batch({&one, 1}, options, arena)[0]);
 }
 
 }  // namespace tagwright

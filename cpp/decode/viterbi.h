@@ -19,7 +19,4 @@ ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work, c
 // Fills labels[0 .. T - 2] with those of the best path that ends in labels[T - 1]: each is the first of the best.
 void trace_back(const Lattice& lattice, const ForwardScores& alpha, int32_t* labels, Arena& arena, Work& work);
 
-// best[j] = max_i previous[i] + e(i, j) where e is default + exceptions.
-void sparse_step(const EdgeScores& edges, const double* previous, double* best, Arena& arena, Work& work);
-
 }  // namespace tagwright

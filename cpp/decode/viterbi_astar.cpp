@@ -4,14 +4,13 @@
 // of what is ahead, and it never leaves the paths it returns. Differs from the paper in how the agenda is filled:
 // when a path is found, not all its neighbours go on the agenda, but the next best continuation at each of its
 // nodes; that one's own successor follows when it leaves. A node's continuations are ranked once for all paths, and
-// no further than is asked for.
+// no further than is needed.
 #include <algorithm>
 #include <queue>
 #include <stdexcept>
 
 #include "base/stop.h"
 #include "decode/graph.h"
-#include "decode/ngrams/ngrams.h"
 #include "decode/ranking.h"
 #include "decode/viterbi.h"
 
@@ -51,7 +50,7 @@ class Enumeration {
         if (static_cast<size_t>(here.t) + 1 == graph_.T) break;
         item = make(item, 0);
       }
-      // What is ahead is the truth: a path that cannot go on would mean a search of all paths, without end.
+      // What is ahead is the truth: a path that cannot be extended would mean an endless search of all paths.
       if (item < 0) throw std::runtime_error(kScoresChanged);
       found.push_back(path_to(item));
     }
@@ -117,7 +116,6 @@ std::vector<GraphPath> enumerate_paths(const Graph& graph, size_t k, Work& work)
 }
 
 Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (lattice.edges.ngrams()) return ngram_viterbi(lattice, options, arena);
   const size_t T = lattice.T, L = lattice.L;
   Answer answer;
   answer.work.rounds = 1;
@@ -139,7 +137,7 @@ Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& aren
   graph.ahead = [&](size_t s) { return alpha[T - 1 - s]; };
   for (GraphPath& path : enumerate_paths(graph, options.k, answer.work)) {
     std::reverse(path.at.begin(), path.at.end());
-    answer.paths.push_back(scored(lattice, std::move(path.at)));
+    answer.paths.push_back({std::move(path.at)});
   }
   return answer;
 }

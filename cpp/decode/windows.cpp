@@ -32,7 +32,7 @@ void with_window(const Edges& edges, const Columns& columns, size_t begin, size_
 
 size_t window_of(size_t T, const Edges& edges, size_t bytes, size_t whole) {
   constexpr size_t kWindow = size_t{8} << 20;
-  if (edges.is_stepwise()) return 0;
+  if (edges.steps()) return 0;  // their edges take more than any column
   const size_t column = times(edges.L(), bytes) + corrected(edges);
   if (times(T, column) <= whole) return 0;
   // No shorter than there are windows: the last column of each is held too.
@@ -40,19 +40,21 @@ size_t window_of(size_t T, const Edges& edges, size_t bytes, size_t whole) {
 }
 
 size_t window_to_decode(size_t T, const Edges& edges, const Plan& plan, bool given) {
-  // With many labels and a matrix, bounds are much faster than a pass over all edges, and who has the scores has room.
+  // With many labels and a matrix, bounds are much faster than a pass over all edges, and a caller who has the scores
+  // has room.
   constexpr size_t kManyLabels = 128, kWholeGiven = size_t{1} << 30;
   const Options& options = plan.options;
   const bool one = options.k == 1 && options.deadline == std::numeric_limits<double>::infinity();
-  if (!plan.decoder->windows || !one || T == 0 || edges.ngrams()) return 0;
-  if (options.window) return edges.is_stepwise() ? 0 : options.window;
-  const bool bounds = given && !edges.is_sparse() && edges.L() > kManyLabels;
+  if (!plan.decoder->windows || !one || T == 0) return 0;
+  if (edges.ngrams()) return 0;  // windows hold scores of labels, not of contexts
+  if (options.window) return edges.steps() ? 0 : options.window;
+  const bool bounds = given && edges.costs().max_step > kManyLabels * edges.L();
   return window_of(T, edges, sizeof(double), bounds ? kWholeGiven : kWholeBytes);
 }
 
 double bytes_to_decode(size_t T, const Edges& edges, const Plan& plan, size_t held) {
   constexpr double kPath = 40;  // for each token of each of the k paths
-  // Whoever knows ngrams may fall back to a number for each context of each token.
+  // Decoders with n-grams may fall back to a number for each context of each token.
   const size_t contexts = edges.ngrams() ? edges.ngrams()->contexts() * sizeof(double) : 0;
   const auto labels = static_cast<double>(edges.L() * (held + plan.decoder->bytes) + corrected(edges) + contexts);
   return static_cast<double>(T) * (labels + kPath * static_cast<double>(plan.options.k));

@@ -27,7 +27,7 @@ using Columns = std::function<Supplied(size_t begin, size_t end, Arena& arena)>;
 // What the scores of a sentence may take before it is worked on in windows.
 inline constexpr size_t kWholeBytes = size_t{256} << 20;
 
-// How many columns a window has where each label of each column takes so many bytes; 0 where all are held at once.
+// How many columns a window has given the bytes that each label of each column takes; 0 where all are held at once.
 size_t window_of(size_t T, const Edges& edges, size_t bytes, size_t whole = kWholeBytes);
 
 // The same for decoding; options.window, where it is set, decides. given: whether node scores are there already.

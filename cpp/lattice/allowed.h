@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "base/csr.h"
 #include "lattice/scores.h"
 
 namespace tagwright {
@@ -27,32 +28,23 @@ struct Allowed {
   Allowed from(size_t t) const { return begin ? Allowed{begin + t, label} : Allowed{}; }
 };
 
-// Lists that are made one behind the other.
+// Lists of allowed labels, column after column.
 class AllowedLists {
  public:
-  AllowedLists() : begin_{0} {}
-
   // One more column.
-  void add_wide() { begin_.push_back(label_.size()); }
-  void add(std::span<const int32_t> labels) {
-    label_.insert(label_.end(), labels.begin(), labels.end());
-    begin_.push_back(label_.size());
-  }
-  void clear() {
-    begin_.assign(1, 0);
-    label_.clear();
-  }
-  size_t columns() const { return begin_.size() - 1; }
-  bool any() const { return !label_.empty(); }
+  void add_wide() { lists_.add_row({}); }
+  void add(std::span<const int32_t> labels) { lists_.add_row(labels); }
+  void clear() { lists_ = {}; }
+  size_t columns() const { return lists_.rows(); }
+  bool any() const { return lists_.entries(); }
   // Valid until another column is added.
-  Allowed view(size_t first = 0) const { return {begin_.data() + first, label_.data()}; }
+  Allowed view(size_t first = 0) const { return {lists_.begin.data() + first, lists_.index.data()}; }
 
  private:
-  std::vector<size_t> begin_;
-  std::vector<int32_t> label_;
+  Csr lists_;
 };
 
-// Node scores [t * L + y] with -inf where labels are not allowed: for whatever knows no lists.
+// Node scores [t * L + y] with -inf where labels are not allowed: for algorithms that do not read lists.
 Scores masked(Scores nodes, size_t T, size_t L, const Allowed& allowed, Arena& arena);
 
 }  // namespace tagwright

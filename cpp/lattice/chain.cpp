@@ -20,80 +20,6 @@ Chain make_chain(size_t L, std::span<const int32_t> order) {
   return chain;
 }
 
-namespace {
-
-// to, from, out and in of every label, from all rows of a matrix.
-void bounds_from_rows(const EdgeScores& edges, size_t t, const Chain& chain, Bounds& b) {
-  const auto raise = [&](double* bound, const double* by) {
-    for (size_t j = 0; j < b.L; ++j) bound[j] = std::max(bound[j], by[j]);
-  };
-  std::vector<double> row(b.L);
-  for (size_t i = 0; i < b.L; ++i) {
-    edges.row(t, i, row.data());
-    block_scores(chain, {nullptr, row.data()}, b.to.data() + i * b.B);
-    b.out[i] = *std::max_element(row.begin(), row.end());
-    raise(b.in.data(), row.data());
-    // A label's row goes into the last block that it is in; that one's bounds then go into the blocks around it.
-    if (chain.inside[i]) raise(b.from.data() + (chain.inside[i] - 1) * b.L, row.data());
-  }
-  for (size_t m = b.B; m-- > 1;) raise(b.from.data() + (m - 1) * b.L, b.from.data() + m * b.L);
-}
-
-// The same from default and exceptions: a label has a default edge into a block unless all its edges there are
-// exceptions.
-void bounds_from_exceptions(const EdgeScores& edges, const Chain& chain, Bounds& b) {
-  std::vector<size_t> met(b.B);
-  std::vector<double> best(b.B);
-  // best: of one row or column into (or out of) each block; returns that of the whole row.
-  const auto summarise = [&](const Exceptions& lines, size_t i) {
-    std::fill(met.begin(), met.end(), 0);
-    std::fill(best.begin(), best.end(), kForbidden);
-    const std::span<const int32_t> labels = lines.keys(i);
-    const std::span<const double> scores = lines.values(i);
-    for (size_t q = 0; q < labels.size(); ++q) {
-      for (size_t m = 0; m < chain.inside[static_cast<size_t>(labels[q])]; ++m) {
-        ++met[m];
-        best[m] = std::max(best[m], scores[q]);
-      }
-    }
-    for (size_t m = 0; m < b.B; ++m)
-      if (met[m] < b.L - chain.before(m)) best[m] = std::max(best[m], edges.fallback());
-    return std::max(lines.largest()[i], labels.size() < b.L ? edges.fallback() : kForbidden);
-  };
-  for (size_t i = 0; i < b.L; ++i) {
-    b.out[i] = summarise(edges.rows(), i);
-    std::copy(best.begin(), best.end(), b.to.begin() + static_cast<ptrdiff_t>(i * b.B));
-    b.in[i] = summarise(edges.columns(), i);
-    for (size_t m = 0; m < b.B; ++m) b.from[m * b.L + i] = best[m];
-  }
-}
-
-}  // namespace
-
-Bounds edge_bounds(const EdgeScores& edges, size_t t, const Chain& chain) {
-  const size_t L = chain.L, B = chain.B;
-  Bounds b{.L = L,
-           .B = B,
-           .to = std::vector<double>(L * B, kForbidden),
-           .from = std::vector<double>(B * L, kForbidden),
-           .between = std::vector<double>(B * B, kForbidden),
-           .out = std::vector<double>(L + B, kForbidden),
-           .in = std::vector<double>(L + B, kForbidden)};
-  if (edges.is_sparse()) {
-    bounds_from_exceptions(edges, chain, b);
-  } else {
-    bounds_from_rows(edges, t, chain, b);
-  }
-  for (size_t m = 0; m < B; ++m) {
-    const double* from = b.from.data() + m * L;
-    block_scores(chain, {nullptr, from}, b.between.data() + m * B);
-    b.out[L + m] = *std::max_element(from, from + L);
-  }
-  block_scores(chain, {nullptr, b.in.data()}, b.in.data() + L);
-  b.largest = *std::max_element(b.out.begin(), b.out.end());
-  return b;
-}
-
 void raise_bounds(Bounds& b, const Chain& chain, size_t i, size_t j, double score) {
   const auto raise = [&](double& bound) { bound = std::max(bound, score); };
   raise(b.out[i]);
@@ -115,11 +41,6 @@ float rounded_up(double score) {
   if (score > kMost) return std::numeric_limits<float>::infinity();
   const float near = static_cast<float>(std::max(score, score == kForbidden ? score : -kMost));
   return static_cast<double>(near) < score ? std::nextafter(near, std::numeric_limits<float>::infinity()) : near;
-}
-
-float best_out(const EdgeScores& edges, size_t t, size_t i) {
-  if (edges.is_sparse()) return rounded_up(std::max(edges.fallback(), edges.better().largest()[i]));
-  return rounded_up(largest_of(edges.matrix(t).from(i * edges.stride()), edges.L()));
 }
 
 void block_scores(const Chain& chain, Scores scores, double* out) {

@@ -9,7 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "lattice/edge_scores.h"
+#include "lattice/patch.h"
+#include "lattice/scores.h"
 
 namespace tagwright {
 
@@ -37,15 +38,8 @@ struct Bounds {
   double largest = kForbidden;  // of all edges
 };
 
-// Kaji's equations 2 to 4 for every pair of nodes: one walk over the matrix, or over the exceptions where the edges
-// are sparse.
-Bounds edge_bounds(const EdgeScores& edges, size_t t, const Chain& chain);
-
-// What is left to do for the bounds when the edge from i to j rises to this score.
+// Updates the bounds after the edge from i to j has risen to this score.
 void raise_bounds(Bounds& bounds, const Chain& chain, size_t i, size_t j, double score);
-
-// The best edge out of label i at step t, before corrections; rounded up, and no less than the default of sparse edges.
-float best_out(const EdgeScores& edges, size_t t, size_t i);
 
 // No float less than a score.
 float rounded_up(double score);

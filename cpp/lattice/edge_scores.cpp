@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <stdexcept>
 #include <string>
+
+#include "lattice/dense_edges.h"
 
 namespace tagwright {
 namespace {
 
 std::string name_of(int32_t i, int32_t j) { return std::to_string(i) + " -> " + std::to_string(j); }
 
-// Complains about entry q of some triples where it is none.
+// Throws std::invalid_argument for an entry with a label out of range or without a score.
 void check_entry(size_t L, const EdgeTriples& triples, size_t q, const char* what) {
   const int32_t i = triples.previous[q], j = triples.current[q];
   if (i < 0 || j < 0 || static_cast<size_t>(i) >= L || static_cast<size_t>(j) >= L)
@@ -28,58 +29,23 @@ void raise_magnitude(double& magnitude, double score) {
 
 }  // namespace
 
-void Exceptions::set(size_t i, int32_t label, double score) {
-  const size_t before = size(i);
-  double& held = at(find_or_add(i, label));
-  const bool was_largest = size(i) == before && held == largest_[i];
-  held = score;
-  if (score >= largest_[i]) {
-    largest_[i] = score;
-  } else if (was_largest) {
-    find_largest(i);
-  }
-}
-
-void Exceptions::drop(size_t i, int32_t label) {
-  erase(i, label);
-  find_largest(i);
-}
-
-void Exceptions::find_largest(size_t i) {
-  largest_[i] = kForbidden;
-  for (const double score : values(i)) largest_[i] = std::max(largest_[i], score);
-}
-
-// Makes a matrix of our own. fill(i, row): writes the scores of row i.
-template <class E, class Fill>
-const E* EdgeScores::make_matrix(Fill&& fill) {
-  constexpr size_t kLine = 16, kPage = 128;
-  constexpr std::align_val_t kAlign{64};
-  stride_ = (L_ + kLine - 1) / kLine * kLine;
-  if (stride_ % kPage == 0) stride_ += kLine;
-  const std::shared_ptr<E> made(static_cast<E*>(::operator new(L_ * stride_ * sizeof(E), kAlign)),
-                                [](E* p) { ::operator delete(p, kAlign); });
-  for (size_t i = 0; i < L_; ++i) {
-    E* const row = made.get() + i * stride_;
-    fill(i, row);
-    std::fill(row + L_, row + stride_, -std::numeric_limits<E>::infinity());
-  }
-  owner_ = made;
-  return made.get();
+// The same edges at every step.
+void EdgeScores::share(std::shared_ptr<StepEdges> step) {
+  shared_ = step.get();
+  stride_ = step->stride();
+  table_ = step->table();
+  steps_.assign(1, std::move(step));
 }
 
 EdgeScores EdgeScores::from_matrix(size_t L, Scores matrix, std::optional<EdgeForm> form, const EdgeExtras& extras) {
   EdgeScores made(L);
+  auto dense = std::make_shared<DenseEdges>(L);
   const auto copy = [&](const auto* scores) {
     return [=](size_t i, auto* row) { std::copy(scores + i * L, scores + (i + 1) * L, row); };
   };
-  if (matrix.f) {
-    made.matrix_.f = made.make_matrix<float>(copy(matrix.f));
-  } else {
-    made.matrix_.d = made.make_matrix<double>(copy(matrix.d));
-  }
-  made.magnitude_ = made.check_matrices();
-  if (form != EdgeForm::kDense) made.find_exceptions(!form);
+  matrix.f ? dense->make_table<float>(copy(matrix.f)) : dense->make_table<double>(copy(matrix.d));
+  made.magnitude_ = dense->check("");
+  made.share(form == EdgeForm::kDense ? dense : DenseEdges::in_best_form(dense, form.has_value()));
   made.add(extras);
   return made;
 }
@@ -87,10 +53,12 @@ EdgeScores EdgeScores::from_matrix(size_t L, Scores matrix, std::optional<EdgeFo
 EdgeScores EdgeScores::from_steps(size_t L, size_t steps, Scores matrices, std::shared_ptr<void> owner,
                                   const EdgeExtras& extras) {
   EdgeScores made(L);
-  made.stepwise_ = true;
-  made.steps_ = steps;
-  made.matrix_ = matrices;
-  made.owner_ = std::move(owner);
+  made.per_step_ = true;
+  for (size_t t = 0; t < steps; ++t) {
+    auto step = std::make_shared<DenseEdges>(L);
+    step->borrow_table(matrices.from(t * L * L), owner);
+    made.steps_.push_back(std::move(step));
+  }
   made.add(extras);
   return made;
 }
@@ -114,81 +82,46 @@ EdgeScores EdgeScores::from_triples(size_t L, double fallback, const EdgeTriples
     throw std::invalid_argument("edge " + name_of(twice->i, twice->j) + " is given twice; give each edge once");
   if (!form) std::erase_if(entries, [&](const Override& e) { return e.score == fallback; });
   const EdgeForm held = form.value_or(choose_edge_form(L, entries.size(), EdgeUse::kModel));
-  if (held != EdgeForm::kSparse) {
+  const auto make_table = [&](StepEdges& edges) {
     auto fill = [&, next = entries.begin()]<class E>(size_t i, E* row) mutable {
       std::fill(row, row + L, static_cast<E>(fallback));
       for (; next != entries.end() && next->i == static_cast<int32_t>(i); ++next)
         row[next->j] = static_cast<E>(next->score);
     };
-    if (triples.score.d) {
-      made.matrix_.d = made.make_matrix<double>(fill);
-    } else {
-      made.matrix_.f = made.make_matrix<float>(fill);
-    }
-  }
-  if (held != EdgeForm::kDense) {
-    made.fallback_ = fallback;
-    made.hold_exceptions(entries);
-  } else if (!form) {
-    made.find_exceptions(true);  // another score than the default may be the most common one
+    triples.score.d ? edges.make_table<double>(fill) : edges.make_table<float>(fill);
+  };
+  if (held == EdgeForm::kDense) {
+    auto dense = std::make_shared<DenseEdges>(L);
+    make_table(*dense);
+    // Another score than the default may be the most common one.
+    made.share(form ? dense : DenseEdges::in_best_form(dense));
+  } else {
+    auto sparse = std::make_shared<SparseEdges>(L, fallback, entries);
+    if (held == EdgeForm::kBoth) make_table(*sparse);
+    made.share(std::move(sparse));
   }
   made.add(extras);
   return made;
 }
 
-double EdgeScores::check_matrices() const {
+double EdgeScores::check_steps() const {
   double magnitude = 0;
-  const size_t rows = matrices() * L_;
-  for (size_t r = 0; r < rows; ++r) {
-    const Scores row = matrix_.from(r * stride_);
-    const ScoreCheck seen = check_scores(row, L_);
-    if (seen.bad < L_)
-      throw std::invalid_argument("edge score " + std::to_string(r % L_) + " -> " + std::to_string(seen.bad) +
-                                  (stepwise_ ? " of step " + std::to_string(r / L_) : "") +
-                                  why_no_score(row[seen.bad]));
-    magnitude = std::max(magnitude, seen.magnitude);
-  }
+  for (size_t t = 0; per_step_ && t < steps_.size(); ++t)
+    magnitude = std::max(magnitude, steps_[t]->check(" of step " + std::to_string(t)));
   return magnitude;
 }
 
-// Holds exceptions beside a matrix. choose: only where the rule wants them.
-void EdgeScores::find_exceptions(bool choose) {
-  // Boyer and Moore's vote: a value that more than half of the matrix has is the one left over.
-  double candidate = 0;
-  size_t votes = 0;
-  for (size_t i = 0; i < L_; ++i) {
-    for (size_t j = 0; j < L_; ++j) {
-      const double v = matrix_[i * stride_ + j];
-      if (votes == 0) candidate = v;
-      votes += v == candidate ? 1 : -1;
-    }
+EdgeCosts EdgeScores::costs() const {
+  // Bounds of edges that differ from step to step would read all of them, and by then max steps are done.
+  if (per_step_) return {.max_step = L_ * L_, .few_labels = SIZE_MAX, .hot_labels = L_ / 16};
+  constexpr size_t kFewForLanes = 64, kFewWithNgrams = 12;
+  EdgeCosts costs = shared_->costs();
+  costs.lanes = !ngrams_ && L_ <= kFewForLanes;
+  if (ngrams_) {
+    costs.few_labels = kFewWithNgrams;
+    costs.shared_bytes = 0;
   }
-  std::vector<Override> entries;
-  for (size_t i = 0; i < L_; ++i) {
-    for (size_t j = 0; j < L_; ++j) {
-      const double v = matrix_[i * stride_ + j];
-      if (v != candidate) entries.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), v});
-    }
-    if (choose && choose_edge_form(L_, entries.size(), EdgeUse::kGiven) == EdgeForm::kDense) return;
-  }
-  fallback_ = candidate;
-  hold_exceptions(entries);
-}
-
-void EdgeScores::hold_exceptions(const std::vector<Override>& sorted) {
-  sparse_ = true;
-  const auto fill = [&](Exceptions& to, int32_t Override::* major, int32_t Override::* minor, auto&& takes) {
-    std::vector<size_t> room(L_, 0);
-    for (const Override& e : sorted) room[static_cast<size_t>(e.*major)] += takes(e);
-    to.reset(L_, room);
-    for (const Override& e : sorted)
-      if (takes(e)) to.set(static_cast<size_t>(e.*major), e.*minor, e.score);
-  };
-  const auto all = [](const Override&) { return true; };
-  fill(rows_, &Override::i, &Override::j, all);
-  fill(columns_, &Override::j, &Override::i, all);
-  fill(better_, &Override::i, &Override::j, [&](const Override& e) { return e.score > fallback_; });
-  fill(worse_, &Override::i, &Override::j, [&](const Override& e) { return e.score < fallback_; });
+  return costs;
 }
 
 void EdgeScores::add(const EdgeExtras& extras) {
@@ -214,17 +147,17 @@ std::vector<double> EdgeScores::ends(std::span<const double> score, const char* 
 }
 
 void EdgeScores::add_order(std::span<const int32_t> labels) {
-  std::vector<bool> seen(L_, false);
+  std::vector<bool> present(L_, false);
   if (labels.size() != L_)
     throw std::invalid_argument("order names " + std::to_string(labels.size()) + " labels, but there are " +
                                 std::to_string(L_));
   bool by_number = true;
   for (size_t r = 0; r < L_; ++r) {
     const int32_t y = labels[r];
-    if (y < 0 || static_cast<size_t>(y) >= L_ || seen[static_cast<size_t>(y)])
+    if (y < 0 || static_cast<size_t>(y) >= L_ || present[static_cast<size_t>(y)])
       throw std::invalid_argument("order must hold every label from 0 to " + std::to_string(L_ - 1) +
                                   " once; position " + std::to_string(r) + " holds " + std::to_string(y));
-    seen[static_cast<size_t>(y)] = true;
+    present[static_cast<size_t>(y)] = true;
     by_number = by_number && static_cast<size_t>(y) == r;
   }
   if (!by_number) order_.assign(labels.begin(), labels.end());
@@ -254,53 +187,6 @@ void EdgeScores::add_corrections(const EdgeExtras& extras) {
   }
 }
 
-double EdgeScores::exception(size_t i, size_t j) const {
-  const size_t entry = rows_.find(i, static_cast<int32_t>(j));
-  if (entry != Exceptions::kNoPlace) return rows_.at(entry);
-  return default_is_limited_ && !rules_->allows(i, j) ? kForbidden : fallback_;
-}
-
-// out: [label], the defaults of row y (side 0), or of column y (side 1).
-void EdgeScores::fill_default(size_t side, size_t y, double* out) const {
-  std::fill(out, out + L_, default_is_limited_ ? kForbidden : fallback_);
-  if (!default_is_limited_) return;
-  const PairClasses& classes = rules_->classes();
-  const PairClasses::Side &own = classes.side[side], &other = classes.side[1 - side];
-  for (const int32_t c : own.others[static_cast<size_t>(own.of[y])])
-    for (const int32_t label : other.members[static_cast<size_t>(c)]) out[label] = fallback_;
-}
-
-// Puts a copy in the place of a matrix, or of one per step.
-template <class E>
-void EdgeScores::forbid_in_matrix(const E* from) {
-  const size_t rows = matrices() * L_, old = stride_;
-  const auto fill = [&](size_t r, E* row) {
-    const size_t i = r % L_;
-    std::copy_n(from + r * old, L_, row);
-    for (size_t j = 0; j < L_; ++j)
-      if (!rules_->allows(i, j)) row[j] = -std::numeric_limits<E>::infinity();
-    auto at =
-        std::lower_bound(rules_->forbidden().begin(), rules_->forbidden().end(), std::pair(static_cast<int32_t>(i), 0));
-    for (; at != rules_->forbidden().end() && at->first == static_cast<int32_t>(i); ++at)
-      row[at->second] = -std::numeric_limits<E>::infinity();
-  };
-  const std::shared_ptr<void> held = owner_;  // what is copied
-  const E* made = nullptr;
-  if (!stepwise_) {
-    made = make_matrix<E>(fill);
-  } else {
-    const auto copy = std::make_shared<std::vector<E>>(rows * L_);
-    for (size_t r = 0; r < rows; ++r) fill(r, copy->data() + r * L_);
-    made = copy->data();
-    owner_ = copy;
-  }
-  if constexpr (std::is_same_v<E, float>) {
-    matrix_.f = made;
-  } else {
-    matrix_.d = made;
-  }
-}
-
 EdgeScores EdgeScores::constrained(std::shared_ptr<const PairRules> rules, bool choose_form) const {
   if (rules->L() != L_)
     throw std::invalid_argument("the constraints are for " + std::to_string(rules->L()) +
@@ -318,22 +204,12 @@ EdgeScores EdgeScores::constrained(std::shared_ptr<const PairRules> rules, bool 
     }
   }
   if (own.rules().empty() && own.forbidden().empty()) return made;
-  if (matrix_.f) made.forbid_in_matrix(matrix_.f);
-  if (matrix_.d) made.forbid_in_matrix(matrix_.d);
-  if (!sparse_) {
-    if (!stepwise_ && choose_form) made.find_exceptions(true);  // -inf may be the most common score now
+  if (!per_step_) {
+    made.share(shared_->constrained(made.rules_, choose_form));
     return made;
   }
-  made.default_is_limited_ = !own.rules().empty();
-  std::vector<Override> legal;
-  for (const auto& [i, j] : own.forbidden())
-    if (own.allows(static_cast<size_t>(i), static_cast<size_t>(j))) legal.push_back({i, j, kForbidden});
-  for (size_t i = 0; i < L_; ++i)
-    for (size_t q = 0; q < rows_.size(i); ++q)
-      if (own.may_follow(i, static_cast<size_t>(rows_.keys(i)[q])))
-        legal.push_back({static_cast<int32_t>(i), rows_.keys(i)[q], rows_.values(i)[q]});
-  std::sort(legal.begin(), legal.end(), before);
-  made.hold_exceptions(legal);
+  for (std::shared_ptr<StepEdges>& step : made.steps_) step = step->constrained(made.rules_, false);
+  if (!steps_.empty()) made.stride_ = made.steps_[0]->stride();
   return made;
 }
 
@@ -342,26 +218,6 @@ EdgeScores EdgeScores::without_ends() const {
   made.start_.clear();
   made.stop_.clear();
   return made;
-}
-
-void EdgeScores::row(size_t t, size_t i, double* out) const {
-  if (has_matrix()) {
-    const Scores row = matrix(t).from(i * stride_);
-    for (size_t j = 0; j < L_; ++j) out[j] = row[j];
-    return;
-  }
-  fill_default(0, i, out);
-  for (size_t q = 0; q < rows_.size(i); ++q) out[rows_.keys(i)[q]] = rows_.values(i)[q];
-}
-
-void EdgeScores::column(size_t t, size_t j, double* out) const {
-  if (!sparse_) {
-    const Scores column = matrix(t).from(j);
-    for (size_t i = 0; i < L_; ++i) out[i] = column[i * stride_];
-    return;
-  }
-  fill_default(1, j, out);
-  for (size_t q = 0; q < columns_.size(j); ++q) out[columns_.keys(j)[q]] = columns_.values(j)[q];
 }
 
 }  // namespace tagwright

@@ -1,4 +1,4 @@
-// EdgeScores: the scores of edges in one of their forms. They do not change once made.
+// EdgeScores: the edges of all steps, with start and stop scores, corrections and n-grams.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,12 @@
 #include "lattice/pair_rules.h"
 #include "lattice/patch.h"
 #include "lattice/scores.h"
+#include "lattice/sparse_edges.h"
+#include "lattice/step_edges.h"
 
 namespace tagwright {
 
-// default + exceptions: for each row (or column) the labels whose edge differs from the default.
-class Exceptions : public SparseRows<int32_t, double> {
- public:
-  void reset(size_t rows, std::span<const size_t> room) {
-    SparseRows::reset(rows, room);
-    largest_.assign(rows, kForbidden);
-  }
-  void set(size_t i, int32_t label, double score);
-  void drop(size_t i, int32_t label);
-  // [i]: the best of row i.
-  const std::vector<double>& largest() const { return largest_; }
-
- private:
-  void find_largest(size_t i);
-  std::vector<double> largest_;
-};
-
-// Sparse corrections in named sets: switching a set on adds its scores to its edges. Row: a set; key: a pair of labels.
+// Sparse corrections in numbered sets: an active set adds its scores to its edges. Row: a set; key: a pair of labels.
 class Corrections : public SparseRows<uint64_t, double> {
  public:
   static uint64_t pair(int32_t i, int32_t j) { return static_cast<uint64_t>(i) << 32 | static_cast<uint32_t>(j); }
@@ -50,7 +35,7 @@ struct EdgeTriples {
   size_t size() const { return previous.size(); }
 };
 
-// What may stand beside the scores.
+// Optional parts of edges.
 struct EdgeExtras {
   std::optional<std::span<const double>> start = {}, stop = {};  // [label]
   std::optional<std::span<const int32_t>> order = {};            // [rank]: the labels, most frequent first
@@ -60,7 +45,7 @@ struct EdgeExtras {
   std::optional<NgramList> ngrams = {};
 };
 
-// Edge scores [previous][current] of L labels, with start and stop scores, corrections and ngrams.
+// Edge scores [previous][current] of L labels. They do not change once made.
 class EdgeScores {
  public:
   // One matrix for all steps, [i * L + j]; copied. form: kDense or kBoth; chosen where there is none.
@@ -81,21 +66,25 @@ class EdgeScores {
   EdgeScores without_ends() const;
 
   size_t L() const { return L_; }
-  bool is_stepwise() const { return stepwise_; }
-  size_t matrices() const { return stepwise_ ? steps_ : has_matrix(); }
-  bool has_matrix() const { return bool(matrix_); }
-  bool is_sparse() const { return sparse_; }
-  double fallback() const { return fallback_; }  // of the pairs that the rules allow
-  // What was forbidden beside the scores, or nullptr.
+  // The edges of step t, before corrections.
+  const StepEdges& step(size_t t) const { return per_step_ ? *steps_[t] : *shared_; }
+  // How many steps the edges are for; none where the same edges serve sentences of any length.
+  std::optional<size_t> steps() const { return per_step_ ? std::optional(steps_.size()) : std::nullopt; }
+  // Numbers that the result of a max step has room for.
+  size_t stride() const { return stride_; }
+  EdgeCosts costs() const;
+  // Whether scores are float32.
+  bool is_float() const { return !steps_.empty() && steps_[0]->is_float(); }
+
+  // The score of an edge before corrections.
+  double base(size_t t, size_t i, size_t j) const { return table_ ? table_[i * stride_ + j] : step(t).score(i, j); }
+  void row(size_t t, size_t i, double* out) const { step(t).row(i, out); }        // out: [j]
+  void column(size_t t, size_t j, double* out) const { step(t).column(j, out); }  // out: [i]
+
+  // The constraints so far, or nullptr: for messages.
   const PairRules* rules() const { return rules_.get(); }
-  // The same where it limits which pairs have the default; nullptr where all have that are no exceptions.
-  const PairRules* default_rules() const { return default_is_limited_ ? rules_.get() : nullptr; }
-  const Exceptions& rows() const { return rows_; }        // by previous label
-  const Exceptions& columns() const { return columns_; }  // by current label
-  const Exceptions& better() const { return better_; }    // by previous label, those above the default
-  const Exceptions& worse() const { return worse_; }      // by previous label, those below it
   const Corrections& corrections() const { return corrections_; }
-  // NgramIndex of labels that have scores, or nullptr where there are none.
+  // Label n-grams that have scores, or nullptr where there are none.
   const LabelNgrams* ngrams() const { return ngrams_.get(); }
   double start(size_t y) const { return start_.empty() ? 0.0 : start_[y]; }
   double stop(size_t y) const { return stop_.empty() ? 0.0 : stop_[y]; }
@@ -103,54 +92,39 @@ class EdgeScores {
   std::span<const double> stop() const { return stop_; }
   std::span<const int32_t> order() const { return order_; }  // empty: 0, 1, 2, ...
 
-  // [i * stride + j]. Rows of our own copy start on cache lines and do not all fall into the same set of the cache;
-  // what they have beyond L is -inf.
-  Scores matrix(size_t t) const { return matrix_.from(stepwise_ ? t * L_ * L_ : 0); }
-  size_t stride() const { return stride_; }
-  // The score of an edge before corrections.
-  double base(size_t t, size_t i, size_t j) const {
-    return has_matrix() ? matrix(t)[i * stride_ + j] : exception(i, j);
-  }
-  void row(size_t t, size_t i, double* out) const;     // out: [j]
-  void column(size_t t, size_t j, double* out) const;  // out: [i]
-
-  // No edge, start or stop score has a larger finite magnitude. Matrices per step are not looked at; see below.
+  // No edge, start or stop score has a larger finite magnitude. Edges per step are left out; see below.
   double magnitude() const { return magnitude_; }
-  // Returns the largest finite magnitude of the matrices; throws std::invalid_argument for the first number that is no
-  // score. Borrowed numbers may have changed since they were last looked at, so every lattice looks again.
-  double check_matrices() const;
+  // Returns the largest finite magnitude of edges per step; throws std::invalid_argument for the first number that is
+  // not a score. Borrowed numbers may have changed since they were last checked, so every lattice checks them again.
+  double check_steps() const;
+
+  // The form that users see: default + exceptions, or nullptr.
+  const SparseEdges* sparse() const { return per_step_ ? nullptr : shared_->sparse(); }
 
  protected:
   explicit EdgeScores(size_t L) : L_(L), stride_(L) {}
 
-  size_t L_, stride_, steps_ = 0;
-  bool stepwise_ = false;
-  Scores matrix_;
-  std::shared_ptr<void> owner_;  // of the matrix; where that is our own copy, its first number
-  bool sparse_ = false;
-  double fallback_ = 0;
-  Exceptions rows_, columns_, better_, worse_;
+  size_t L_, stride_;
+  bool per_step_ = false;
+  std::vector<std::shared_ptr<StepEdges>> steps_;  // one, or one per step
+  const StepEdges* shared_ = nullptr;              // the one, where there is one
+  Scores table_;                                   // of the one, where it has a table: single edges are looked up often
   Corrections corrections_;
   std::vector<double> start_, stop_;
   std::vector<int32_t> order_;
   double magnitude_ = 0;
   std::shared_ptr<const PairRules> rules_;
   std::shared_ptr<const LabelNgrams> ngrams_;
-  bool default_is_limited_ = false;  // by these
 
  private:
-  double exception(size_t i, size_t j) const;
-  void fill_default(size_t side, size_t y, double* out) const;
-  template <class E>
-  void forbid_in_matrix(const E* from);
-  template <class E, class Fill>
-  const E* make_matrix(Fill&& fill);
-  void find_exceptions(bool choose);
-  void hold_exceptions(const std::vector<Override>& sorted);
+  void share(std::shared_ptr<StepEdges> step);
   void add(const EdgeExtras& extras);
   std::vector<double> ends(std::span<const double> score, const char* what);
   void add_order(std::span<const int32_t> labels);
   void add_corrections(const EdgeExtras& extras);
 };
+
+// t: the step, where edges differ from step to step.
+inline Factors factors_of(const EdgeScores& edges, size_t t = 0) { return edges.step(t).factors(); }
 
 }  // namespace tagwright

@@ -9,27 +9,10 @@
 namespace tagwright {
 namespace {
 
-double middle(std::vector<double>& values) {
+double median(std::vector<double>& values) {
   const auto at = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), at, values.end());
   return *at;
-}
-
-// Finite scores among which the middle one is usual; none where the default says it.
-std::vector<double> some_scores(const EdgeScores& edges) {
-  const size_t L = edges.L();
-  std::vector<double> some;
-  if (edges.is_sparse()) {
-    for (size_t i = 0; i < L && edges.fallback() == kForbidden; ++i)
-      for (const double score : edges.rows().values(i)) some.push_back(score);
-  } else {
-    // A few hundred, from rows and columns that have nothing to do with each other.
-    const size_t n = std::min<size_t>(L * L, 512);
-    for (size_t q = 0; q < n; ++q)
-      some.push_back(edges.matrix(0)[q * L / n * edges.stride() + (q * 7919 + q * L / n) % L]);
-  }
-  std::erase_if(some, [](double score) { return !std::isfinite(score); });
-  return some;
 }
 
 }  // namespace
@@ -37,7 +20,7 @@ std::vector<double> some_scores(const EdgeScores& edges) {
 const Edges::ChainAndBounds& Edges::chain_and_bounds() const {
   return chain_and_bounds_.get([&] {
     ChainAndBounds made{make_chain(L_, order_), {}};
-    for (size_t t = 0; t < (stepwise_ ? steps_ : 1); ++t) made.bounds.push_back(edge_bounds(*this, t, made.chain));
+    for (const auto& step : steps_) made.bounds.push_back(edge_bounds(*step, made.chain));
     return made;
   });
 }
@@ -54,7 +37,7 @@ const EdgeScores& Edges::other_edges() const {
 }
 
 const Factors* Edges::factors() const {
-  return stepwise_ ? nullptr : &factors_.get([&] { return factors_of(*this); });
+  return per_step_ ? nullptr : &factors_.get([&] { return factors_of(*this); });
 }
 
 const std::vector<double>& Edges::weighted_scores() const {
@@ -74,17 +57,19 @@ const Edges::Outlook& Edges::outlook() const {
     made.reach.assign((L_ + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
     made.stop = made.reach;
     for (size_t y = 0; y < L_; ++y) made.stop[y] = rounded_up(stop(y));
+    for (const double score : start_) made.scale = std::max(made.scale, score);
+    for (const double score : stop_) made.scale = std::max(made.scale, score);
+    if (per_step_) return made;
     std::vector<double> sizes;
     for (size_t i = 0; i < L_; ++i) {
-      made.reach[i] = best_out(*this, 0, i);
+      made.reach[i] = shared_->best_out(i);
       if (!std::isfinite(made.reach[i])) continue;
       const double best = static_cast<double>(made.reach[i]);
       sizes.push_back(std::fabs(best));
       made.scale = std::max(made.scale, best);
     }
-    if (!sizes.empty()) made.scale = std::max(made.scale, middle(sizes));
-    if (sparse_) made.usual = fallback_;
-    if (std::vector<double> some = some_scores(*this); !some.empty()) made.usual = middle(some);
+    if (!sizes.empty()) made.scale = std::max(made.scale, median(sizes));
+    if (std::vector<double> some = shared_->typical_scores(); !some.empty()) made.usual = median(some);
     return made;
   });
 }

@@ -19,7 +19,7 @@ class Edges : public EdgeScores {
 
   // The chain of Kaji and Huang over these labels, and its edge bounds at step t.
   const Chain& chain() const { return chain_and_bounds().chain; }
-  const Bounds& chain_bounds(size_t t) const { return chain_and_bounds().bounds[stepwise_ ? t : 0]; }
+  const Bounds& chain_bounds(size_t t) const { return chain_and_bounds().bounds[per_step_ ? t : 0]; }
   // The states that ngrams need; only where there are some.
   const Contexts& contexts() const {
     return contexts_.get([&] { return Contexts(*ngrams_); });
@@ -35,15 +35,16 @@ class Edges : public EdgeScores {
   // For expected scores: factor * (score - shift) of each edge, beside the matrix of factors(); where that is dense.
   const std::vector<double>& weighted_scores() const;
 
-  // Not for one matrix per step:
   // [i]: the best edge out of label i, or a little more; -inf beyond the last label, up to a whole group of the tree.
-  const std::vector<float>& reach() const { return outlook().reach; }
+  // nullptr where steps differ.
+  const float* reach() const { return per_step_ ? nullptr : outlook().reach.data(); }
   // [y]: the stop score of label y, or a little more; padded in the same way.
-  const std::vector<float>& stop_reach() const { return outlook().stop; }
-  // What many edges score: the default if it does not forbid, or the middle one of some. A hint, not a bound.
+  const float* stop_reach() const { return outlook().stop.data(); }
+  // What many edges score: the default if it does not forbid, or the median of some; -inf where steps differ. A hint,
+  // not a bound.
   double usual() const { return outlook().usual; }
-  // How much edges matter: the best one, or the middle one of the labels' best where that is of larger size. Edges that
-  // all but forbid, such as -1e9, do not count. A hint, not a bound.
+  // How much edges, start and stop scores matter: the best one, or the median of the labels' best edges where that is
+  // of larger magnitude. Edges that all but forbid, such as -1e9, do not count. A hint, not a bound.
   double scale() const { return outlook().scale; }
 
  protected:

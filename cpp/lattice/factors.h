@@ -1,25 +1,26 @@
 // Edge scores as factors, exp(e - shift), for sums: for all steps, or for one of them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "lattice/edge_scores.h"
+#include "base/arena.h"
+#include "base/csr.h"
+#include "kernels/kernels.h"
+#include "lattice/pair_rules.h"
+#include "lattice/scores.h"
 
 namespace tagwright {
 
 struct Factors {
   // The factors out of each label: [0] by previous label, [1] by current label. So a message backward is a message
   // forward over the other side.
-  struct Side {
-    // A matrix, [i * stride + j], or
-    std::vector<double> matrix;
-    // default + exceptions: those of label i from begin[i] to begin[i + 1].
-    std::vector<size_t> begin;
-    std::vector<int32_t> index;
-    std::vector<double> factor;
-    std::vector<double> more;  // factor - rest
+  struct Side : Csr {            // exceptions of each label
+    std::vector<double> factor;  // [entry]
+    std::vector<double> more;    // [entry]: factor - rest
+    std::vector<double> matrix;  // or, where dense, [i * stride + j]
   };
   size_t L = 0, stride = 0;
   bool dense = false;
@@ -36,13 +37,55 @@ struct Factors {
   double at(size_t i, size_t j) const;
 };
 
-// t: the step, where there is one matrix per step.
-Factors factors_of(const EdgeScores& edges, size_t t = 0);
-
 // What is left of a total must be more than this share of it to be trusted.
 inline constexpr double kFewDigits = 1e-6;
 
 // See forward_backward.cpp.
 inline constexpr double kTame = 300;
+
+// The range of some edge scores, from which factors get their shift.
+struct ScoreRange {
+  double least = -kForbidden, most = kForbidden;
+  bool forbids = false;
+
+  void add(double score) {
+    if (score == kForbidden) {
+      forbids = true;
+    } else {
+      least = std::min(least, score);
+      most = std::max(most, score);
+    }
+  }
+  void apply(Factors& factors) const {
+    factors.shift = most == kForbidden ? 0 : most;
+    factors.close = !(most - least > kTame);
+    factors.forbids = forbids;
+  }
+};
+
+// Factors as a matrix. row(i, out): writes the scores of row i.
+template <class Row>
+Factors dense_factors(size_t L, Row&& row) {
+  constexpr size_t kLine = 8;
+  Factors made;
+  made.L = L;
+  made.dense = true;
+  made.stride = (L + kLine - 1) / kLine * kLine;
+  std::vector<double> scores(L);
+  ScoreRange range;
+  for (size_t i = 0; i < L; ++i) {
+    row(i, scores.data());
+    for (const double score : scores) range.add(score);
+  }
+  range.apply(made);
+  for (Factors::Side& side : made.side) side.matrix.assign(times(L, made.stride), 0.0);
+  for (size_t i = 0; i < L; ++i) {
+    row(i, scores.data());
+    double* const to = made.side[0].matrix.data() + i * made.stride;
+    kernels().exp_d(scores.data(), made.shift, L, to);
+    for (size_t j = 0; j < L; ++j) made.side[1].matrix[j * made.stride + i] = to[j];
+  }
+  return made;
+}
 
 }  // namespace tagwright

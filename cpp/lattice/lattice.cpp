@@ -5,15 +5,19 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/kernels.h"
+
 namespace tagwright {
 
 Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<std::vector<int32_t>>* on, size_t first,
                  Allowed allowed)
     : T(T), L(edges.L()), edges(edges), nodes(nodes), allowed(allowed), edge_magnitude_(edges.magnitude()) {
-  if (edges.is_stepwise() && edges.matrices() + 1 != std::max<size_t>(T, 1))
-    throw std::invalid_argument("the edges hold " + std::to_string(edges.matrices()) + " steps, but " +
-                                std::to_string(T) + " tokens have " + std::to_string(T ? T - 1 : 0));
-  if (edges.is_stepwise()) edge_magnitude_ = std::max(edge_magnitude_, edges.check_matrices());
+  if (const std::optional<size_t> steps = edges.steps()) {
+    if (*steps + 1 != std::max<size_t>(T, 1))
+      throw std::invalid_argument("the edges hold " + std::to_string(*steps) + " steps, but " + std::to_string(T) +
+                                  " tokens have " + std::to_string(T ? T - 1 : 0));
+    edge_magnitude_ = std::max(edge_magnitude_, edges.check_steps());
+  }
   node_magnitude_.resize(T);
   double sum = 0;
   constexpr size_t kAhead = 8;
@@ -25,12 +29,12 @@ Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<s
   for (size_t t = 0; allowed && t < std::min(T, kAhead); ++t) prefetch(t);
   for (size_t t = 0; t < T; ++t) {
     if (allowed && t + kAhead < T) prefetch(t + kAhead);
-    const ScoreCheck seen = check_column(t);
-    if (seen.bad < L)
+    const ScoreCheck found = check_column(t);
+    if (found.bad < L)
       throw std::invalid_argument("the node score of token " + std::to_string(first + t) + ", label " +
-                                  std::to_string(seen.bad) + why_no_score(node(t, seen.bad)));
-    node_magnitude_[t] = seen.magnitude;
-    sum += seen.magnitude;
+                                  std::to_string(found.bad) + why_no_score(node(t, found.bad)));
+    node_magnitude_[t] = found.magnitude;
+    sum += found.magnitude;
   }
   if (on) activate(*on, first);
   // A path has 2T + 1 terms, with ngrams another T; each addition errs by at most half a unit in the last place of a
@@ -52,14 +56,14 @@ Lattice::Lattice(const Lattice& listed, Arena& arena)
 
 ScoreCheck Lattice::check_column(size_t t) const {
   if (allowed[t].empty()) return check_scores(nodes.from(t * L), L);
-  ScoreCheck seen{0, L};
+  ScoreCheck found{0, L};
   for (const int32_t label : allowed[t]) {
     const auto y = static_cast<size_t>(label);
     const double score = node(t, y);
-    if (!is_score(score) && seen.bad == L) seen.bad = y;
-    if (score != kForbidden) seen.magnitude = std::max(seen.magnitude, std::fabs(score));
+    if (!is_score(score) && found.bad == L) found.bad = y;
+    if (score != kForbidden) found.magnitude = std::max(found.magnitude, std::fabs(score));
   }
-  return seen;
+  return found;
 }
 
 void Lattice::activate(const std::vector<std::vector<int32_t>>& on, size_t first) {
@@ -122,6 +126,103 @@ void Lattice::column(size_t t, size_t j, double* out) const {
   if (patched())
     for (const Override& e : patches_[t].column(static_cast<int32_t>(j))) out[e.i] = e.score;
 }
+
+void Lattice::extend(size_t t, double score, size_t i, double* out) const {
+  const Scores next = nodes.from((t + 1) * L);
+  if (!patched()) return edges.step(t).extend(score, i, next, out);
+  row(t, i, out);
+  for (size_t j = 0; j < L; ++j) out[j] = (score + out[j]) + next[j];
+}
+
+size_t Lattice::best_extension(size_t t, double score, size_t i, double* room) const {
+  if (!patched()) return edges.step(t).best_extension(score, i, nodes.from((t + 1) * L), room);
+  extend(t, score, i, room);
+  return kernels().argmax_d(room, L);
+}
+
+const float* Lattice::best_outs(size_t t, std::span<const int32_t> list, const float* shared, Arena& arena) const {
+  const bool last = t + 1 == T;
+  if (last) shared = edges.stop_reach();
+  if (list.empty() && shared && (last || patch(t).empty())) return shared;
+  const size_t n = list.empty() ? L : list.size(), width = (n + kGroup - 1) / kGroup * kGroup;
+  float* const made = arena.array<float>(width);
+  std::fill(made + n, made + width, -std::numeric_limits<float>::infinity());
+  const auto raise = [](float& bound, const Override& e) { bound = std::max(bound, rounded_up(e.score)); };
+  for (size_t q = 0; q < n; ++q) {
+    const size_t y = list.empty() ? q : static_cast<size_t>(list[q]);
+    made[q] = shared ? shared[y] : edges.step(t).best_out(y);
+    if (last || !patched()) continue;
+    for (const Override& e : patches_[t].row(static_cast<int32_t>(y))) raise(made[q], e);
+  }
+  return made;
+}
+
+void Lattice::bound_step(size_t t, const BoundStep& step, float* before, float* scores, Work& work) const {
+  edges.step(t).bound_step(step, before, scores, work);
+  for (size_t q = 0; patched() && q < step.hot.size(); ++q) {
+    const float value = step.hot_sum[q] - step.top;
+    for (const Override& e : patches_[t].row(step.hot[q]))
+      before[e.j] = std::max(before[e.j], value + static_cast<float>(e.score));
+  }
+}
+
+namespace {
+
+// Rows of step t with a corrected edge that is worse than the shared one: the shared scores must not be used there.
+std::vector<int32_t> lowered_rows(const Lattice& lattice, size_t t) {
+  std::vector<int32_t> rows;
+  for (const Override& e : lattice.patch(t).by_row) {
+    if (!rows.empty() && rows.back() == e.i) continue;
+    if (e.score < lattice.edges.base(t, static_cast<size_t>(e.i), static_cast<size_t>(e.j))) rows.push_back(e.i);
+  }
+  return rows;
+}
+
+// best[j] = max(best[j], previous[i] + e(t, i, j)) for the corrected edges and for the rows left out of `best`.
+template <class A>
+void raise_corrected(size_t t, const LatticeStep<A>& run, const std::vector<int32_t>& left_out, Arena& arena) {
+  const Lattice& lattice = *run.lattice;
+  const auto raise = [&](size_t i, size_t j, double score) {
+    const A v = run.previous[i] + static_cast<A>(score);
+    run.best[j] = v > run.best[j] ? v : run.best[j];
+  };
+  for (const Override& e : lattice.patch(t).by_row) raise(static_cast<size_t>(e.i), static_cast<size_t>(e.j), e.score);
+  run.work->edges += lattice.patch(t).by_row.size();
+  if (left_out.empty()) return;
+  double* const row = arena.array<double>(lattice.L);
+  for (const int32_t i : left_out) {
+    lattice.row(t, static_cast<size_t>(i), row);
+    for (size_t j = 0; j < lattice.L; ++j) raise(static_cast<size_t>(i), j, row[j]);
+    run.work->edges += lattice.L;
+  }
+}
+
+}  // namespace
+
+template <class A>
+void max_step(size_t t, std::span<const LatticeStep<A>> runs, Arena& arena) {
+  constexpr size_t kFew = 32;
+  MaxStep<A> few[kFew];
+  MaxStep<A>* const shared = runs.size() <= kFew ? few : arena.array<MaxStep<A>>(runs.size());
+  std::vector<std::vector<int32_t>> left_out;  // [run]: rows, where there are corrections
+  for (size_t q = 0; q < runs.size(); ++q) {
+    shared[q] = {runs[q].previous, runs[q].best, runs[q].work};
+    if (!runs[q].lattice->patched()) continue;
+    left_out.resize(runs.size());
+    left_out[q] = lowered_rows(*runs[q].lattice, t);
+    if (left_out[q].empty()) continue;
+    A* const copy = arena.array<A>(runs[q].lattice->L);
+    std::copy(runs[q].previous, runs[q].previous + runs[q].lattice->L, copy);
+    for (const int32_t i : left_out[q]) copy[i] = static_cast<A>(kForbidden);
+    shared[q].previous = copy;
+  }
+  runs[0].lattice->edges.step(t).max_step(std::span<const MaxStep<A>>(shared, runs.size()), arena);
+  for (size_t q = 0; q < left_out.size(); ++q)
+    if (runs[q].lattice->patched()) raise_corrected(t, runs[q], left_out[q], arena);
+}
+
+template void max_step<float>(size_t t, std::span<const LatticeStep<float>> runs, Arena& arena);
+template void max_step<double>(size_t t, std::span<const LatticeStep<double>> runs, Arena& arena);
 
 namespace {
 

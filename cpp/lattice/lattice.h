@@ -17,8 +17,8 @@
 
 namespace tagwright {
 
-// One sentence's scores, or those of some columns of it. on: for each of the T - 1 steps, the correction sets switched
-// on. first: the number of the first column in its sentence, for messages. Scores of labels that are not allowed are
+// One sentence's scores, or those of some columns of it. on: for each of the T - 1 steps, the active correction sets.
+// first: the number of the first column in its sentence, for messages. Scores of labels that are not allowed are
 // never read.
 class Lattice {
  public:
@@ -30,7 +30,7 @@ class Lattice {
   const size_t T, L;
   const Edges& edges;
   const Scores nodes;     // [t * L + y]
-  const Allowed allowed;  // only decoders that know lists are given some; the others see scores of -inf
+  const Allowed allowed;  // decoders that do not read lists get scores of -inf
 
   double node(size_t t, size_t y) const { return nodes[t * L + y]; }
   // A node's score with the start or stop score it stands beside: for decoders that need no third kind of score.
@@ -46,6 +46,22 @@ class Lattice {
   void row(size_t t, size_t i, double* out) const;
   // The scores of all edges into label j of column t + 1; out: [i].
   void column(size_t t, size_t j, double* out) const;
+  // out[j]: a partial path of this score that ends in label i of column t, extended by label j of column t + 1.
+  void extend(size_t t, double score, size_t i, double* out) const;
+  // The label that extends it best, by the sum of edge and node score in their own precision. room: [j].
+  size_t best_extension(size_t t, double score, size_t i, double* room) const;
+
+  // Whether all steps have the same edges, and other sentences too.
+  bool is_uniform() const { return !edges.steps() && !patched(); }
+  // Whether max steps may be taken in float32.
+  bool has_float_steps() const { return nodes.f && T > 1 && edges.step(0).has_float_steps(); }
+  // [y], or [place in the list] where there is one: the best edge out of a label of column t, or a little more; its
+  // stop score in the last column. shared: upper bounds of the edges of all steps, or nullptr.
+  const float* best_outs(size_t t, std::span<const int32_t> list, const float* shared, Arena& arena) const;
+  // See StepEdges::bound_step.
+  void bound_step(size_t t, const BoundStep& step, float* before, float* scores, Work& work) const;
+  // How much edges matter. A hint, not a bound.
+  double edge_scale() const { return is_uniform() ? edges.scale() : edge_magnitude_; }
 
   bool patched() const { return !patches_.empty(); }
   const Patch& patch(size_t t) const { return patched() ? patches_[t] : none_; }
@@ -69,6 +85,19 @@ class Lattice {
   double edge_magnitude_ = 0, slack_ = 0;
 };
 
+// One sentence's share of a max step, with its corrections.
+template <class A>
+struct LatticeStep {
+  const Lattice* lattice;
+  const A* previous;  // [i]: scores of column t
+  A* best;            // [j]: filled; with room for stride() numbers
+  Work* work;
+};
+// The max step from column t to t + 1 of sentences over the same edges, which are read once for all of them. A: float
+// or double.
+template <class A>
+void max_step(size_t t, std::span<const LatticeStep<A>> runs, Arena& arena);
+
 struct Path {
   std::vector<int32_t> labels;
   double score = 0;
@@ -85,18 +114,5 @@ Path scored(const Lattice& lattice, std::vector<int32_t> labels);
 
 // The best edge of step t, corrected ones included.
 double largest_edge(const Lattice& lattice, size_t t);
-
-// What a decoder looked at. rounds: searches of a (coarse) lattice; nodes: labels or blocks, or partial paths that end
-// in them, that the search went on from; edges: edge scores or bounds that were read.
-struct Work {
-  uint64_t rounds = 0, nodes = 0, edges = 0;
-
-  Work& operator+=(const Work& more) {
-    rounds += more.rounds;
-    nodes += more.nodes;
-    edges += more.edges;
-    return *this;
-  }
-};
 
 }  // namespace tagwright

@@ -18,24 +18,15 @@ MutableEdges::MutableEdges(size_t L, EdgeForm form, size_t correction_sets, std:
     : Edges(first_scores(L, form, correction_sets, std::move(rules))) {}
 
 void MutableEdges::change(size_t i, size_t j, double score) {
-  const int32_t from = static_cast<int32_t>(i), to = static_cast<int32_t>(j);
   const double before = base(0, i, j);
   if (score == before || (rules_ && !rules_->may_follow(i, j))) return;
-  if (has_matrix()) static_cast<float*>(owner_.get())[i * stride_ + j] = static_cast<float>(score);
-  if (sparse_) {
-    rows_.set(i, to, score);
-    columns_.set(j, from, score);
-    if (before > fallback_ && !(score > fallback_)) better_.drop(i, to);
-    if (before < fallback_ && !(score < fallback_)) worse_.drop(i, to);
-    if (score > fallback_) better_.set(i, to, score);
-    if (score < fallback_) worse_.set(i, to, score);
-  }
+  steps_[0]->change(i, j, score);
   if (std::isfinite(score)) magnitude_ = std::max(magnitude_, std::fabs(score));
   factors_.forget();
   other_edges_.forget();
   if (NgramBounds* bounds = ngram_bounds_.made()) bounds->edge_changed(*this, i, j);
   if (Outlook* outlook = outlook_.made()) {
-    outlook->reach[i] = best_out(*this, 0, i);
+    outlook->reach[i] = shared_->best_out(i);
     outlook->scale = std::max(outlook->scale, static_cast<double>(outlook->reach[i]));
   }
   ChainAndBounds* const derived = chain_and_bounds_.made();
@@ -44,7 +35,7 @@ void MutableEdges::change(size_t i, size_t j, double score) {
   if (score > before) {
     raise_bounds(derived->bounds[0], derived->chain, i, j, score);
   } else if (++lowered_ >= kMany) {
-    derived->bounds[0] = edge_bounds(*this, 0, derived->chain);
+    derived->bounds[0] = edge_bounds(*shared_, derived->chain);
     lowered_ = 0;
   }
 }

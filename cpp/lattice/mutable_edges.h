@@ -5,7 +5,7 @@
 
 namespace tagwright {
 
-// Changes happen between sentences, while nobody else looks; whoever decodes sees Edges. What was derived stays valid:
+// Changes are made between sentences, while no other thread reads; decoders get Edges. Derived data stay valid:
 // a bound that an edge was lowered below stays too high, which is still true, until many were; the hints of how much
 // edges matter only rise.
 class MutableEdges : public Edges {

@@ -23,9 +23,9 @@ NgramBounds::NgramBounds(const EdgeScores& edges) {
   most_left_.resize(L);
   const LabelNgrams::Range pairs = ngrams.at_depth(2);
   for (Node pair = pairs.first; pair < pairs.end; ++pair)
-    edge_.push_back(edges.is_stepwise() ? 0
-                                        : edges.base(0, static_cast<size_t>(ngrams.parent(pair)),
-                                                     static_cast<size_t>(ngrams.label(pair))));
+    edge_.push_back(edges.steps() ? 0
+                                  : edges.base(0, static_cast<size_t>(ngrams.parent(pair)),
+                                               static_cast<size_t>(ngrams.label(pair))));
   double most = 0, least = 0;
   // Longer ones first.
   for (auto node = static_cast<Node>(nodes); node-- > 0;) {
@@ -43,15 +43,11 @@ NgramBounds::NgramBounds(const EdgeScores& edges) {
   for (Node node = static_cast<Node>(L); node < static_cast<Node>(nodes); ++node) find_sums(ngrams, node);
   for (Node node = 0; node < static_cast<Node>(nodes); ++node) find_best(ngrams, node);
   for (size_t y = 0; y < L; ++y) find_reach(edges, y);
-  into_.assign(L, rounded_up(edges.is_sparse() ? edges.fallback() : kForbidden));
-  std::vector<double> row(L);
-  for (size_t i = 0; i < L && !edges.is_stepwise(); ++i) {
-    if (edges.is_sparse()) {
-      raise(into_[i], edges.columns().largest()[i]);
-      continue;
-    }
-    edges.row(0, i, row.data());
-    for (size_t j = 0; j < L; ++j) raise(into_[j], row[j]);
+  into_.assign(L, rounded_up(kForbidden));
+  if (!edges.steps()) {
+    std::vector<double> best(L);
+    edges.step(0).best_in(best.data());
+    for (size_t j = 0; j < L; ++j) raise(into_[j], best[j]);
   }
   for (Node pair = pairs.first; pair < pairs.end; ++pair) raise_into(ngrams, pair);
 }
@@ -91,8 +87,8 @@ void NgramBounds::find_reach(const EdgeScores& edges, size_t y) {
   const LabelNgrams::Range pairs = edges.ngrams()->children(static_cast<Node>(y));
   for (Node pair = pairs.first; pair < pairs.end; ++pair) most = std::max(most, left_[pair]);
   most_left_[y] = rounded_up(most);
-  if (edges.is_stepwise()) return;
-  reach_[y] = std::max(best_out(edges, 0, y), rounded_up(best_any_[y]));
+  if (edges.steps()) return;
+  reach_[y] = std::max(edges.step(0).best_out(y), rounded_up(best_any_[y]));
 }
 
 void NgramBounds::edge_changed(const EdgeScores& edges, size_t i, size_t j) {

@@ -10,13 +10,9 @@ namespace {
 
 using States = std::vector<int32_t>;  // one per rule
 
-PairClasses::Lists lists_of(const std::vector<std::vector<int32_t>>& lists) {
-  PairClasses::Lists made;
-  made.begin.push_back(0);
-  for (const std::vector<int32_t>& list : lists) {
-    made.items.insert(made.items.end(), list.begin(), list.end());
-    made.begin.push_back(made.items.size());
-  }
+Csr csr_of(const std::vector<std::vector<int32_t>>& rows) {
+  Csr made;
+  for (const std::vector<int32_t>& row : rows) made.add_row(row);
   return made;
 }
 
@@ -37,7 +33,7 @@ std::vector<States> number(const std::vector<PairRule>& rules, std::vector<int32
     side.of.push_back(at->second);
     members[static_cast<size_t>(at->second)].push_back(static_cast<int32_t>(y));
   }
-  side.members = lists_of(members);
+  side.members = csr_of(members);
   return classes;
 }
 
@@ -111,8 +107,8 @@ void PairRules::find_classes() {
     for (const int32_t r : sources[c]) targets[static_cast<size_t>(r)].push_back(static_cast<int32_t>(c));
     if (after.members[c].size() > after.members[classes_.main].size()) classes_.main = c;
   }
-  before.others = lists_of(targets);
-  after.others = lists_of(sources);
+  before.others = csr_of(targets);
+  after.others = csr_of(sources);
 }
 
 }  // namespace tagwright

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/csr.h"
+
 namespace tagwright {
 
 // j may follow i where entry[j] is kAnyState or exit[i].
@@ -27,20 +29,10 @@ struct PairRule {
 
 // Labels that the rules do not tell apart, as previous labels (side 0) and as current ones (side 1).
 struct PairClasses {
-  // Lists one behind the other.
-  struct Lists {
-    std::vector<size_t> begin;  // [list], and one more
-    std::vector<int32_t> items;
-
-    size_t size() const { return begin.size() - 1; }
-    std::span<const int32_t> operator[](size_t list) const {
-      return std::span(items).subspan(begin[list], begin[list + 1] - begin[list]);
-    }
-  };
   struct Side {
     std::vector<int32_t> of;  // [label]: its class
-    Lists members;            // [class]: its labels, in their order
-    Lists others;             // [class]: the classes of the other side with which it may make a pair
+    Csr members;              // [class]: its labels, in their order
+    Csr others;               // [class]: the classes of the other side with which it may make a pair
   };
   Side side[2];
   size_t main = 0;  // the class of current labels that has the most members

@@ -22,11 +22,11 @@ std::string why_no_score(double score) {
 }
 
 ScoreCheck check_scores(Scores scores, size_t n) {
-  const Scan seen = scores.f ? kernels().scan_f(scores.f, n) : kernels().scan_d(scores.d, n);
-  if (seen.valid && seen.magnitude <= kLargestScore) return {seen.magnitude, n};
+  const Scan found = scores.f ? kernels().scan_f(scores.f, n) : kernels().scan_d(scores.d, n);
+  if (found.valid && found.magnitude <= kLargestScore) return {found.magnitude, n};
   size_t bad = 0;
   while (bad + 1 < n && is_score(scores[bad])) ++bad;
-  return {seen.magnitude, bad};
+  return {found.magnitude, bad};
 }
 
 }  // namespace tagwright

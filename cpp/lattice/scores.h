@@ -36,7 +36,7 @@ bool is_score(double score);
 // What is wrong with one that may not be, and what to do about it: " is NaN; ...".
 std::string why_no_score(double score);
 
-// magnitude: the largest finite one of n scores. bad: the first that is no score, or n.
+// magnitude: the largest finite one of n scores. bad: the first that is not a score, or n.
 struct ScoreCheck {
   double magnitude;
   size_t bad;

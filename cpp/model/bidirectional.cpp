@@ -78,7 +78,7 @@ class LatticeSearch : public SentenceSearch {
     if (T_ == 0) return labels_;
     arena_.reset();
     Answer answer = window_ ? viterbi_in_windows(T_, edges_, window_, columns(true), arena_)
-                            : plan_.decoder->decode(lattice({nullptr, priced_.data()}), plan_.options, arena_);
+                            : plan_.decoder->run(lattice({nullptr, priced_.data()}), plan_.options, arena_);
     if (answer.paths.empty())
       throw std::invalid_argument(
           why_no_path(lattice({nullptr, priced_.data()})).value_or("no path: -inf scores forbid every labelling"));

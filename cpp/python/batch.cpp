@@ -44,12 +44,19 @@ std::span<V> filled(const std::optional<Filled>& array, size_t size) {
   return {static_cast<V*>(array->data()), size};
 }
 
+// Which labels are allowed; tags whose scores are returned; the weight of all sentences, or those of each.
+using SumInputs = std::tuple<std::optional<Allowed>, std::optional<Tags>, double, std::span<const double>>;
+// Arrays that are filled: log Z, scores of tags, derivatives by nodes and edges, the pairs that these are for, and
+// derivatives by start and stop scores.
+using SumOutputs = std::tuple<std::span<double>, std::span<double>, std::optional<Filled>, std::optional<Filled>,
+                              const PairShape*, std::optional<Filled>, std::optional<Filled>>;
+
+// single: whether edge derivatives are float32.
 void fill_sums(const AnyArray& nodes, std::span<const int64_t> lengths,
-               const std::variant<EdgeArrays, const Edges*>& edges, const std::optional<Allowed>& allowed,
-               const std::optional<Tags>& tags, double weight, std::span<const double> weights, const Keep& keep,
-               bool single, std::span<double> log_z, std::span<double> scores, const std::optional<Filled>& node_out,
-               const std::optional<Filled>& edge_out, const PairShape* counted, const std::optional<Filled>& start_out,
-               const std::optional<Filled>& stop_out, size_t threads) {
+               const std::variant<EdgeArrays, const Edges*>& edges, const SumInputs& inputs, const Keep& keep,
+               bool single, const SumOutputs& outputs, size_t threads) {
+  const auto& [allowed, tags, weight, weights] = inputs;
+  const auto& [log_z, scores, node_out, edge_out, counted, start_out, stop_out] = outputs;
   need(nodes.ndim() == 3 && nodes.shape(2) > 0, "node scores must have shape (B, T, L)");
   const size_t B = nodes.shape(0), T = nodes.shape(1), L = nodes.shape(2);
   need(lengths.size() == B && log_z.size() == B && scores.size() == (tags ? B : 0) &&
@@ -89,7 +96,7 @@ void fill_sums(const AnyArray& nodes, std::span<const int64_t> lengths,
     });
   };
   if (const auto* given = std::get_if<const Edges*>(&edges)) {
-    need(*given && (*given)->L() == L && !(*given)->is_stepwise(), "edges: one matrix for all steps");
+    need(*given && (*given)->L() == L && !(*given)->steps(), "edges: one matrix for all steps");
     need(!(*given)->ngrams(),
          "these sums know no ngrams of labels, but the edges have some; use marginals_batch "
          "without edge_counts");
@@ -109,8 +116,9 @@ void fill_sums(const AnyArray& nodes, std::span<const int64_t> lengths,
 
 // labels: [b][k][t], scores: [b][k], counts: [b]; all filled.
 void fill_paths(const AnyArray& nodes, std::span<const int64_t> lengths, const std::vector<const Edges*>& edges,
-                const Plan& chosen, size_t k, size_t threads, double deadline, std::span<int32_t> labels,
-                std::span<double> scores, std::span<int32_t> counts) {
+                const Plan& chosen, size_t k, size_t threads, double deadline,
+                const std::tuple<std::span<int32_t>, std::span<double>, std::span<int32_t>>& outputs) {
+  const auto& [labels, scores, counts] = outputs;
   Plan plan = chosen.with(k);
   plan.options.deadline = deadline;
   need(threads >= 1, "threads must be at least 1");
@@ -135,22 +143,22 @@ void fill_paths(const AnyArray& nodes, std::span<const int64_t> lengths, const s
       counts[b] = lengths[b] == 0;
       if (lengths[b] == 0) scores[b * k] = 0;
     }
-    const auto take = [&](size_t path, const int32_t* own, size_t T_own, double score) {
+    const auto write = [&](size_t path, const int32_t* own, size_t T_own, double score) {
       scores[path] = score;
       std::copy(own, own + T_own, labels.data() + path * T);
     };
-    if (worth_lanes(sentences, plan) &&
-        decode_in_lanes(sentences, threads, [&](size_t b, const int32_t* own, double score) {
+    if (worth_lanes(sentences, plan) && decode_in_lanes(sentences, threads, [&](size_t b, const int32_t* own) {
+          const Sentence& sentence = sentences[b];
           counts[b] = 1;
-          take(b, own, sentences[b].T, score);
+          write(b, own, sentence.T, path_score(*sentence.edges, sentence.nodes, {own, sentence.T}));
         }))
       return true;
-    decode_all(sentences, *plan.decoder, plan.options, threads, {},
-               [&](size_t b, const Lattice*, const Answer& answer) {
-                 counts[b] = static_cast<int32_t>(answer.paths.size());
-                 for (size_t q = 0; q < answer.paths.size(); ++q)
-                   take(b * k + q, answer.paths[q].labels.data(), answer.paths[q].labels.size(), answer.paths[q].score);
-               });
+    decode_all(
+        sentences, *plan.decoder, plan.options, threads, {}, [&](size_t b, const Lattice*, const Answer& answer) {
+          counts[b] = static_cast<int32_t>(answer.paths.size());
+          for (size_t q = 0; q < answer.paths.size(); ++q)
+            write(b * k + q, answer.paths[q].labels.data(), answer.paths[q].labels.size(), answer.paths[q].score);
+        });
     return true;
   });
 }
@@ -162,13 +170,12 @@ void bind_batch(nb::module_& m) {
       .def(nb::init<size_t, std::span<const int32_t>, std::span<const int32_t>>(), "L"_a, "previous"_a, "current"_a)
       .def_prop_ro("L", &PairShape::L)
       .def("__len__", &PairShape::size);
-  m.def("fill_sums", &fill_sums, "nodes"_a, "lengths"_a, "edges"_a, "allowed"_a.none(), "tags"_a.none(), "weight"_a,
-        "weights"_a, "keep"_a, "single"_a, "log_z"_a, "scores"_a, "node_out"_a.none().noconvert(),
-        "edge_out"_a.none().noconvert(), "counted"_a.none(), "start_out"_a.none().noconvert(),
-        "stop_out"_a.none().noconvert(), "threads"_a,
-        "Sums over a padded batch: fills log Z, the scores of tags, and derivatives.");
+  m.def("fill_sums", &fill_sums, "nodes"_a, "lengths"_a, "edges"_a, "inputs"_a, "keep"_a, "single"_a,
+        "outputs"_a.noconvert(), "threads"_a,
+        "Sums over a padded batch. inputs: allowed, tags, weight, weights. outputs: arrays for log Z, scores of tags, "
+        "derivatives by nodes and edges, the pairs of the latter, and derivatives by start and stop.");
   m.def("fill_paths", &fill_paths, "nodes"_a, "lengths"_a, "edges"_a, "plan"_a, "k"_a, "threads"_a, "deadline"_a,
-        "labels"_a, "scores"_a, "counts"_a, "The k best paths of a padded batch, written into arrays.");
+        "outputs"_a.noconvert(), "The k best paths of a padded batch. outputs: arrays for labels, scores and counts.");
 }
 
 }  // namespace tagwright

@@ -1,4 +1,4 @@
-// What users know of labels: rules for pairs, and the labels that tokens may have.
+// Constraints: rules for pairs of labels, and lists of allowed labels.
 #include <algorithm>
 #include <string>
 

@@ -92,7 +92,7 @@ void bind_edges(nb::module_& m) {
           "prepare",
           [](const Edges& e) {
             e.chain();
-            if (!e.is_stepwise()) e.reach();
+            e.reach();
           },
           WithoutGil())
       .def_prop_ro("L", &Edges::L)
@@ -104,10 +104,10 @@ void bind_edges(nb::module_& m) {
             return nb::make_tuple(array_of(std::move(start)), array_of(std::move(stop)));
           },
           "Returns the scores of being the first label and of being the last, 0 where there are none.")
-      .def_prop_ro("is_sparse", &Edges::is_sparse)
-      .def_prop_ro("is_stepwise", &Edges::is_stepwise)
-      .def_prop_ro("default", &Edges::fallback)
-      .def_prop_ro("exceptions", [](const Edges& e) { return e.rows().entries(); })
+      .def_prop_ro("is_sparse", [](const Edges& e) { return bool(e.sparse()); })
+      .def_prop_ro("is_stepwise", [](const Edges& e) { return bool(e.steps()); })
+      .def_prop_ro("default", [](const Edges& e) { return e.sparse() ? e.sparse()->fallback() : 0; })
+      .def_prop_ro("exceptions", [](const Edges& e) { return e.sparse() ? e.sparse()->rows().entries() : 0; })
       .def_prop_ro("ngrams", [](const Edges& e) { return e.ngrams() ? e.ngrams()->size() : 0; })
       .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().rows(); });
 }

@@ -37,7 +37,7 @@ inline double log_sum(double* terms, size_t n) {
 class ExistingEntries {
  public:
   ExistingEntries(const Lattice& lattice, Arena& arena)
-      : lattice_(lattice), listed_(lattice.edges.is_sparse() && lattice.edges.fallback() == kForbidden) {
+      : lattice_(lattice), listed_(lattice.edges.sparse() && lattice.edges.sparse()->fallback() == kForbidden) {
     if (!listed_) return;
     value_ = arena.array<double>(lattice.L);
     std::fill_n(value_, lattice.L, kForbidden);
@@ -56,7 +56,7 @@ class ExistingEntries {
   // Fills out with value + edge score for the entries into label y (side 0) or out of it (side 1) that are not -inf;
   // returns their number.
   size_t terms(size_t side, size_t y, double* out) const {
-    const Exceptions& entries = side ? lattice_.edges.rows() : lattice_.edges.columns();
+    const Exceptions& entries = side ? lattice_.edges.sparse()->rows() : lattice_.edges.sparse()->columns();
     const std::span<const int32_t> others = entries.keys(y);
     const std::span<const double> scores = entries.values(y);
     size_t n = 0;
@@ -157,7 +157,7 @@ class Scaled {
       }
       if (factors.mild) defaults.reset();
     }
-    if (lattice_.patched()) taken = correct(t, side, labels, value, reached);
+    if (!lattice_.patch(t).empty()) taken = correct(t, side, labels, value, reached);
     for (size_t q = 0; q < targets.size() && !all; ++q) out[q] = reached[targets[q]];
     // What is left of much that was taken away cannot be trusted.
     if (!defaults && taken == 0) return;
@@ -207,10 +207,10 @@ class Scaled {
                               &to = factors.rules->classes().side[1 - side];
       class_of_ = to.of.data();
       per_class_ = room;
-      double* const sums = room + to.others.size();
-      std::fill(sums, sums + from.others.size(), 0.0);
+      double* const sums = room + to.others.rows();
+      std::fill(sums, sums + from.others.rows(), 0.0);
       for (size_t p = 0; p < labels.size(); ++p) sums[from.of[static_cast<size_t>(labels[p])]] += value[p];
-      for (size_t c = 0; c < to.others.size(); ++c) {
+      for (size_t c = 0; c < to.others.rows(); ++c) {
         double sum = 0;
         for (const int32_t r : to.others[c]) sum += sums[r];
         per_class_[c] = factors.rest * sum;
@@ -233,7 +233,7 @@ class Scaled {
     for (size_t q = 0; q < targets.size(); ++q) {
       const size_t j = static_cast<size_t>(targets[q]);
       double sum = 0;
-      if (lattice_.patched()) {
+      if (!lattice_.patch(t).empty()) {
         sum = sum_again(t, side, labels, value, j);
       } else if (defaults) {
         sum = defaults->into(targets[q]);
@@ -260,14 +260,12 @@ class Scaled {
       const Factors& factors = at(t - 1);
       trouble_ = trouble_ || !factors.close;
       watched_ = watched_ || factors.forbids;
-      if (lattice_.patched()) {
-        for (const Override& e : lattice_.patch(t - 1).by_row) {
-          watched_ = watched_ || e.score == kForbidden;
-          trouble_ = trouble_ || (e.score != kForbidden && std::fabs(e.score - factors.shift) > kTame);
-        }
+      for (const Override& e : lattice_.patch(t - 1).by_row) {
+        watched_ = watched_ || e.score == kForbidden;
+        trouble_ = trouble_ || (e.score != kForbidden && std::fabs(e.score - factors.shift) > kTame);
       }
     } else if (lattice_.T > 1) {
-      watched_ = lattice_.edges.is_stepwise() || lattice_.patched() || at(0).forbids;
+      watched_ = !lattice_.is_uniform() || at(0).forbids;
     }
     if (!watched_) return;
     const double least = best + std::log(kTiny);

@@ -51,14 +51,6 @@ PairShape::PairShape(size_t L, std::span<const int32_t> previous, std::span<cons
   }
 }
 
-size_t PairShape::find(size_t i, size_t j) const {
-  const auto at = [&](size_t entry) { return sides_[0].index.begin() + static_cast<ptrdiff_t>(entry); };
-  const auto last = at(sides_[0].begin[i + 1]),
-             found = std::lower_bound(at(sides_[0].begin[i]), last, static_cast<int32_t>(j));
-  return found == last || *found != static_cast<int32_t>(j) ? kNoPlace
-                                                            : static_cast<size_t>(found - sides_[0].index.begin());
-}
-
 double BatchEdges::edge(size_t i, size_t j) const {
   if (matrix) return matrix[i * L + j];
   const size_t entry = pairs->find(i, j);
@@ -96,11 +88,12 @@ Edges BatchEdges::whole() const {
 
 CopiedEdges::CopiedEdges(const EdgeScores& edges) {
   const size_t L = view_.L = edges.L();
-  if (edges.is_sparse() && !edges.default_rules()) {
+  // A copy has one default for all pairs; rules that limit it need a matrix.
+  if (const SparseEdges* const sparse = edges.sparse(); sparse && !sparse->rules()) {
     std::vector<int32_t> previous, current;
     for (size_t i = 0; i < L; ++i) {
-      const auto keys = edges.rows().keys(i);
-      const auto values = edges.rows().values(i);
+      const auto keys = sparse->rows().keys(i);
+      const auto values = sparse->rows().values(i);
       previous.insert(previous.end(), keys.size(), static_cast<int32_t>(i));
       current.insert(current.end(), keys.begin(), keys.end());
       scores_.insert(scores_.end(), values.begin(), values.end());
@@ -108,7 +101,7 @@ CopiedEdges::CopiedEdges(const EdgeScores& edges) {
     pairs_.emplace_back(L, previous, current);
     view_.pairs = pairs_.data();
     view_.values.d = scores_.data();
-    view_.fallback = edges.fallback();
+    view_.fallback = sparse->fallback();
   } else {
     scores_.resize(times(L, L));
     for (size_t i = 0; i < L; ++i) edges.row(0, i, scores_.data() + i * L);

@@ -15,11 +15,9 @@ namespace tagwright {
 // Pairs of labels, found by the previous and by the current one. Made once; weights come and go.
 class PairShape {
  public:
-  static constexpr size_t kNoPlace = static_cast<size_t>(-1);
-  struct Side {
-    std::vector<size_t> begin;   // [label]: its first entry; one more for the end
-    std::vector<int32_t> index;  // [entry]: the other label, rising
-    std::vector<size_t> given;   // [entry]: which of the given pairs it is
+  static constexpr size_t kNoPlace = Csr::kNoPlace;
+  struct Side : Csr {
+    std::vector<size_t> given;  // [entry]: which of the given pairs it is
   };
 
   // Throws std::invalid_argument where a pair is given twice or names no label.
@@ -30,7 +28,7 @@ class PairShape {
   // 0: by previous label, 1: by current label.
   const Side& side(size_t which) const { return sides_[which]; }
   // Which entry by previous label a pair is, or kNoPlace.
-  size_t find(size_t i, size_t j) const;
+  size_t find(size_t i, size_t j) const { return sides_[0].find(i, j); }
 
  private:
   size_t L_;

@@ -55,7 +55,8 @@ double expected_of_exceptions(const Lattice& lattice, const Factors& factors, co
   const Sums::Column &walked = forward ? left : right, &other = forward ? right : left;
   const double *const own = forward ? left.from : right.to, *const beside = forward ? right.to : left.from;
   const Factors::Side& rows = factors.side[forward ? 0 : 1];
-  const Exceptions& exceptions = forward ? lattice.edges.rows() : lattice.edges.columns();
+  const SparseEdges& edges = *lattice.edges.sparse();  // their factors are sparse
+  const Exceptions& exceptions = forward ? edges.rows() : edges.columns();
   for (size_t q = 0; q < other.labels.size(); ++q) place[other.labels[q]] = static_cast<int32_t>(q);
   double sum = 0, rest = 1;
   for (size_t p = 0; p < walked.labels.size(); ++p) {
@@ -70,7 +71,7 @@ double expected_of_exceptions(const Lattice& lattice, const Factors& factors, co
     }
   }
   for (const int32_t y : other.labels) place[y] = -1;
-  if (factors.rest > 0) sum += std::max(rest, 0.0) * (lattice.edges.fallback() - left.shift);
+  if (factors.rest > 0) sum += std::max(rest, 0.0) * (edges.fallback() - left.shift);
   return sum;
 }
 
@@ -176,7 +177,7 @@ double entropy(const Lattice& lattice, const Factors* factors, const Sums& sums,
   int32_t* const place = arena.array<int32_t>(L);
   std::fill(place, place + L, -1);
   LogSteps log_steps(lattice, sums, arena);
-  const bool shared = factors && !lattice.patched(), sparse = shared && !factors->dense;
+  const bool shared = factors && lattice.is_uniform(), sparse = shared && !factors->dense;
   double found = 0;
   const Sums::Column& first = sums.columns[0];
   for (size_t q = 0; q < first.labels.size(); ++q) found -= times_log(first.node[q], first.node[q]);

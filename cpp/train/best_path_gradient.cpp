@@ -97,8 +97,7 @@ void BestPathGradient::compute(const Corpus& corpus, size_t s, Workspace& worksp
   const Plan& plan = options_.plan;
   const auto best = [&] {
     const Lattice lattice(edges_, T, {nullptr, nodes}, corpus.sets() ? &active : nullptr, 0, limits().lists(corpus, s));
-    return plan.decoder->lists ? plan.decoder->decode(lattice, plan.options, arena)
-                               : unlisted(plan.decoder->decode, lattice, plan.options, arena);
+    return plan.decoder->run(lattice, plan.options, arena);
   };
   const Answer answer = best();
   need(!answer.paths.empty(),

@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
+import scipy.sparse
 from support.checks import DECODERS, gives_k
 from support.refused import EDGES, NODES, REFUSED, bad
 
@@ -155,6 +156,45 @@ def test_scores_of_a_class_of_ones_own():
 def test_torch_tensors():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     assert best(torch.tensor(NODES), torch.tensor(EDGES)).labels.tolist() == [0, 1, 0]
+
+
+def answers(nodes, edges):
+    """Return labels and scores of the three best paths."""
+    return [(path.labels.tolist(), path.score) for path in tw.decode(nodes, edges, k=3).paths]
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csc_array", "coo_array", "dia_array", "lil_matrix", "csr_matrix"])
+@pytest.mark.parametrize("default", [None, -2.5])
+def test_sparse_matrices_of_scipy(form, default):
+    rng = np.random.default_rng(8)
+    for L in (1, 6, 40):
+        i, j = np.indices((L, L))
+        stored = abs(i - j) <= 1
+        scores = np.where(stored, rng.normal(size=(L, L)) + 10, 0.0)  # no stored score is 0
+        dense = np.where(stored, scores, -np.inf if default is None else default)
+        nodes = rng.normal(size=(5, L))
+        options = {} if default is None else {"default": default}
+        edges = tw.Edges(getattr(scipy.sparse, form)(scores), start=np.zeros(L), **options)
+        if L == 40:  # of smaller ones too large a share is stored
+            assert edges.default == (-np.inf if default is None else default)
+        assert answers(nodes, edges) == answers(nodes, dense)
+        np.testing.assert_allclose(tw.marginals(nodes, edges).nodes, tw.marginals(nodes, dense).nodes, atol=1e-12)
+
+
+def test_entries_of_sparse_matrices():
+    repeated = scipy.sparse.coo_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    dense = np.array([[-np.inf, 3.0], [0.0, -np.inf]])  # entries given twice are added, a stored 0 is a score
+    nodes = np.array([[0.0, 1.0], [0.5, 0.0], [0.0, 0.0]])
+    assert answers(nodes, tw.Edges(repeated)) == answers(nodes, dense)
+    assert answers(nodes, tw.Edges(repeated.astype(np.float32))) == answers(nodes, dense)
+    with pytest.raises(ValueError, match=r"shape \(L, L\)"):
+        tw.Edges(scipy.sparse.csr_array((2, 3)))
+    with pytest.raises(ValueError, match="default is for sparse matrices"):
+        tw.Edges(dense, default=0)
+    with pytest.raises(ValueError, match="toarray"):
+        tw.Edges(repeated, sparse=False)
+    with pytest.raises(ValueError, match="NaN"):
+        tw.Edges(scipy.sparse.csr_array(np.array([[np.nan, 1], [1, 1]])))
 
 
 def test_edges_are_copied_so_that_later_changes_do_no_harm():

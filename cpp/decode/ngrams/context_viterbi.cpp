@@ -11,7 +11,7 @@ ContextViterbi::ContextViterbi(const Lattice& lattice, Arena& arena, Work& work)
     : lattice_(lattice),
       ngrams_(*lattice.edges.ngrams()),
       states_(lattice.edges.contexts()),
-      shared_(!lattice.edges.is_stepwise() && !lattice.patched()),
+      shared_(lattice.is_uniform()),
       work_(work) {
   const size_t T = lattice.T, L = lattice.L, C = states_.size();
   alpha_ = arena.array<double>(times(T, C));
@@ -76,18 +76,12 @@ double ContextViterbi::best_along(const Contexts::Arc& arc, int32_t number) {
 void ContextViterbi::send_others(size_t t) {
   const size_t L = lattice_.L;
   for (size_t y = 0; y < L; ++y) sent_[y] = top_[states_.of_label(y)];
-  if (others_ && others_->is_sparse()) {
+  if (others_) {
     step_arena_.reset();
-    return sparse_step(*others_, sent_, reached_, step_arena_, work_);
+    const MaxStep<double> one{sent_, reached_, &work_};
+    return others_->step(0).max_step({&one, 1}, step_arena_);
   }
   work_.edges += L * L;
-  if (others_) {
-    StepOf<double> one{sent_, reached_};
-    const Scores matrix = others_->matrix(0);
-    matrix.f ? kernels().dense_step_df(matrix.f, L, others_->stride(), &one, 1)
-             : kernels().dense_step_dd(matrix.d, L, others_->stride(), &one, 1);
-    return;
-  }
   std::fill(reached_, reached_ + L, kForbidden);
   for (size_t i = 0; i < L; ++i) {
     lattice_.row(t - 1, i, column_);

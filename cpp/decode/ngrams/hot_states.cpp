@@ -58,11 +58,8 @@ void HotStates::add(const HotState& state) {
 }
 
 double HotStates::edge(size_t t, size_t j, size_t k) const {
-  const Edges& edges = lattice_.edges;
-  if (edges.has_matrix() || edges.default_rules()) return lattice_.edge(t, j, k);
-  // Several j are asked for beside one k, whose exceptions stay in the cache.
-  const size_t found = edges.columns().find(k, static_cast<int32_t>(j));
-  return found == Exceptions::kNoPlace ? edges.fallback() : edges.columns().at(found);
+  // Several j are looked up beside one k. Only uniform lattices are searched with states.
+  return lattice_.edges.step(t).score_into(j, k);
 }
 
 // Adds the states of label k of column t + 1 that the hot labels of column t lead to; values are without k's node, and

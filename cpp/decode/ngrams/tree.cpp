@@ -182,7 +182,7 @@ class NgramTree {
 }  // namespace
 
 bool try_ngram_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
-  if (lattice.edges.is_stepwise() || lattice.patched() || !TreeBounds::can(lattice)) return false;
+  if (!lattice.is_uniform() || !TreeBounds::can(lattice)) return false;
   return answered(NgramTree(lattice, options, arena), answer);
 }
 

@@ -12,8 +12,14 @@ constexpr double kNoBound = std::numeric_limits<double>::infinity();
 CoarseChain::CoarseChain(const Lattice& lattice, size_t level, Arena& arena)
     : lattice_(lattice), chain_(lattice.edges.chain()), arena_(arena), columns_(lattice.T) {
   for (int direction : {0, 1}) reach_[direction].assign(lattice.T, kNoBound);
-  for (size_t t = 0; t + 1 < lattice.T && (t == 0 || lattice.edges.is_stepwise()); ++t)
+  patches_.resize(lattice.T);
+  corrected_.assign(lattice.T, kForbidden);
+  for (size_t t = 0; t + 1 < lattice.T; ++t) {
     bounds_.push_back(&lattice.edges.chain_bounds(t));
+    if (lattice.patch(t).empty()) continue;
+    patches_[t] = bound_patch(lattice.patch(t), *bounds_[t], chain_);
+    for (const Override& e : patches_[t].by_row) corrected_[t] = std::max(corrected_[t], e.score);
+  }
   const size_t L = lattice.L, B = chain_.B;
   block_node_ = arena.array<double>(lattice.T * B);
   double* ends = nullptr;
@@ -27,14 +33,6 @@ CoarseChain::CoarseChain(const Lattice& lattice, size_t level, Arena& arena)
       block_scores(chain_, lattice.nodes.from(t * L), block_node_ + t * B);
     }
     columns_[t] = make_column(t, level);
-  }
-  if (lattice.patched()) {
-    patches_.resize(lattice.T - 1);
-    corrected_.assign(lattice.T - 1, kForbidden);
-    for (size_t t = 0; t + 1 < lattice.T; ++t) {
-      patches_[t] = bound_patch(lattice.patch(t), lattice.edges.chain_bounds(t), chain_);
-      for (const Override& e : patches_[t].by_row) corrected_[t] = std::max(corrected_[t], e.score);
-    }
   }
 }
 
@@ -211,18 +209,15 @@ CoarseChain::Column CoarseChain::make_column(size_t t, size_t level) {
 }
 
 CoarseChain::Row CoarseChain::row(size_t t, int direction, int32_t id) const {
-  const Bounds& bounds = bounds_at(t);
+  const Bounds& bounds = *bounds_[t];
   const size_t L = bounds.L, B = bounds.B, a = static_cast<size_t>(id);
   if (a < L) {
-    const size_t stride = lattice_.edges.stride();
-    Scores label;
-    if (lattice_.edges.has_matrix()) label = lattice_.edges.matrix(t).from(direction == 0 ? a * stride : a);
-    if (direction == 0) return {label, 1, bounds.to.data() + a * B, 1};
-    return {label, stride, bounds.from.data() + a, L};
+    if (direction == 0) return {nullptr, 0, bounds.to.data() + a * B, 1};
+    return {nullptr, 0, bounds.from.data() + a, L};
   }
   const size_t m = a - L;
-  if (direction == 0) return {{nullptr, bounds.from.data() + m * L}, 1, bounds.between.data() + m * B, 1};
-  return {{nullptr, bounds.to.data() + m}, B, bounds.between.data() + m, B};
+  if (direction == 0) return {bounds.from.data() + m * L, 1, bounds.between.data() + m * B, 1};
+  return {bounds.to.data() + m, B, bounds.between.data() + m, B};
 }
 
 void CoarseChain::gather(size_t t, int direction, int32_t id, const Column& c, double* out) const {
@@ -230,11 +225,7 @@ void CoarseChain::gather(size_t t, int direction, int32_t id, const Column& c, d
   if (from.label) {
     for (size_t q = 0; q < c.labels; ++q) out[q] = from.label[static_cast<size_t>(c.id[q]) * from.stride];
   } else {
-    const size_t a = static_cast<size_t>(id);
-    for (size_t q = 0; q < c.labels; ++q) {
-      const size_t b = static_cast<size_t>(c.id[q]);
-      out[q] = direction == 0 ? lattice_.edges.base(t, a, b) : lattice_.edges.base(t, b, a);
-    }
+    lattice_.edges.step(t).gather(static_cast<size_t>(direction), static_cast<size_t>(id), {c.id, c.labels}, out);
   }
   for (size_t q = c.labels; q < c.size; ++q)
     out[q] = from.block[(static_cast<size_t>(c.id[q]) - lattice_.L) * from.block_stride];
@@ -247,15 +238,17 @@ void CoarseChain::gather(size_t t, int direction, int32_t id, const Column& c, d
 
 double CoarseChain::raise(size_t t, double score, int32_t id, const Column& c, double* bound) {
   const Row from = row(t, direction_, id);
-  if (!from.label || !overrides(t, direction_, id).empty()) {
-    scratch_.resize(c.size);
+  scratch_.resize(c.size);
+  if (!overrides(t, direction_, id).empty()) {
     gather(t, direction_, id, c, scratch_.data());
     double least = kNoBound;
     for (size_t q = 0; q < c.size; ++q) least = std::min(least, bound[q] = std::max(bound[q], score + scratch_[q]));
     return least;
   }
-  double least = from.label.f ? kernels().raise_f(score, from.label.f, from.stride, c.id, c.labels, bound)
-                              : kernels().raise_d(score, from.label.d, from.stride, c.id, c.labels, bound);
+  double least = from.label
+                     ? kernels().raise_d(score, from.label, from.stride, c.id, c.labels, bound)
+                     : lattice_.edges.step(t).raise(static_cast<size_t>(direction_), score, static_cast<size_t>(id),
+                                                    {c.id, c.labels}, bound, scratch_.data());
   for (size_t q = c.labels; q < c.size; ++q) {
     const double edge = from.block[(static_cast<size_t>(c.id[q]) - lattice_.L) * from.block_stride];
     least = std::min(least, bound[q] = std::max(bound[q], score + edge));
@@ -304,7 +297,7 @@ void CoarseChain::step(size_t s, double floor, Work& work) {
   size_t u = kernels().argmax_d(reached, p.size);
   reach_[direction_][column_of(s - 1)] = reached[u];
 
-  // First by the largest edge into each node, which needs no look at the edges themselves.
+  // First by the largest edge into each node, without reading the edges themselves.
   const double* into = best_edges(t, 1 - direction_);
   drop_below(c, floor, [&](int32_t id) { return reached[u] + std::max(into[id], best_corrected); });
   // Then by the edges, those of the best nodes first, since after them few others are needed.
@@ -314,7 +307,7 @@ void CoarseChain::step(size_t s, double floor, Work& work) {
     bound[q] = needed_[q];
     least = needed_[q] < least ? needed_[q] : least;
   }
-  const auto take = [&](size_t u) {
+  const auto visit = [&](size_t u) {
     if (most[u] > least) {
       least = raise(t, reached[u], p.id[u], c, bound);
       meter_.count(2 * c.size);
@@ -325,11 +318,11 @@ void CoarseChain::step(size_t s, double floor, Work& work) {
   // In a small column looking for the next best costs more than it saves.
   constexpr size_t kSmall = 24;
   for (size_t n = p.size > kSmall ? 3 : 1; n > 0; --n) {
-    take(u);
+    visit(u);
     reached[u] = kForbidden;
     if (n > 1) u = kernels().argmax_d(reached, p.size);
   }
-  for (u = 0; u < p.size; ++u) take(u);
+  for (u = 0; u < p.size; ++u) visit(u);
 
   size_t lost = 0;
   for (size_t q = 0; q < c.size; ++q) lost += bound[q] <= needed_[q];

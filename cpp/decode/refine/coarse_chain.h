@@ -5,7 +5,7 @@
 // Differs from the papers in ways that change no answer. A label that comes out of a block takes over the block's
 // bounds, tightened by its own node score and the largest edges into and out of it, which are known. Within a step, a
 // node is skipped when its score plus its largest edge brings nothing above what is reached or needed so far
-// (CarpeDiem's limit), so that few of the edges are looked at. All comparisons with the floor leave room for rounding.
+// (CarpeDiem's limit), so that few of the edges are read. All comparisons with the floor leave room for rounding.
 #pragma once
 
 #include <span>
@@ -77,7 +77,7 @@ class CoarseChain {
  private:
   // Edge scores or bounds from one node to all nodes of the neighbouring column.
   struct Row {
-    Scores label;  // [y * stride]; no pointer where only exceptions are kept
+    const double* label = nullptr;  // [y * stride] of a block; nullptr for a label, whose edges are the lattice's
     size_t stride = 1;
     const double* block = nullptr;  // [b * block_stride]
     size_t block_stride = 1;
@@ -98,22 +98,21 @@ class CoarseChain {
   static void add(Column& c, int32_t id, double n, double in, double out);
   Column make_column(size_t t, size_t level);
 
-  const Bounds& bounds_at(size_t t) const { return *bounds_[lattice_.edges.is_stepwise() ? t : 0]; }
   // [id]: the best shared edge of step t that leaves `id` in a direction.
   const double* best_edges(size_t t, int direction) const {
-    return (direction == 0 ? bounds_at(t).out : bounds_at(t).in).data();
+    return (direction == 0 ? bounds_[t]->out : bounds_[t]->in).data();
   }
 
   // The edges of step t that leave `id` in a direction.
   Row row(size_t t, int direction, int32_t id) const;
 
   std::span<const Override> overrides(size_t t, int direction, int32_t id) const {
-    if (patches_.empty()) return {};
+    if (patches_[t].empty()) return {};
     return direction == 0 ? patches_[t].row(id) : patches_[t].column(id);
   }
 
   // The best corrected edge of step t.
-  double corrected(size_t t) const { return corrected_.empty() ? kForbidden : corrected_[t]; }
+  double corrected(size_t t) const { return corrected_[t]; }
 
   // out[q]: the edge that leaves `id` for node q of column c.
   void gather(size_t t, int direction, int32_t id, const Column& c, double* out) const;
@@ -143,7 +142,7 @@ class CoarseChain {
   std::vector<Column> columns_;        // [t]
   std::vector<const double*> ahead_;   // [t] or [position]: for A*, what is ahead of each node
   double* block_node_;                 // [t][block]
-  std::vector<const Bounds*> bounds_;  // [t], or one for all steps
+  std::vector<const Bounds*> bounds_;  // [t]
   std::vector<Patch> patches_;         // [t]
   std::vector<double> corrected_;      // [t]: the best score in a patch
   int direction_ = 0;                  // of the last pass

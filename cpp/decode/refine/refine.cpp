@@ -9,7 +9,6 @@
 // with n-grams have no coarse lattice: their states are contexts, and Viterbi searches those.
 #include <algorithm>
 
-#include "decode/ngrams/ngrams.h"
 #include "decode/refine/coarse_chain.h"
 
 namespace tagwright {
@@ -62,8 +61,8 @@ std::vector<GraphPath> search_viterbi_astar(CoarseChain& coarse, size_t round, c
                                             Work& work) {
   std::vector<GraphPath> found = search_viterbi(coarse, round, options, floor, work);
   if (found.empty() || blocks_on(coarse, found[0]) > 0) return found;
-  const size_t wanted = options.k > SIZE_MAX / options.extra ? options.k : options.k * options.extra;
-  found = enumerate_paths(coarse.against_pass(), wanted, work);
+  const size_t requested = options.k > SIZE_MAX / options.extra ? options.k : options.k * options.extra;
+  found = enumerate_paths(coarse.against_pass(), requested, work);
   std::vector<double> reached;
   for (GraphPath& path : found) {
     if (round % 2 == 0) std::reverse(path.at.begin(), path.at.end());
@@ -76,9 +75,10 @@ std::vector<GraphPath> search_viterbi_astar(CoarseChain& coarse, size_t round, c
 
 // The k-th best path of a beam of k over all labels: a score already reached (Huang, Algorithm 4, line 1).
 double first_floor(const Lattice& lattice, const Options& options, Arena& arena, Work& work) {
+  static const Decoder& beam = *decoder_named("beam");
   Options narrow = options;
   narrow.width = options.k;
-  const Answer found = beam(lattice, narrow, arena);
+  const Answer found = beam.run(lattice, narrow, arena);
   work.nodes += found.work.nodes;
   work.edges += found.work.edges;
   return found.paths.size() < options.k ? kForbidden : found.paths.back().score;
@@ -106,7 +106,7 @@ Answer refine(const Lattice& lattice, Search search, double floor, const Options
       for (const GraphPath& path : found) {
         std::vector<int32_t> labels(coarse.T());
         for (size_t t = 0; t < coarse.T(); ++t) labels[t] = coarse.label(t, path.at[t]);
-        answer.paths.push_back(scored(lattice, std::move(labels)));
+        answer.paths.push_back({std::move(labels)});
       }
       return answer;
     }
@@ -120,7 +120,6 @@ Answer refine(const Lattice& lattice, Search search, double floor, const Options
 }  // namespace
 
 Answer staggered(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (lattice.edges.ngrams()) return ngram_viterbi(lattice, options, arena);
   Work work;
   const double floor = options.prune ? first_floor(lattice, options, arena, work) : kForbidden;
   return refine(lattice, &search_viterbi, floor, options, arena, work);
@@ -131,7 +130,6 @@ Answer iterative_astar(const Lattice& lattice, const Options& options, Arena& ar
 }
 
 Answer iterative_viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (lattice.edges.ngrams()) return ngram_viterbi(lattice, options, arena);
   Work work;
   const double floor = first_floor(lattice, options, arena, work);
   return refine(lattice, &search_viterbi_astar, floor, options, arena, work);

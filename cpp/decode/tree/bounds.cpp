@@ -14,13 +14,6 @@ constexpr double kAbsurd = 0x1p18;                                      // see l
 constexpr double kLargestMagnitude = 1e30;                              // beyond it, sums of float32 might overflow
 constexpr float kForbiddenF = -std::numeric_limits<float>::infinity();  // kForbidden in float32
 
-double scale_of(const Edges& edges) {
-  double scale = edges.scale();
-  for (const double score : edges.start()) scale = std::max(scale, score);
-  for (const double score : edges.stop()) scale = std::max(scale, score);
-  return scale;
-}
-
 }  // namespace
 
 bool TreeBounds::can(const Lattice& lattice) {
@@ -35,20 +28,21 @@ TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
       T_(lattice.T),
       L_(lattice.L),
       width_((lattice.L + kGroup - 1) / kGroup * kGroup),
-      scale_(edges_.is_stepwise() || lattice.patched() ? lattice.edge_magnitude() : scale_of(edges_)),
-      usual_(edges_.is_stepwise() ? kForbiddenF : static_cast<float>(edges_.usual())),
+      scale_(lattice.edge_scale()),
+      usual_(static_cast<float>(edges_.usual())),
+      hot_factor_(edges_.costs().hot_factor),
       margin_(static_cast<float>(scale_) / 16),
       arena_(arena),
       columns_(arena.array<TreeColumn>(lattice.T)) {
   std::fill(columns_, columns_ + T_, TreeColumn{});
-  if (edges_.ngrams()) states_.emplace(lattice, arena);
+  if (edges_.ngrams()) states_.emplace(lattice, arena);  // hot labels have several states
   before_ = floats(L_);
   found_ = arena.array<int32_t>(width_ + kTreeLanes);
   keys_ = arena.array<float>(width_ + kTreeLanes);
   sums_ = arena.array<float>(width_ + kTreeLanes);
   scores_ = arena.array<float>(L_);
-  rows_ = arena.array<const void*>(L_);
-  find_outs();
+  const float* const shared = T_ < 2 ? nullptr : states_ ? states_->reach() : edges_.reach();
+  for (size_t t = 0; t < T_; ++t) columns_[t].out = lattice.best_outs(t, lattice.allowed[t], shared, arena);
 }
 
 // Room for one score for each of n labels; what lies beyond the last one, up to a whole group, is forbidden.
@@ -57,32 +51,6 @@ float* TreeBounds::floats(size_t n) {
   float* made = arena_.array<float>(width);
   std::fill(made + n, made + width, kForbiddenF);
   return made;
-}
-
-// The best edge out of every label of every column.
-void TreeBounds::find_outs() {
-  const float* shared = edges_.is_stepwise() || T_ < 2 ? nullptr : states_ ? states_->reach() : edges_.reach().data();
-  for (size_t t = 0; t < T_; ++t) {
-    const std::span<const int32_t> list = lattice_.allowed[t];
-    const bool last = t + 1 == T_;
-    columns_[t].out = last && !edges_.is_stepwise() ? edges_.stop_reach().data() : shared;
-    if (list.empty() && columns_[t].out && (last || lattice_.patch(t).empty())) continue;
-    const auto out = [&](size_t y) {
-      return last ? rounded_up(edges_.stop(y)) : shared ? shared[y] : best_out(edges_, t, y);
-    };
-    const auto raise = [](float& bound, const Override& e) { bound = std::max(bound, rounded_up(e.score)); };
-    float* const own = list.empty() ? floats(L_) : arena_.array<float>(list.size());
-    columns_[t].out = own;
-    for (size_t q = 0; q < list.size(); ++q) {
-      own[q] = out(static_cast<size_t>(list[q]));
-      if (last || !lattice_.patched()) continue;
-      for (const Override& e : lattice_.patch(t).row(list[q])) raise(own[q], e);
-    }
-    if (!list.empty()) continue;
-    for (size_t y = 0; y < L_; ++y) own[y] = out(y);
-    if (last) continue;
-    for (const Override& e : lattice_.patch(t).by_row) raise(own[e.i], e);
-  }
 }
 
 // Scores such as -1e9, which all but forbid a label, would leave so much room for rounding that nothing could be
@@ -203,8 +171,7 @@ void TreeBounds::choose(size_t t, size_t most, bool margin_only) {
   c.rest = std::min(c.rest, c.top - c.heated);
   c.hots = open(t, static_cast<double>(c.rest));
   if (states_) c.rest = best_below(t, c.rest);
-  // Over a matrix each of them costs a row, over exceptions most cost nothing.
-  if (c.hots > (edges_.is_sparse() && !states_ ? 8 * most : most)) cut(c, most);
+  if (c.hots > (states_ ? most : hot_factor_ * most)) cut(c, most);
   c.hot = arena_.array<int32_t>(c.hots);
   c.key = arena_.array<float>(c.hots);
   c.hot_sum = arena_.array<float>(c.hots);
@@ -241,16 +208,15 @@ double TreeBounds::follow(size_t t, Work& work) {
     follow_into_list(t, c, rest, work);
     return size;
   }
-  if (edges_.is_sparse()) {
-    follow_exceptions(t, c, rest, work);
-  } else {
-    follow_rows(t, c, rest, work);
-  }
-  for (size_t q = 0; lattice_.patched() && q < c.hots; ++q) {
-    const float score = c.hot_sum[q] - c.top;
-    for (const Override& e : lattice_.patch(t).row(c.hot[q]))
-      before_[e.j] = std::max(before_[e.j], score + static_cast<float>(e.score));
-  }
+  const BoundStep step{.hot = {c.hot, c.hots},
+                       .hot_sum = c.hot_sum,
+                       .hot_key = c.key,
+                       .top = c.top,
+                       .rest = c.rest,
+                       .list = lattice_.allowed[t],
+                       .sum = c.sum,
+                       .out = c.out};
+  lattice_.bound_step(t, step, before_, scores_, work);
   if (states_) states_->scatter(c, rest, before_, work);
   return size;
 }
@@ -268,95 +234,6 @@ void TreeBounds::follow_into_list(size_t t, const TreeColumn& c, float rest, Wor
     }
     before_[q] = best;
   }
-}
-
-void TreeBounds::follow_rows(size_t t, const TreeColumn& c, float rest, Work& work) {
-  std::fill(before_, before_ + L_, rest);
-  const Scores matrix = edges_.matrix(t);
-  const size_t stride = edges_.stride();
-  for (size_t q = 0; q < c.hots; ++q) {
-    const size_t i = static_cast<size_t>(c.hot[q]);
-    scores_[q] = c.hot_sum[q] - c.top;
-    rows_[q] = matrix.f ? static_cast<const void*>(matrix.f + i * stride) : matrix.d + i * stride;
-  }
-  if (matrix.f) {
-    kernels().follow_rows_f(reinterpret_cast<const float* const*>(rows_), scores_, c.hots, L_, before_);
-  } else {
-    kernels().follow_rows_d(reinterpret_cast<const double* const*>(rows_), scores_, c.hots, L_, before_);
-  }
-  work.edges += c.hots * L_;
-}
-
-// Every label is reached by the best one's default edge. Where that label's exception is worse, the second best of
-// the hot ones counts; its own worse exceptions are not looked at, which leaves a bound.
-void TreeBounds::follow_exceptions(size_t t, const TreeColumn& c, float rest, Work& work) {
-  const float fallback = rounded_up(edges_.fallback());
-  const Exceptions& better = edges_.better();
-  float least = std::max(fallback, rest);
-  if (const PairRules* rules = edges_.default_rules()) {
-    follow_classes(t, rules->classes(), rest, fallback);
-    least = kForbiddenF;
-  } else {
-    std::fill(before_, before_ + L_, least);
-    int32_t top = -1;
-    float second = kForbiddenF;
-    for (size_t q = 0; q < c.hots; ++q) {
-      if (c.hot_sum[q] == c.top && top < 0) {
-        top = c.hot[q];
-      } else {
-        second = std::max(second, c.hot_sum[q]);
-      }
-    }
-    if (top >= 0 && edges_.worse().size(static_cast<size_t>(top)) > 0) {
-      const size_t i = static_cast<size_t>(top);
-      least = std::max(second - c.top + fallback, rest);
-      const std::span<const int32_t> label = edges_.worse().keys(i);
-      const std::span<const double> score = edges_.worse().values(i);
-      for (size_t q = 0; q < label.size(); ++q) before_[label[q]] = std::max(static_cast<float>(score[q]), least);
-      work.edges += label.size();
-    }
-  }
-  for (size_t q = 0; q < c.hots; ++q) {
-    if (!(c.key[q] - c.top > least)) continue;
-    const size_t i = static_cast<size_t>(c.hot[q]);
-    kernels().scatter_f(c.hot_sum[q] - c.top, better.keys(i).data(), better.values(i).data(), better.size(i), before_);
-    work.edges += better.size(i);
-  }
-}
-
-// Default edges where rules limit them: the largest class of labels is reached by the best hot label that leads there,
-// every other class by each hot label that does. Worse exceptions are not looked at, which leaves a bound. What is not
-// hot reaches the largest class with the rest, and every other class with the best of the labels that lead there.
-void TreeBounds::follow_classes(size_t t, const PairClasses& classes, float rest, float fallback) {
-  const TreeColumn& c = columns_[t];
-  const PairClasses::Side &before = classes.side[0], &after = classes.side[1];
-  const auto class_of = [&](int32_t y) { return static_cast<size_t>(before.of[static_cast<size_t>(y)]); };
-  float* const best = scores_;  // [class]: the best sum + out of a label that is not hot
-  std::fill(best, best + before.others.size(), kForbiddenF);
-  const std::span<const int32_t> list = lattice_.allowed[t];
-  for (size_t q = 0; q < (list.empty() ? L_ : list.size()); ++q) {
-    const float key = c.sum[q] + c.out[q];
-    float& own = best[class_of(list.empty() ? static_cast<int32_t>(q) : list[q])];
-    if (key <= c.rest && key > own) own = key;
-  }
-  float leads = rest;
-  for (size_t target = 0; target < after.others.size(); ++target) {
-    if (target == classes.main) continue;
-    float most = kForbiddenF;
-    for (const int32_t r : after.others[target]) most = std::max(most, best[r]);
-    for (const int32_t j : after.members[target]) before_[j] = most - c.top;
-  }
-  for (size_t q = 0; q < c.hots; ++q) {
-    const float reached = c.hot_sum[q] - c.top + fallback;
-    for (const int32_t target : before.others[class_of(c.hot[q])]) {
-      if (static_cast<size_t>(target) == classes.main) {
-        leads = std::max(leads, reached);
-      } else {
-        for (const int32_t j : after.members[static_cast<size_t>(target)]) before_[j] = std::max(before_[j], reached);
-      }
-    }
-  }
-  for (const int32_t j : after.members[classes.main]) before_[j] = leads;
 }
 
 }  // namespace tagwright

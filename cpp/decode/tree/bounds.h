@@ -2,9 +2,8 @@
 //
 // A column is a tree of three levels: all labels, blocks of eight, labels. Going forward, each column gives every label
 // a bound of the best path that ends in it. Only labels that stand out, the hot ones, are followed edge by edge. The
-// rest goes on as one block, whose bound is the largest sum of a label's own bound and its best edge out: the
-// same for every label of the next column, so it costs nothing. Where the edges are default + exceptions that holds for
-// default edges too, and only exceptions above them are walked.
+// rest continues as one block, whose bound is the largest sum of a label's own bound and its best edge out: the
+// same for every label of the next column, so it costs nothing.
 //
 // A column with a list of allowed labels is narrow: it has these labels only, so that all it costs follows its list.
 //
@@ -58,7 +57,7 @@ class TreeBounds {
   bool make(size_t t, size_t most, bool margin_only, Work& work);
   const TreeColumn& operator[](size_t t) const { return columns_[t]; }
   // With ngrams, for what leaks by so much (hot_states.h). Later columns are to be made again. Each returns whether
-  // it helped. Makes labels of column t hot whose sum + out is so much below the rest; up to about `most` labels.
+  // it helped. Makes labels of column t hot whose sum + out is that far below the rest; up to about `most` labels.
   bool heat(size_t t, float leak, size_t most, Work& work);
   // Keeps the states of column t apart that are so much worse.
   bool keep_apart(size_t t, float leak, Work& work);
@@ -87,7 +86,6 @@ class TreeBounds {
 
  private:
   float* floats(size_t n);
-  void find_outs();
   double lowest_that_matters(double top, double& size) const;
   Scores lift(size_t t, double& size);
   float bound_list(size_t t, double& size);
@@ -97,15 +95,13 @@ class TreeBounds {
   void cut(TreeColumn& c, size_t most);
   double follow(size_t t, Work& work);
   void follow_into_list(size_t t, const TreeColumn& c, float rest, Work& work);
-  void follow_rows(size_t t, const TreeColumn& c, float rest, Work& work);
-  void follow_exceptions(size_t t, const TreeColumn& c, float rest, Work& work);
-  void follow_classes(size_t t, const PairClasses& classes, float rest, float fallback);
 
   const Lattice& lattice_;
   const Edges& edges_;
   const size_t T_, L_, width_;
   const double scale_;
-  const float usual_;   // what many edges score
+  const float usual_;        // what many edges score
+  const size_t hot_factor_;  // see EdgeCosts
   const float margin_;  // how far below the best label's usual edge a hot label's best edge may be, with margin_only
   Arena& arena_;
   TreeColumn* columns_;
@@ -115,7 +111,6 @@ class TreeBounds {
   float* keys_;     // [found]
   float* sums_;     // [found]
   float* scores_;
-  const void** rows_;
 };
 
 }  // namespace tagwright

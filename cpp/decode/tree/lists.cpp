@@ -29,8 +29,7 @@ bool all_short(const Lattice& lattice) {
 std::optional<Answer> viterbi_over_lists(const Lattice& lattice, const Options& options, Arena& arena) {
   if (options.k > 1 || !lattice.allowed || !all_short(lattice)) return std::nullopt;
   const Edges& edges = lattice.edges;
-  const bool bounded = !edges.is_stepwise() && !lattice.patched();
-  const float* const reach = bounded ? edges.reach().data() : nullptr;
+  const float* const reach = lattice.is_uniform() ? edges.reach() : nullptr;
   Answer answer;
   answer.work.rounds = 1;
   const size_t* const begin = lattice.allowed.begin;
@@ -63,8 +62,7 @@ std::optional<Answer> viterbi_over_lists(const Lattice& lattice, const Options& 
     answer.work.nodes += n;
     size = n;
     std::copy_n(next, n, reached);
-    if (!edges.has_matrix() && t + 1 < lattice.T)
-      for (size_t p = 0; p < n; ++p) edges.rows().prefetch(static_cast<size_t>(next[p].label));
+    for (size_t p = 0; p < n && t + 1 < lattice.T; ++p) edges.step(t).prefetch(static_cast<size_t>(next[p].label));
     std::sort(reached, reached + n, [](const Reached& a, const Reached& b) { return a.at_best > b.at_best; });
   }
   if (size == 0 || reached[0].alpha == kForbidden) return answer;
@@ -74,7 +72,7 @@ std::optional<Answer> viterbi_over_lists(const Lattice& lattice, const Options& 
     labels[t] = lattice.allowed[t][static_cast<size_t>(place)];
     place = before[begin[t] - begin[0] + static_cast<size_t>(place)];
   }
-  answer.paths.push_back(scored(lattice, std::move(labels)));
+  answer.paths.push_back({std::move(labels)});
   return answer;
 }
 

@@ -8,7 +8,7 @@
 namespace tagwright {
 
 // The best path, or no paths where there is none; nothing where this is not the way to find it: a column is wide, lists
-// are long, or k paths are asked for.
+// are long, or k paths are requested.
 std::optional<Answer> viterbi_over_lists(const Lattice& lattice, const Options& options, Arena& arena);
 
 }  // namespace tagwright

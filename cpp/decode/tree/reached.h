@@ -87,7 +87,7 @@ class Reached {
   std::vector<double> promises_;
 };
 
-// NgramIndex a search; false where it is Viterbi's turn. The work is counted in any case.
+// Runs a search; false where it gives up. The work is counted in any case.
 template <class Search>
 bool answered(Search&& search, Answer& answer) {
   std::optional<Answer> found = search.run();

@@ -1,4 +1,5 @@
-// tree: our own exact decoder, 1-best and k-best. Node scores are read once; most labels are never looked at alone.
+// tree: our own exact decoder, 1-best and k-best. Node scores are read once; most labels are never examined
+// individually.
 //
 // Bounds for every label come first (bounds.h), then a path of labels that they lead to, which gives the floor. Going
 // back, blocks and labels whose bound reaches the floor are opened, and only there edges are summed in double
@@ -29,7 +30,7 @@ struct Left {
   double* behind = nullptr;  // [q]: score of the best path behind label[q], its own node not counted
   double* node = nullptr;    // [q]: its node score, with the start score in the first column
   double* from = nullptr;    // [q]: behind and node
-  int32_t* next = nullptr;   // [q]: where that path goes on in the next column
+  int32_t* next = nullptr;   // [q]: where that path continues in the next column
   double* edges = nullptr;   // [q][p]: to what is left of the next column; for k > 1
 };
 
@@ -38,6 +39,7 @@ class Tree {
   Tree(const Lattice& lattice, const Options& options, Arena& arena)
       : lattice_(lattice),
         edges_(lattice.edges),
+        costs_(lattice.edges.costs()),
         k_(options.k),
         T_(lattice.T),
         L_(lattice.L),
@@ -56,13 +58,10 @@ class Tree {
         return std::move(answer_);
       }
       if (more_hot_labels_are_useless_ && !reached_.timed()) return std::nullopt;
-      // Under rules a round costs about as much as a pass of Viterbi over exceptions.
-      if (edges_.default_rules() && !reached_.timed()) return std::nullopt;
+      if (costs_.one_round && !reached_.timed()) return std::nullopt;
       if (margin_only && !flat_) continue;
-      // Over a matrix a hot label costs as much as L edges of Viterbi, over exceptions far less. With a deadline, an
-      // answer with a gap is better than falling back to Viterbi.
-      const size_t limit = edges_.is_sparse() ? L_ : L_ / 16;
-      if (most >= L_ || (4 * most > limit && !reached_.timed())) return std::nullopt;
+      // With a deadline, an answer with a gap is better than falling back to Viterbi.
+      if (most >= L_ || (4 * most > costs_.hot_labels && !reached_.timed())) return std::nullopt;
       most *= 4;
     }
     return std::move(answer_);
@@ -114,7 +113,8 @@ class Tree {
     return Outcome::kOpen;
   }
 
-  // Finds a path through hot labels from the last column back, each the best before the next; false where none goes on.
+  // Finds a path through hot labels from the last column back, each the best before the next; false where none
+  // continues.
   bool greedy() {
     const TreeColumn& last = bounds_[T_ - 1];
     size_t best = 0;
@@ -151,7 +151,7 @@ class Tree {
     const double score = reached_.note({path_, T_});
     least = reached_.score() - lattice_.slack();
     if (k_ == 1 || score == kForbidden) return reached_.score() != kForbidden;
-    // Few paths may be as close as half an edge can score; then those that are farther are looked at, too.
+    // Few paths may be as close as half an edge can score; then those that are farther are considered, too.
     double guess = score;
     for (double far = bounds_.scale() / 2; !promises(score, guess = score - far) && far < 8 * bounds_.scale();)
       far *= 4;
@@ -250,11 +250,11 @@ class Tree {
       labels[t] = left_[t].label[q];
       q = static_cast<size_t>(left_[t].next[q]);
     }
-    return scored(lattice_, std::move(labels));
+    return {std::move(labels)};
   }
 
   // Node scores are those that were read on the way back, even if another thread has changed them since: what is ahead
-  // of a path was summed of them, and must be the truth, or the search would go on for ever.
+  // of a path was summed of them, and must be the truth, or the search would never end.
   std::vector<Path> enumerate() {
     if (left_[0].size == 0) return {};
     Graph graph;
@@ -276,6 +276,7 @@ class Tree {
 
   const Lattice& lattice_;
   const Edges& edges_;
+  const EdgeCosts costs_;
   const size_t k_, T_, L_;
   TreeBounds bounds_;
   Arena& arena_;
@@ -288,9 +289,8 @@ class Tree {
   Meter meter_;
 };
 
-// tree, but false where it is Viterbi's turn; the work is counted in any case.
+// Returns whether the search succeeded; false where Viterbi is the better choice. The work is counted in any case.
 bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
-  if (lattice.edges.ngrams()) return try_ngram_tree(lattice, options, arena, answer);
   if (std::optional<Answer> found = viterbi_over_lists(lattice, options, arena)) {
     answer = std::move(*found);
     return true;
@@ -299,34 +299,45 @@ bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answ
   return answered(Tree(lattice, options, arena), answer);
 }
 
+Answer or_fallback(bool found, Answer answer, const Lattice& lattice, const Options& options, Arena& arena) {
+  if (found) return answer;
+  Answer exact = fallback_decoder(options).search(lattice, options, arena);
+  exact.work += answer.work;
+  return exact;
+}
+
 }  // namespace
 
 Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
   Answer answer;
-  if (try_tree(lattice, options, arena, answer)) return answer;
-  Answer sure = unlisted(options.k == 1 ? viterbi : viterbi_astar, lattice, options, arena);
-  sure.work += answer.work;
-  return sure;
+  const bool found = try_tree(lattice, options, arena, answer);
+  return or_fallback(found, std::move(answer), lattice, options, arena);
 }
 
-// tree for each sentence; those that it gives up are left to one Viterbi pass together.
-std::vector<Answer> tree_together(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
+Answer ngram_tree(const Lattice& lattice, const Options& options, Arena& arena) {
+  Answer answer;
+  const bool found = try_ngram_tree(lattice, options, arena, answer);
+  return or_fallback(found, std::move(answer), lattice, options, arena);
+}
+
+// Sentences that the search gives up are left to one batch of the fallback.
+std::vector<Answer> tree_batch(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
   std::vector<Answer> answers(lattices.size());
   std::vector<const Lattice*> given_up;
-  std::vector<size_t> whose;
+  std::vector<size_t> index;
   thread_local Arena own;  // of one sentence at a time
   const Trimmed trimmed(own, size_t{4} << 20);
   for (size_t s = 0; s < lattices.size(); ++s) {
     own.reset();
     if (try_tree(*lattices[s], options, own, answers[s])) continue;
     given_up.push_back(lattices[s]);
-    whose.push_back(s);
+    index.push_back(s);
   }
   if (given_up.empty()) return answers;
-  std::vector<Answer> sure = viterbi_together(Unlisted(given_up, arena).all(), options, arena);
-  for (size_t q = 0; q < sure.size(); ++q) {
-    sure[q].work += answers[whose[q]].work;
-    answers[whose[q]] = std::move(sure[q]);
+  std::vector<Answer> exact = fallback_decoder(options).search(given_up, options, arena);
+  for (size_t q = 0; q < exact.size(); ++q) {
+    exact[q].work += answers[index[q]].work;
+    answers[index[q]] = std::move(exact[q]);
   }
   return answers;
 }

@@ -160,7 +160,7 @@ std::vector<int32_t> BatchObjective::Evaluation::best_allowed(size_t s, const La
   double* const nodes = workspace.arena.array<double>(times(all.T, all.L));
   std::copy_n(all.nodes.d, all.T * all.L, nodes);
   corpus_.forbid_others(s, nodes);
-  const Answer answer = unlisted(viterbi, lattice(s, nodes, all.allowed, workspace), {}, workspace.arena);
+  const Answer answer = fallback_decoder({}).run(lattice(s, nodes, all.allowed, workspace), {}, workspace.arena);
   if (answer.paths.empty()) fail_partial();
   return answer.paths[0].labels;
 }

@@ -41,26 +41,44 @@ def decode_arrays(
 ) -> PathArrays:
     """Return the best paths of a padded batch as arrays: `decode_batch` without an object per path.
 
-    Args:
-        nodes: node scores (B, T, L): float32 or float64, anything NumPy or DLPack can read, or a tensor of PyTorch.
-        edges: an `Edges`, edge scores (L, L), or a list of one per sentence.
-        k: how many paths.
-        decoder: a name of `decoders()` or a decoder with options, such as ``tw.Beam(width=16)``.
-        lengths: (B,), how many tokens each sentence has; by default all have T.
-        mask: (B, T), in place of lengths: true for tokens, false for the padding behind them.
-        threads: how many threads share the sentences. The answers do not depend on it.
-        constraints: rules that every path must keep to.
-        deadline: seconds per sentence, as for `decode`.
+    Parameters
+    ----------
+    nodes : array of shape (B, T, L)
+        Node scores: float32 or float64, anything NumPy or DLPack can read, or a tensor of PyTorch.
+    edges : Edges, array of shape (L, L), or list of one per sentence
+        Edge scores.
+    k : int
+        How many paths.
+    decoder : str or Decoder
+        A name of `decoders()`, or a decoder with options, such as ``tw.Beam(width=16)``.
+    lengths : array of shape (B,), optional
+        How many tokens each sentence has; by default all have T.
+    mask : array of bool of shape (B, T), optional
+        In place of lengths: true for tokens, false for the padding behind them.
+    threads : int
+        How many threads share the sentences. The answers do not depend on it.
+    constraints : Constraints, optional
+        Rules that every path must satisfy.
+    deadline : float, optional
+        Seconds per sentence, as for `decode`.
 
-    Raises:
-        ValueError: for scores that are NaN or +inf, shapes that do not fit, a mask with holes, or no path at all.
+    Returns
+    -------
+    PathArrays
+        Labels, scores, and how many paths each sentence has.
 
-    Example:
-        >>> import numpy as np, tagwright as tw
-        >>> nodes = np.array([[[1.0, 0.0], [0.0, 0.5]], [[0.0, 2.0], [9.0, 9.0]]])
-        >>> found = tw.decode_arrays(nodes, np.array([[0.0, -1.0], [-1.0, 0.0]]), lengths=[2, 1])
-        >>> found.labels.tolist(), found.scores.tolist()
-        ([[[0, 0]], [[1, -1]]], [[1.0], [2.0]])
+    Raises
+    ------
+    ValueError
+        For scores that are NaN or +inf, shapes that do not fit, a mask with holes, or no path at all.
+
+    Examples
+    --------
+    >>> import numpy as np, tagwright as tw
+    >>> nodes = np.array([[[1.0, 0.0], [0.0, 0.5]], [[0.0, 2.0], [9.0, 9.0]]])
+    >>> found = tw.decode_arrays(nodes, np.array([[0.0, -1.0], [-1.0, 0.0]]), lengths=[2, 1])
+    >>> found.labels.tolist(), found.scores.tolist()
+    ([[[0, 0]], [[1, -1]]], [[1.0], [2.0]])
 
     """
     given = padded(nodes, lengths, mask)
@@ -74,7 +92,6 @@ def decode_arrays(
     scores = np.empty((B, k))
     counts = np.empty(B, dtype=np.int32)
     cores = [under(own, constraints, None) for own in prepared]
-    _core.fill_paths(
-        given.nodes, given.lengths, cores, plan, int(k), int(threads), seconds, labels.ravel(), scores.ravel(), counts
-    )
+    outputs = (labels.ravel(), scores.ravel(), counts)
+    _core.fill_paths(given.nodes, given.lengths, cores, plan, int(k), int(threads), seconds, outputs)
     return PathArrays(labels, scores, counts)

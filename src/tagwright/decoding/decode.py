@@ -28,7 +28,7 @@ __all__ = ["Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score
 SwitchedOn: TypeAlias = Sequence[Sequence[int]]
 
 _LONGEST = 1e9  # seconds; a longer deadline is none, and clocks count no further
-_FIRST_PATHS = 8  # what `paths` asks for at first
+_FIRST_PATHS = 8  # that `paths` requests at first
 
 
 class Path(NamedTuple):
@@ -41,12 +41,12 @@ class Path(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a decoder looked at, counted the same way in all of them."""
+    """Operations of a decoder, counted the same way in all of them."""
 
     rounds: int
     """Searches of a (coarse) lattice; 1 where nothing is iterated."""
     nodes: int
-    """Labels or blocks (or partial paths that end in them) that the search went on from, over all rounds."""
+    """Labels or blocks (or partial paths that end in them) that were extended, over all rounds."""
     edges: int
     """Edge scores or bounds that were read, over all rounds."""
 
@@ -60,7 +60,7 @@ class Decoding(NamedTuple):
     """Whether these are proven to be the best by what the decoder maximises (a column of `decoders()`); False for a
     beam, and where a deadline came first."""
     work: Work
-    """What it took."""
+    """Operations counted."""
     gap: float = 0.0
     """How far the score of the best path may lie above that of the first: 0 if exact, inf for a beam."""
 
@@ -89,28 +89,45 @@ def decode(
 ) -> Decoding:
     """Return the best path of one sentence, or the k best.
 
-    Args:
-        nodes: node scores (T, L): float32 or float64, anything NumPy or DLPack can read. T = 0 has one empty path.
-        edges: an `Edges`, or edge scores (L, L) or (T-1, L, L).
-        k: how many paths.
-        decoder: a name of `decoders()` or a decoder with options, such as ``tw.Beam(width=16)``.
-        active: for each of the T-1 steps, the sets of `Edges(corrections=...)` that count there.
-        constraints: rules that every path must keep to. A tag dictionary needs words: give
-            ``allowed=constraints.allowed(words)``.
-        allowed: for each token the numbers of the labels it may have, or None where it may have all; or an array of
-            truth values (T, L). Node scores of other labels are not looked at, whatever they are.
-        deadline: seconds after which the best path found so far is returned, for decoders that can stop (`auto` and
-            `tree`). Then `exact` is False, `gap` says how much better another path can be at most, and there is one
-            path whatever k is. One pass over the scores is always finished.
+    Parameters
+    ----------
+    nodes : array of shape (T, L)
+        Node scores: float32 or float64, anything NumPy or DLPack can read. T = 0 has one empty path.
+    edges : Edges, array of shape (L, L) or (T-1, L, L), or sparse matrix of shape (L, L)
+        Edge scores. Entries that a matrix of scipy.sparse does not store are forbidden; see `Edges`.
+    k : int
+        How many paths.
+    decoder : str or Decoder
+        A name of `decoders()`, or a decoder with options, such as ``tw.Beam(width=16)``.
+    active : sequence of sequences of int, optional
+        For each of the T-1 steps, the active sets of `Edges(corrections=...)`.
+    constraints : Constraints, optional
+        Rules that every path must satisfy, in addition to those of the edges. A tag dictionary needs words: give
+        ``allowed=constraints.allowed(words)``.
+    allowed : sequence or array of bool of shape (T, L), optional
+        For each token the allowed labels, or None where all are allowed. Node scores of other labels are not read,
+        whatever they are.
+    deadline : float, optional
+        Seconds after which the best path found so far is returned, for decoders that can stop (`auto` and `tree`). Then
+        `exact` is False, `gap` bounds how much better another path can be, and there is one path whatever k is. One
+        pass over the scores is always finished.
 
-    Raises:
-        ValueError: for scores that are NaN or +inf, shapes that do not fit, or no path at all.
+    Returns
+    -------
+    Decoding
+        The paths, best first, and whether they are proven to be the best.
 
-    Example:
-        >>> import tagwright as tw
-        >>> found = tw.decode([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]], k=2)
-        >>> [(path.labels.tolist(), path.score) for path in found.paths]
-        [([0, 0], 1.0), ([0, 1], 0.5)]
+    Raises
+    ------
+    ValueError
+        For scores that are NaN or +inf, shapes that do not fit, or no path at all.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> found = tw.decode([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]], k=2)
+    >>> [(path.labels.tolist(), path.score) for path in found.paths]
+    [([0, 0], 1.0), ([0, 1], 0.5)]
 
     """
     return _decode(one_lattice(nodes, edges, active, constraints, allowed), k, decoder, 1, deadline)[0]
@@ -132,11 +149,31 @@ def decode_batch(
 ) -> list[Decoding]:
     """Return `decode` of many sentences, in one native call with `threads` threads over the sentences.
 
-    `nodes` is a list of one array (T, L) per sentence, or one padded array (B, T, L). Of the latter, `lengths` (B,)
-    says how many tokens each sentence has, or a boolean `mask` (B, T), which is true for tokens and false for the
-    padding behind them; with neither, every sentence has T tokens. `decode_arrays` returns arrays for such a batch.
-    `edges` is one for all, or a list of one per sentence; `active` and `allowed` are lists of one per sentence.
-    The answers do not depend on `threads`. A `deadline` is for each sentence on its own.
+    The answers do not depend on `threads`. `decode_arrays` returns arrays for a padded batch.
+
+    Parameters
+    ----------
+    nodes : list of arrays of shape (T, L), or array of shape (B, T, L)
+        Node scores, one array per sentence or one padded array.
+    edges : Edges, array, or list of one per sentence
+        As for `decode`.
+    k, decoder, constraints
+        As for `decode`.
+    threads : int
+        How many threads share the sentences.
+    active, allowed : list of one per sentence, optional
+        As for `decode`.
+    deadline : float, optional
+        Seconds per sentence, as for `decode`.
+    lengths : array of shape (B,), optional
+        How many tokens each sentence of a padded array has; by default all have T.
+    mask : array of bool of shape (B, T), optional
+        In place of lengths: true for tokens, false for the padding behind them.
+
+    Returns
+    -------
+    list of Decoding
+        One per sentence, in order.
     """
     given = many_lattices(nodes, edges, active, constraints, allowed, lengths, mask)
     return _decode(given, k, decoder, threads, deadline)
@@ -157,22 +194,23 @@ def paths(
     rounding of their sums, a path may come before one that is that much better. The decoder must give k paths; a beam
     grows with k, and may find a better path late.
 
-    Example:
-        >>> import itertools, tagwright as tw
-        >>> found = tw.paths([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]])
-        >>> [path.labels.tolist() for path in itertools.takewhile(lambda path: path.score >= 0.5, found)]
-        [[0, 0], [0, 1], [1, 1]]
+    Examples
+    --------
+    >>> import itertools, tagwright as tw
+    >>> found = tw.paths([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]])
+    >>> [path.labels.tolist() for path in itertools.takewhile(lambda path: path.score >= 0.5, found)]
+    [[0, 0], [0, 1], [1, 1]]
 
     """
     prepared = _edges(edges)
-    seen: set[bytes] = set()
+    yielded: set[bytes] = set()
     k = _FIRST_PATHS
     while True:
         found = decode(nodes, prepared, k, decoder, active=active, constraints=constraints, allowed=allowed).paths
         for path in found:
             # Of paths with equal scores another round may find others first.
-            if (key := path.labels.tobytes()) not in seen:
-                seen.add(key)
+            if (key := path.labels.tobytes()) not in yielded:
+                yielded.add(key)
                 yield path
         if len(found) < k:
             return
@@ -198,15 +236,15 @@ def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadl
     at = path = 0
     # This loop may take as long as the native call. A named tuple's own __new__ is Python code, a tuple's is not.
     new = tuple.__new__
-    for array, (count, rounds, nodes_seen, edges_seen, exact, gap) in zip(given.nodes, work, strict=True):
+    for array, (count, rounds, node_count, edge_count, exact, gap) in zip(given.nodes, work, strict=True):
         T = len(array)
         found = []
         for score in scores[path : path + count]:
             found.append(new(Path, (labels[at : at + T], score)))
             at += T
         path += count
-        looked_at = new(Work, (rounds, nodes_seen, edges_seen))
-        made.append(new(Decoding, (found, row.exact and exact, looked_at, gap if row.exact else np.inf)))
+        counted = new(Work, (rounds, node_count, edge_count))
+        made.append(new(Decoding, (found, row.exact and exact, counted, gap if row.exact else np.inf)))
     return made
 
 

@@ -57,7 +57,7 @@ class DecoderRow(NamedTuple):
     maximises: str
     """What the best path has most of, as far as this decoder goes: "score", or "expected right tokens"."""
     ngrams: bool
-    """Whether it decodes edges with ngrams of three and four labels."""
+    """Whether it decodes edges with label n-grams."""
     options: tuple[DecoderOption, ...]
 
 
@@ -97,11 +97,11 @@ class Decoder:
 
 
 class Auto(Decoder, name="auto"):
-    """Picks an exact decoder: Viterbi for few labels, else `tree`, which leaves to Viterbi what it cannot prune."""
+    """Chooses an exact decoder: Viterbi for few labels, else `tree`, which leaves to Viterbi what it cannot prune."""
 
 
 class Viterbi(Decoder, name="viterbi"):
-    """Viterbi (1967): looks at every edge; of sparse edges, at the default and its exceptions. k-best too."""
+    """Viterbi (1967): reads every edge; of sparse edges, the default and its exceptions. k-best too."""
 
 
 class Beam(Decoder, name="beam"):
@@ -155,7 +155,7 @@ class ViterbiAStar(Decoder, name="viterbi_astar"):
 class IterativeViterbiAStar(Decoder, name="iterative_viterbi_astar"):
     """Viterbi A* on a coarse lattice that is refined until its k best paths hold labels only (Huang, Algorithm 4).
 
-    extra: asks for k' = extra * k paths in each round, since the k-th that holds labels only raises the floor.
+    extra: requests k' = extra * k paths in each round, since the k-th that holds labels only raises the floor.
     """
 
     extra: int = _DEFAULT["iterative_viterbi_astar", "extra"]

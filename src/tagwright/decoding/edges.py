@@ -21,6 +21,7 @@ AS_IT_IS = (np.dtype(np.float32), np.dtype(np.float64))
 """What scores are taken as, without a copy."""
 
 _MOST_SETS = 100_000_000
+_NO_LABELS = "edges are for no label at all (L = 0); there must be at least one"
 
 _Ints: TypeAlias = npt.NDArray[np.int32]
 _Reals: TypeAlias = npt.NDArray[np.float64]
@@ -38,23 +39,35 @@ Ngrams: TypeAlias = tuple[object, object]
 class Edges:
     """Edge scores, prepared once and reused for every sentence.
 
-    Args:
-        scores: (L, L), indexed [previous, current]; or (T-1, L, L), one matrix per step, for sentences of T tokens.
-            The first is copied, the second is not: do not change it afterwards.
-        start: (L,), added for the first label.
-        stop: (L,), added for the last label.
-        order: labels, most frequent first, for the decoders that refine; by default 0, 1, 2, ...
-        sparse: whether to keep ``default + exceptions`` beside the matrix. None: where 70 % of it is one value.
-        corrections: sparse changes in sets, as four arrays (set, previous, current, score). Each adds its score to
-            its edge at the steps where its set is active: ``decode(..., active=[[0, 3], [], [3]])``.
-        ngrams: runs of three or four labels, and one score per run, which is added wherever the run occurs. Runs are
-            an array (N, 3) or (N, 4), with -1 behind a run of three, or a list of runs.
+    Parameters
+    ----------
+    scores : array of shape (L, L) or (T-1, L, L), or sparse matrix of shape (L, L)
+        Indexed [previous, current]; or one matrix per step, for sentences of T tokens. A single matrix is copied,
+        matrices per step are not: do not change them afterwards. Of a matrix or array of scipy.sparse only the stored
+        entries are scores; all other edges have the score `default`.
+    start, stop : array of shape (L,), optional
+        Scores of being the first and the last label.
+    order : sequence of int, optional
+        Labels, most frequent first, for the decoders that refine; by default 0, 1, 2, ...
+    sparse : bool, optional
+        Whether to hold ``default + exceptions`` beside a dense matrix. By default where 70 % of it is one value, which
+        may be ``-inf``. Not for sparse matrices.
+    corrections : tuple of four arrays, optional
+        Sparse changes in sets: set, previous, current, score. Each adds its score to its edge at the steps where its
+        set is active: ``decode(..., active=[[0, 3], [], [3]])``.
+    ngrams : tuple of two arrays, optional
+        Label n-grams of three or four labels, and one score per n-gram, which is added wherever it occurs: an array
+        (N, 3) or (N, 4), with -1 behind an n-gram of three labels, or a list of them.
+    default : float, optional
+        The score of edges that a sparse matrix does not store; by default ``-inf``, which forbids them. Only for sparse
+        matrices.
 
-    Example:
-        >>> import numpy as np, tagwright as tw
-        >>> edges = tw.Edges(np.zeros((3, 3)), start=[0, 0, -np.inf])
-        >>> edges
-        Edges(L=3, sparse, 0 of 9 edges differ from 0)
+    Examples
+    --------
+    >>> import numpy as np, tagwright as tw
+    >>> edges = tw.Edges(np.zeros((3, 3)), start=[0, 0, -np.inf])
+    >>> edges
+    Edges(L=3, sparse, 0 of 9 edges differ from 0)
 
     """
 
@@ -68,10 +81,18 @@ class Edges:
         sparse: bool | None = None,
         corrections: tuple[object, object, object, object] | None = None,
         ngrams: Ngrams | None = None,
+        default: float | None = None,
     ) -> None:
         """Check, copy where need be, and look for a default."""
-        matrix = _matrix(scores)
         sides = sides_of(start, stop, order, corrections, ngrams)
+        if hasattr(scores, "tocoo"):
+            if sparse is False:
+                raise ValueError("sparse=False needs a dense matrix; use scores.toarray()")
+            self._core = _from_sparse(scores, -np.inf if default is None else default, sides)
+            return
+        if default is not None:
+            raise ValueError("default is for sparse matrices; a dense matrix holds the score of every edge")
+        matrix = _matrix(scores)
         if matrix.ndim == 2:
             self._core = _core.Edges.from_matrix(matrix, None if sparse is None else bool(sparse), sides)
             return
@@ -296,8 +317,22 @@ def _matrix(scores: object) -> FloatArray:
     if array.ndim not in (2, 3) or array.shape[-1] != array.shape[-2]:
         raise ValueError(f"edges must have shape (L, L) or (T-1, L, L), not {array.shape}")
     if array.shape[-1] == 0:
-        raise ValueError("edges are for no label at all (L = 0); there must be at least one")
+        raise ValueError(_NO_LABELS)
     return array
+
+
+def _from_sparse(scores: Any, default: float, sides: Sides) -> _core.Edges:
+    """Read a matrix or array of scipy.sparse."""
+    checks.real("default", default)
+    if len(scores.shape) != 2 or scores.shape[0] != scores.shape[1]:
+        raise ValueError(f"sparse edges must have shape (L, L), not {scores.shape}")
+    if scores.shape[0] == 0:
+        raise ValueError(_NO_LABELS)
+    entries = scores.tocoo(copy=True)
+    entries.sum_duplicates()
+    previous, current = ints("edges.row", entries.row), ints("edges.col", entries.col)
+    values = scores_of("edges.data", entries.data)
+    return _core.Edges.from_triples(scores.shape[0], float(default), previous, current, values, True, sides)
 
 
 def ints(what: str, values: object) -> _Ints:

@@ -226,10 +226,9 @@ def marginals_batch(
     tags = None if labels is None else _tags(labels, B, T)
     log_z, scores = np.empty(B), np.empty(0 if tags is None else B)
     weight = 1.0 if tags is None else -1.0
-    _core.fill_sums(
-        given.nodes, given.lengths, under(prepared, constraints, None), None, tags, weight, np.empty(0),
-        keep_arguments(pruning), False, log_z, scores, filled, counts.reshape(-1), pairs, None, None, int(threads),
-    )  # fmt: skip
+    core, inputs = under(prepared, constraints, None), (None, tags, weight, np.empty(0))
+    outputs = (log_z, scores, filled, counts.reshape(-1), pairs, None, None)
+    _core.fill_sums(given.nodes, given.lengths, core, inputs, keep_arguments(pruning), False, outputs, int(threads))
     return BatchMarginals(filled, log_z, counts, None if tags is None else scores - log_z)
 
 

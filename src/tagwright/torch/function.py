@@ -58,11 +58,10 @@ class Sums:
             log_z, tags = np.empty(len(nodes)), np.empty(0 if term.tags is None else len(nodes))
             own = [torch.empty_like(score) for score in scores] if wanted else []
             filled = [gradient.numpy() for gradient in own] or [None] * 4
-            _core.fill_sums(
-                nodes, self.lengths, given, term.allowed, term.tags, term.sign * weight, term.sign * weights, self.keep,
-                nodes.dtype == np.float32, log_z, tags, filled[0], filled[3], self.pairs, filled[1], filled[2],
-                self.threads,
-            )  # fmt: skip
+            inputs = (term.allowed, term.tags, term.sign * weight, term.sign * weights)
+            outputs: Any = (log_z, tags, filled[0], filled[3], self.pairs, filled[1], filled[2])
+            single = nodes.dtype == np.float32
+            _core.fill_sums(nodes, self.lengths, given, inputs, self.keep, single, outputs, self.threads)
             total = total + term.sign * (log_z - tags if term.tags is not None else log_z)
             gradients = [a.add_(b) for a, b in zip(gradients, own, strict=True)] if gradients else own
         return total, gradients
