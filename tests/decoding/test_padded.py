@@ -197,8 +197,8 @@ def test_no_sentence_and_no_token():
 MASKS = [
     ([[1, 0, 1], [1, 1, 1]], "sentence 0 token 1 is masked and token 2 is not"),
     ([[1, 1, 0], [0, 0, 1]], "sentence 1 token 0 is masked and token 2 is not"),
-    ([[1, 2, 0], [1, 0, 0]], "truth values"),
-    ([[1.0, 1.0, 0.0], [1, 0, 0]], "truth values"),
+    ([[1, 2, 0], [1, 0, 0]], "True and False"),
+    ([[1.0, 1.0, 0.0], [1, 0, 0]], "True and False"),
     ([[True, True], [True, True]], r"shape \(B, T\) = \(2, 3\), not \(2, 2\)"),
     (np.ma.masked_array(np.ones((2, 3), dtype=bool)), "masked array"),
 ]
