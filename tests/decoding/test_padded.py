@@ -198,10 +198,18 @@ MASKS = [
     ([[1, 0, 1], [1, 1, 1]], "sentence 0 token 1 is masked and token 2 is not"),
     ([[1, 1, 0], [0, 0, 1]], "sentence 1 token 0 is masked and token 2 is not"),
     ([[1, 2, 0], [1, 0, 0]], "True and False"),
-    ([[1.0, 1.0, 0.0], [1, 0, 0]], "True and False"),
+    ([[1.0, 0.5, 0.0], [1, 0, 0]], "True and False"),
     ([[True, True], [True, True]], r"shape \(B, T\) = \(2, 3\), not \(2, 2\)"),
     (np.ma.masked_array(np.ones((2, 3), dtype=bool)), "masked array"),
 ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8])
+def test_masks_of_ones_and_zeros(dtype):
+    nodes, edges = np.arange(24.0).reshape(2, 3, 4), np.eye(4)
+    mask = np.array([[True, True, False], [True, False, False]])
+    found, right = (tw.decode_arrays(nodes, edges, mask=given) for given in (mask.astype(dtype), mask))
+    assert found.labels.tolist() == right.labels.tolist()
 
 
 @pytest.mark.parametrize(("mask", "words"), MASKS)
