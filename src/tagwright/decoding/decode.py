@@ -346,7 +346,7 @@ def under(edges: Edges, constraints: Constraints | None, allowed: _core.AllowedL
 
 
 def _switches(active: SwitchedOn | None, T: int) -> list[list[int]] | None:
-    """Return the active sets of each step; of an endless sequence one step more than T tokens have, which is refused."""
+    """Return the active sets of each step; of an endless sequence one step more than there are, which is refused."""
     if active is None:
         return None
     try:
