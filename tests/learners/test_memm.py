@@ -172,7 +172,7 @@ def test_reversing_twice_is_the_identity():
         assert again == templates.expand(text, s)
         assert templates.expand(turned, s) == templates.expand(_core.Text.from_rows([words[::-1]], 1), 0)
     ready = _core.Text.from_ready([[{"a": 2.0, "b": "c"}, {"d": 1.5}], [{"e": 0.5}]])
-    nothing = _core.Templates.make([], [], [])
+    nothing = _core.Templates()
     assert nothing.expand(ready.reversed(), 0) == nothing.expand(ready, 0)[::-1]
     labels = np.array([1, 2, 3, 4, 5, 6], np.int32)
     assert reversed_labels(labels, [3, 0, 1, 2]).tolist() == [3, 2, 1, 4, 6, 5]

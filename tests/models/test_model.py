@@ -188,7 +188,7 @@ def test_built_in():
 COPIES = {"copy": copy.deepcopy, "pickle": lambda one: pickle.loads(pickle.dumps(one))}
 LEARNERS = [
     tw.Perceptron(),
-    tw.Perceptron(parts="", margin=1, min_weight=0.1),
+    tw.Perceptron(parts="", margin=1),
     tw.Perceptron(features=tw.Features("U:%in[0,0,l]/%x[0,0]\nB01:%x[0,0]\n", {"l": ["can"]})),
     tw.HMM(),
 ]
@@ -301,7 +301,7 @@ def test_mappings_are_read_like_dicts(kind):
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path):
-    options = {"epochs": 2, "seed": 3, "margin": 1, "min_weight": 0, "min_count": 1}
+    options = {"epochs": 2, "seed": 3, "margin": 1, "min_count": 1}
     plain = tw.Perceptron(features=TEMPLATES, **options).fit(X10, Y10).model_
     numpy = tw.Perceptron(features=TEMPLATES, **{name: np.int64(value) for name, value in options.items()})
     numpy.fit(X10, Y10, checkpoint=tmp_path / "checkpoint").model_.save(tmp_path / "model")

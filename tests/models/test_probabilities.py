@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from support.commands import columns, complaint, printed, stopped
 from support.corpora import CONLLU, drawn, many_labels, ten_sentences
 
@@ -12,8 +13,8 @@ from tagwright.decoding.keep import parse_keep
 X10, Y10 = ten_sentences()
 DEPENDENT = "U0:%x[0,0]\nB\nB1:%x[0,0]\n"
 LEARNERS = {
-    "crf": tw.CRF(l2=0.1, max_iterations=20),
-    "crf with token-dependent edges": tw.CRF(DEPENDENT, l2=0.1, max_iterations=20),
+    "crf": tw.CRF(solver=tw.LBFGS(l2=0.1, max_iterations=20)),
+    "crf with token-dependent edges": tw.CRF(DEPENDENT, solver=tw.LBFGS(l2=0.1, max_iterations=20)),
     "hmm": tw.HMM(),
 }
 NEW = [["the", "unheard", "can", "run"], ["Kim"], ["dogs", "can", "see", "Kim"]]
@@ -21,11 +22,7 @@ NEW = [["the", "unheard", "can", "run"], ["Kim"], ["dogs", "can", "see", "Kim"]]
 
 @pytest.fixture(params=LEARNERS)
 def learner(request):
-    return (
-        tw.CRF(**LEARNERS[request.param].get_params()).fit(X10, Y10)
-        if "crf" in request.param
-        else tw.HMM().fit(X10, Y10)
-    )
+    return clone(LEARNERS[request.param]).fit(X10, Y10)
 
 
 def test_probabilities_are_those_of_the_lattice(learner):
@@ -66,7 +63,7 @@ def test_columns_are_the_classes(learner):
 
 
 def test_sentences_of_no_token():
-    model = tw.CRF(max_iterations=5).fit(X10, Y10).model_
+    model = tw.CRF(solver=tw.LBFGS(max_iterations=5)).fit(X10, Y10).model_
     assert model.tag([], proba=True) == []
     assert [table.shape for table in model.marginals([[], ["the"], []])] == [
         (0, len(model.labels)),
@@ -79,7 +76,7 @@ def test_sentences_of_no_token():
 
 def test_threads_do_not_change_probabilities():
     X, y = many_labels()
-    model = tw.CRF("U:%x[0,0]\nB\n", l2=0.1, max_iterations=10).fit(X, y).model_
+    model = tw.CRF("U:%x[0,0]\nB\n", solver=tw.LBFGS(l2=0.1, max_iterations=10)).fit(X, y).model_
     alone = model.tag_kbest(X, 3, proba=True)
     tables = model.marginals(X)
     for threads in (2, 3, 16):
@@ -90,7 +87,7 @@ def test_threads_do_not_change_probabilities():
 @pytest.mark.parametrize("keep", [tw.KeepDivergence(0.05), tw.KeepSize(8), tw.KeepRatio(0.02)])
 def test_sparse_sums_are_those_of_the_lattice(keep):
     X, y = many_labels()
-    learner = tw.CRF("U:%x[0,0]\nB\n", l2=0.01, max_iterations=30).fit(X, y)
+    learner = tw.CRF("U:%x[0,0]\nB\n", solver=tw.LBFGS(l2=0.01, max_iterations=30)).fit(X, y)
     tables = learner.predict_marginals(X, keep)
     for sentence, table in zip(X, tables, strict=True):
         nodes, edges, _ = learner.model_.lattice(sentence)
@@ -114,14 +111,14 @@ def test_a_perceptron_has_none():
 
 
 def test_a_saved_model_has_the_same(tmp_path):
-    model = tw.CRF(max_iterations=10).fit(*drawn(2)).model_
+    model = tw.CRF(solver=tw.LBFGS(max_iterations=10)).fit(*drawn(2)).model_
     model.save(tmp_path / "m")
     X = drawn(3)[0]
     assert tw.load(tmp_path / "m").tag_kbest(X, 2, proba=True) == model.tag_kbest(X, 2, proba=True)
 
 
 def test_bad_arguments():
-    model = tw.CRF(max_iterations=2).fit(X10, Y10).model_
+    model = tw.CRF(solver=tw.LBFGS(max_iterations=2)).fit(X10, Y10).model_
     with pytest.raises(ValueError, match="KeepDivergence"):
         model.marginals(X10, keep=3)
     with pytest.raises(ValueError, match="threads"):
@@ -137,7 +134,17 @@ def crf(tmp_path_factory):
     folder = tmp_path_factory.mktemp("crf")
     (folder / "train.txt").write_text(columns(X10, Y10))
     said = printed(
-        "train", folder / "train.txt", folder / "m", "--learner", "crf", "--l2", "0.1", "--tolerance", "1e-3"
+        "train",
+        folder / "train.txt",
+        folder / "m",
+        "--learner",
+        "crf",
+        "--set",
+        "solver=lbfgs",
+        "--set",
+        "l2=0.1",
+        "--set",
+        "tolerance=1e-3",
     )
     return folder / "train.txt", folder / "m", said
 
@@ -174,7 +181,17 @@ def test_probabilities_of_labellings(crf):
 def test_probabilities_in_conllu(tmp_path):
     (tmp_path / "t.conllu").write_text(CONLLU)
     stopped(
-        "train", tmp_path / "t.conllu", tmp_path / "m", "--label", "upos", "--learner", "crf", "--max-iterations", "5"
+        "train",
+        tmp_path / "t.conllu",
+        tmp_path / "m",
+        "--label",
+        "upos",
+        "--learner",
+        "crf",
+        "--set",
+        "solver=lbfgs",
+        "--set",
+        "max_iterations=5",
     )
     out = printed("tag", "-m", tmp_path / "m", "--proba", tmp_path / "t.conllu")
     misc = {line.split("\t")[1]: line.split("\t")[9] for line in out.split("\n") if line[:1].isdigit()}
@@ -194,13 +211,16 @@ def test_the_command_line_says_what_has_none(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--learner", "hmm", "--l2", "1"], "--l2 is not for --learner hmm"),
-        (["--keep", "size:3"], "--keep is not for --learner perceptron"),
-        (["--learner", "memm", "--margin", "1"], "--margin is not for --learner memm"),
-        (["--learner", "crf", "--keep", "size:0"], "KeepSize"),
-        (["--learner", "crf", "--keep", "most"], "'most' is not a pruning rule"),
-        (["--learner", "crf", "--solver", "adagrad", "--start-on", "0.5"], "--start-on is not for --solver adagrad"),
-        (["--learner", "crf", "--l1", "-1"], "--l1"),
+        (["--learner", "hmm", "--set", "l2=1"], "--set l2 is not for --learner hmm"),
+        (["--set", "pruning=size:3"], "--set pruning is not for --learner perceptron"),
+        (["--learner", "memm", "--set", "margin=1"], "--set margin is not for --learner memm"),
+        (["--learner", "crf", "--set", "pruning=size:0"], "KeepSize"),
+        (["--learner", "crf", "--set", "pruning=most"], "'most' is not a pruning rule"),
+        (
+            ["--learner", "crf", "--set", "solver=adagrad", "--set", "start_on=0.5"],
+            "solver='adagrad' has no option 'start_on'; it is for solver='lbfgs'",
+        ),
+        (["--learner", "crf", "--set", "l1=-1"], "--set l1"),
     ],
 )
 def test_training_options_that_do_not_fit(crf, tmp_path, options, says):
@@ -208,9 +228,21 @@ def test_training_options_that_do_not_fit(crf, tmp_path, options, says):
 
 
 def test_training_with_rules(crf, tmp_path):
-    for keep in ("divergence:0.01:2", "size:5", "ratio:0.001"):
-        stopped("train", crf[0], tmp_path / "m", "--learner", "crf", "--keep", keep, "--max-iterations", "5")
-        assert tw.load(tmp_path / "m").facts["options"]["keep"] == keep
+    for keep in ("exact", "divergence:0.01:2", "size:5", "ratio:0.001"):
+        stopped(
+            "train",
+            crf[0],
+            tmp_path / "m",
+            "--learner",
+            "crf",
+            "--set",
+            "solver=lbfgs",
+            "--set",
+            f"pruning={keep}",
+            "--set",
+            "max_iterations=5",
+        )
+        assert tw.load(tmp_path / "m").facts["options"]["pruning"] == keep
 
 
 @pytest.mark.parametrize(

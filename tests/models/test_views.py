@@ -53,8 +53,8 @@ LEARNERS = {
     "perceptron": functools.partial(tw.Perceptron, FEATURES, epochs=3),
     "perceptron with edge features": functools.partial(tw.Perceptron, FEATURES + "B1:%x[0,0]\n", epochs=3),
     "perceptron of order 2": functools.partial(tw.Perceptron, FEATURES, epochs=3, order=2),
-    "crf": functools.partial(tw.CRF, FEATURES, l2=0.5, progress=False),
-    "crf of order 2": functools.partial(tw.CRF, FEATURES, order=2, epochs=3, progress=False),
+    "crf": functools.partial(tw.CRF, FEATURES, solver=tw.LBFGS(l2=0.5)),
+    "crf of order 2": functools.partial(tw.CRF, FEATURES, order=2, epochs=3),
     "hmm": tw.HMM,
 }
 OWN = {"nothing": None, "scheme": "BIO", "dictionary": 3, "scheme and dictionary": ["BIO", 3]}
@@ -347,12 +347,12 @@ def test_the_command_line(kind, own, tmp_path):
 
 
 MEMMS = {
-    "memm": tw.MEMM(FEATURES + "UY:%y[-1]\n", l2=0.5, spans=False, progress=False),
-    "memm with spans": tw.MEMM(FEATURES + "UY:%y[-1]\n", l2=0.5, progress=False),
-    "memm with spans and dictionary": tw.MEMM(FEATURES + "UY:%y[-1]\n", l2=0.5, dictionary=3, progress=False),
-    "leftward memm": tw.MEMM(FEATURES + "UY:%y[-1]\n", l2=0.5, direction="left", dictionary=3, progress=False),
-    "memm under constraints": tw.MEMM(FEATURES + "UY:%y[-1]\n", l2=0.5, constraints=["BIO", 3], progress=False),
-    "long history": tw.MEMM(FEATURES + "UY:%y[-1]\nUY2:%y[-2]/%y[-1]\n", l2=0.5, dictionary=3, progress=False),
+    "memm": tw.MEMM(FEATURES + "UY:%y[-1]\n", spans=False, solver=tw.LBFGS(l2=0.5)),
+    "memm with spans": tw.MEMM(FEATURES + "UY:%y[-1]\n", solver=tw.LBFGS(l2=0.5)),
+    "memm with spans and dictionary": tw.MEMM(FEATURES + "UY:%y[-1]\n", dictionary=3, solver=tw.LBFGS(l2=0.5)),
+    "leftward memm": tw.MEMM(FEATURES + "UY:%y[-1]\n", direction="left", dictionary=3, solver=tw.LBFGS(l2=0.5)),
+    "memm under constraints": tw.MEMM(FEATURES + "UY:%y[-1]\n", constraints=["BIO", 3], solver=tw.LBFGS(l2=0.5)),
+    "long history": tw.MEMM(FEATURES + "UY:%y[-1]\nUY2:%y[-2]/%y[-1]\n", dictionary=3, solver=tw.LBFGS(l2=0.5)),
 }
 
 
@@ -501,7 +501,7 @@ def test_a_batch_is_not_one_sentence():
 def test_a_labelling_that_span_rules_would_avoid_is_found():
     """The constraints leave labellings only that the model's own span rules, which are soft, forbid."""
     for direction, width in itertools.product(("right", "left"), (1, 3, 20)):
-        memm = tw.MEMM(FEATURES + "UY:%y[-1]\n", l2=0.5, beam=width, direction=direction, progress=False)
+        memm = tw.MEMM(FEATURES + "UY:%y[-1]\n", beam=width, direction=direction, solver=tw.LBFGS(l2=0.5))
         model = memm.fit(X, Y).model_
         forbid = [(p, q) for p in ("B-X", "I-X") for q in ("I-X",)] + [("B-Y", name) for name in LABELS]
         rules = tw.Constraints(model.labels, forbid=forbid)

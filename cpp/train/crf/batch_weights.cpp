@@ -38,7 +38,7 @@ BatchWeights::BatchWeights(const Corpus& corpus, const WeightLayout& layout, Edg
       rows_{layout.keys().row_end, layout.keys().row_label, weights.first(layout.first_edge())},
       dense_(times(layout.dense_rows(), corpus.L), 0.0) {
   for (const double weight : weights) {
-    need(std::isfinite(weight) || (weight == kForbidden && corpus.node.value.empty()), "a weight is not finite");
+    need(std::isfinite(weight) || (weight == kForbidden && corpus.labels.empty()), "a weight is not finite");
     finite_ = finite_ && weight != kForbidden;
   }
   for (size_t f = 0; f < rows_.rows(); ++f)

@@ -247,10 +247,11 @@ class Tagger:
             raise ValueError(
                 "sentence 0 must be a list of tokens, not str; write text.split() for the words of a text"
             )
-        sentence, most = list(sentence), self._trained_columns()
+        # A list is read by the core, which notices where it changes meanwhile.
+        sentence, most = sentence if isinstance(sentence, list) else list(sentence), self._trained_columns()
         if most is not None:
             for t, token in enumerate(sentence):
-                if not isinstance(token, str) and isinstance(token, Sequence) and len(token) > most:
+                if type(token) in (list, tuple) and len(token) > most:
                     raise ValueError(
                         f"token {t} has {len(token)} columns, but the model was trained on tokens of {most}; "
                         "use tag_batch for a list of sentences"
