@@ -25,6 +25,7 @@ def python_blocks(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     namespace = {"__name__": "page"}
     for block in python_blocks(page):
         exec(compile(block, str(page), "exec"), namespace)

@@ -145,18 +145,18 @@ def test_tokens_that_are_none(learner):
 @pytest.mark.parametrize(
     ("X", "y", "says"),
     [
-        (None, Y10, "X must be a list with a list for each sentence, not NoneType"),
-        (X10, None, "y must be a list with a list for each sentence, not NoneType"),
-        ("text", Y10, "X must be a list with a list for each sentence, not str"),
+        (None, Y10, "X must be a list of sentences, not None"),
+        (X10, None, "y must be a list with the labels of each sentence, not None"),
+        ("text", Y10, "X must be a list of sentences, not str"),
         ([["a"]], [None], r"y\[0\] is NoneType; labels of a sentence are a list of strings"),
         ([["a"]], ["A"], r"y\[0\] is a string; labels of a sentence are a list of strings"),
         (
             [["a"]],
             [[None]],
-            "every label of y is None|a MEMM looks at the labels before a token, so each must be known",
+            "every label of y is None|so every label must be known",
         ),
         ([["a"]], [[1]], "labels must be strings, not int"),
-        ([["a"]], [[["A"]]], "labels must be strings: unhashable type"),
+        ([["a"]], [[["A"]]], "is a list, but a label is a string"),
         ([None], [["A"]], "sentence 0 must be a list of tokens, not None"),
     ],
 )

@@ -565,7 +565,7 @@ def test_models_are_opened_again(folder, tmp_path):
             server.process.send_signal(signal.SIGHUP)
             until(lambda: opened() == 3)
             path.write_bytes(b"no model")
-            until(lambda: "the model that was open goes on" in server.process.stderr.readline())
+            until(lambda: "the model that was open stays in use" in server.process.stderr.readline())
             stop.append(True)
             for one in asking:
                 one.result()

@@ -169,7 +169,10 @@ def accuracy(model: Model, X: Sentences, y: Labels, decoder: str | Decoder = "au
 def sentences_of(X: Any, name: str = "X") -> Any:
     """Return sentences, or labels, as a sequence of sequences: generators, arrays and data frame columns as lists."""
     if isinstance(X, str | bytes) or not isinstance(X, Iterable) or isinstance(X, dict | AbstractSet):
-        raise ValueError(f"{name} must be a list with a list for each sentence, not {type(X).__name__}")
+        found = "None" if X is None else type(X).__name__
+        hint = "; write [text.split()] for the words of a text" if isinstance(X, str) else ""
+        what = "a list of sentences" if name == "X" else "a list with the labels of each sentence"
+        raise ValueError(f"{name} must be {what}, not {found}{hint}")
     if isinstance(X, list | tuple) and all(isinstance(own, list | tuple) for own in X):
         return X
     return [_sequence(own) for own in X]

@@ -6,6 +6,7 @@ import os
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from tagwright import checks
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.features.templates import Features
@@ -71,7 +72,8 @@ class Perceptron(OnlineLearner):
         super()._take_old(old, given)
         if "min_weight" in old:
             warn_renamed(type(self), "min_weight=...", "min_count=2 for a smaller model; min_weight will be removed")
-            self._min_weight = float(old.pop("min_weight"))
+            checks.not_negative("min_weight", least := old.pop("min_weight"))
+            self._min_weight = float(least)
 
     def _check(self, run: RunOptions) -> None:
         check_options(self)
