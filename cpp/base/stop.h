@@ -10,8 +10,8 @@
 namespace tagwright {
 
 // Made by a caller that may want its work stopped, on the thread that does it. There the work asks now and then, at
-// most once per interval, and ask() throws if it is to stop. Other threads that take part (thread_pool.h) stop when this
-// one does.
+// most once per interval, and ask() throws if it is to stop. Other threads that take part (thread_pool.h) stop when
+// this one does.
 class Stopper {
  public:
   using Ask = void (*)();

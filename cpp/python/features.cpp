@@ -297,7 +297,8 @@ void bind_features(nb::module_& m) {
             std::vector<std::vector<std::string>> rows;
             for (size_t token = text.first_token(s); token < text.sentence_end[s]; ++token) {
               auto& row = rows.emplace_back();
-              for (size_t at = text.first_cell(token); at < text.token_end[token]; ++at) row.emplace_back(text.cell(at));
+              for (size_t at = text.first_cell(token); at < text.token_end[token]; ++at)
+                row.emplace_back(text.cell(at));
             }
             return rows;
           },

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "sums/pruning.h"
 #include "sums/pruned_sums.h"
+#include "sums/pruning.h"
 #include "train/edge_factors.h"
 
 namespace tagwright {

@@ -703,7 +703,8 @@ ODD = (
     b"\xef\xbb\xbfa\tb\n\t\nc\td\n",
     b"\n" + b"a\tb\n \n" * 30,
     b"# x\na\tb\n#\n\n# y\n\nc\td",
-    b"# sent_id = 1\n1\ta\ta\tA\tB\tC=D|E\t_\t_\t_\t_\n1.1\tb\tb\tA\tB\tC\t_\t_\t_\t_\n \t\n1\tc\tc\tX\tY\tZ\t_\t_\t_\t_\n",
+    b"# sent_id = 1\n1\ta\ta\tA\tB\tC=D|E\t_\t_\t_\t_\n1.1\tb\tb\tA\tB\tC\t_\t_\t_\t_\n"
+    b" \t\n1\tc\tc\tX\tY\tZ\t_\t_\t_\t_\n",
 )  # fmt: skip
 
 
@@ -802,7 +803,7 @@ def test_labelled_texts_are_what_read_returns(content, options):
     except DataError as error:
         with pytest.raises(DataError) as raised:
             labelled(io.BytesIO(content), **options)
-        assert str(raised.value) == str(error)
+        assert str(raised.value) == str(error)  # noqa: PT017
         return
     columns = len(X[0][0])
     for cut in range(len(content) + 1):

@@ -1,11 +1,11 @@
 """Files cut at any byte: whole, chunked, through the core's shortcut and as JSON, sentences and labels are the same."""
 
 import io
+import itertools
 from functools import cache
 
 import tagwright as tw
 from tagwright.data.reading import batches, batches_or_answers, labelled_texts, read, text
-from tests.fuzz import TESTS
 
 EXPECTED = (ValueError,)
 PIECES = (
@@ -21,7 +21,7 @@ class Cut(io.RawIOBase):
 
     def __init__(self, data, cuts):
         bounds = [0, *cuts, len(data)]
-        self.pieces = [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+        self.pieces = [data[a:b] for a, b in itertools.pairwise(bounds) if a < b]
 
     def read(self, size=-1):
         return self.pieces.pop(0) if self.pieces else b""

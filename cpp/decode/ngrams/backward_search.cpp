@@ -131,7 +131,8 @@ void BackwardSearch::extend(size_t t, const Candidate& candidate, const Group& g
 void BackwardSearch::add(size_t t, const Candidate& candidate, Run run, double needed) {
   const double required = needed - run.behind;
   if (candidate.hot >= 0) {
-    if (!bounds_.states().reaches(bounds_[t], static_cast<size_t>(candidate.hot), run.next, run.after, required)) return;
+    if (!bounds_.states().reaches(bounds_[t], static_cast<size_t>(candidate.hot), run.next, run.after, required))
+      return;
   }
   const double across = bounds_.states().most_across(run.label, run.next, run.after);
   if (candidate.hot < 0 && !(candidate.sum + across >= required)) return;

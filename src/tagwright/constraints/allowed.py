@@ -45,7 +45,7 @@ def read_allowed(
 
 
 def at_most(values: Any, most: int) -> Any:
-    """Return a sequence, of which an endless one is cut behind `most` + 1 items, so that it is refused by its length."""
+    """Return a sequence; an endless one is cut behind `most` + 1 items, so that it is refused by its length."""
     if isinstance(values, list | tuple | str | bytes | np.ndarray | Mapping | Set) or not isinstance(values, Iterable):
         return values
     return list(itertools.islice(values, most + 1))

@@ -244,9 +244,7 @@ class Tagger:
     ) -> tuple[list[object], Limits]:
         """Return one sentence and its limits; ValueError if it is a batch of sentences by mistake."""
         if isinstance(sentence, str):
-            raise ValueError(
-                "sentence 0 must be a list of tokens, not str; write text.split() for the words of a text"
-            )
+            raise ValueError("sentence 0 must be a list of tokens, not str; write text.split() for the words of a text")
         # A list is read by the core, which notices where it changes meanwhile.
         sentence, most = sentence if isinstance(sentence, list) else list(sentence), self._trained_columns()
         if most is not None:
