@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -227,7 +227,7 @@ def marginals_batch(
     log_z, scores = np.empty(B), np.empty(0 if tags is None else B)
     weight = 1.0 if tags is None else -1.0
     core, inputs = under(prepared, constraints, None), (None, tags, weight, np.empty(0))
-    outputs = (log_z, scores, filled, counts.reshape(-1), pairs, None, None)
+    outputs: Any = (log_z, scores, filled, counts.reshape(-1), pairs, None, None)
     _core.fill_sums(given.nodes, given.lengths, core, inputs, keep_arguments(pruning), False, outputs, int(threads))
     return BatchMarginals(filled, log_z, counts, None if tags is None else scores - log_z)
 

@@ -157,7 +157,8 @@ class BatchTraining(Training):
         if self.run_options.dev is None:
             return None
         model = self.model(self.trainer.model_weights(weights), after)
-        fact["dev"] = accuracy(model, *self.run_options.dev, threads=self.learner.threads)
+        X, y = self.run_options.dev
+        fact["dev"] = accuracy(model, X, y, threads=self.learner.threads)
         return model
 
     def _end(self) -> None:

@@ -137,7 +137,7 @@ class ByBatches:
             nodes = rows[batch.words]
             found = np.empty_like(nodes)
             own, own_pairs, own_ends = np.empty(len(nodes)), np.empty(L * L), np.empty((2, L))
-            outputs = (own, _NONE, found, own_pairs, None, own_ends[0], own_ends[1])
+            outputs: Any = (own, _NONE, found, own_pairs, None, own_ends[0], own_ends[1])
             _core.fill_sums(nodes, batch.lengths, edges, (None, None, 1.0, _NONE), keep, False, outputs, threads)
             counted[batch.observed] += np.add.reduceat(found.reshape(-1, L)[batch.order], batch.begin, axis=0)
             pairs += own_pairs.reshape(L, L)

@@ -163,7 +163,7 @@ def accuracy(model: Model, X: Sentences, y: Labels, decoder: str | Decoder = "au
     sentences, labels = check(X, y)
     predicted = model.tag_batch(sentences, decoder, threads)
     right = sum(a == b for p, g in zip(predicted, labels, strict=True) for a, b in zip(p, g, strict=True))
-    return right / max(1, sum(map(len, labels)))
+    return float(right / max(1, sum(map(len, labels))))
 
 
 def sentences_of(X: Any, name: str = "X") -> Any:

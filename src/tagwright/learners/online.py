@@ -137,7 +137,8 @@ class OnlineTraining(Training):
             average, model = self.trainer.average(), None
             if self.run_options.dev is not None:
                 model = self.model(average, epoch + 1)
-                fact["dev"] = accuracy(model, *self.run_options.dev, threads=learner.threads)
+                X, y = self.run_options.dev
+                fact["dev"] = accuracy(model, X, y, threads=learner.threads)
                 bar.set_postfix_str(brief(fact))
         self.check_stop()
         self.history.append(fact)

@@ -88,7 +88,7 @@ class TextPiece:
         sums = np.array([counts[name] for name in names], np.float64)
         np.add.at(sums, which, np.repeat(1 / np.maximum(lengths, 1), lengths))
         for name, total in zip(names, sums.tolist(), strict=True):
-            counts[name] = int(total) if total.is_integer() else total  # type: ignore[assignment]
+            counts[name] = int(total) if total.is_integer() else total
 
     def ids(self, labels: Sequence[str]) -> npt.NDArray[np.int32]:
         """Return the labels of all tokens as numbers, -1 where one is partly known."""
