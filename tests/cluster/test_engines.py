@@ -37,7 +37,7 @@ def test_ray_data_takes_the_class_itself(own_ray, path, expected):
     ray.data.DataContext.get_current().enable_progress_bars = False
     rows = ray.data.from_items([{"number": n, "tokens": words} for n, words in enumerate(X)])
     tagged = rows.map_batches(
-        tw.BatchTagger,
+        BatchTagger,
         fn_constructor_kwargs={"model_path": str(path), "k": 2, "proba": True},
         batch_size=32,
         compute=ray.data.ActorPoolStrategy(size=2),
