@@ -319,7 +319,7 @@ def test_killed_training_goes_on_as_if_nothing_had_happened(patience, tmp_path):
         process.kill()
         assert process.wait(LONGEST_WAIT) == -signal.SIGKILL
     assert not model.exists()
-    assert 1 <= len(container.read(checkpoint)[1]["going_on"]["history"]) < 90
+    assert 1 <= len(container.read(checkpoint)[1]["resume"]["history"]) < 90
 
     done = ran(*arguments)
     assert (done.returncode, complaints("train", done.stderr.decode())) == (0, [])
