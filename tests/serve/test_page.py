@@ -223,7 +223,7 @@ def test_what_is_typed_is_shown_and_errors_are_told(page):
     page.browser.get("about:blank")
     page.browser.get(f"{page.server.address}/#text=Dogs&allowed=0:NOTHING")
     until(page.all("#error")[0].is_displayed)
-    assert "no such label" in page.texts("#error")[0]
+    assert "the model has no label" in page.texts("#error")[0]
     complaints(page.browser)  # the browser's own word about the refused request
 
 
