@@ -31,7 +31,7 @@ std::string_view suffix(std::string_view cell, size_t n, TextPool&) {
   return begin ? std::string_view(begin, static_cast<size_t>(end - begin)) : std::string_view();
 }
 
-// NgramIndex are shortened to one character, so that McDonald's is XxXx'x.
+// Runs are shortened to one character, so that McDonald's is XxXx'x.
 std::string_view shape(std::string_view cell, size_t, TextPool& pool) {
   std::string& made = pool.fresh();
   char32_t before = ~char32_t{0};

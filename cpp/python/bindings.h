@@ -94,7 +94,7 @@ std::vector<V> copied(std::span<const V> values) {
 
 // Whether this is the thread in which Python's signal handlers run.
 bool in_main_thread();
-// NgramIndex the handlers of the signals that have come; throws what a handler raises.
+// Runs the handlers of the signals that have come; throws what a handler raises.
 void hear_signals();
 
 // Lets other Python threads run during a short call that needs no Python.

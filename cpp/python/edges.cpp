@@ -8,7 +8,7 @@ namespace {
 
 // How many sets there are; set, previous, current and score of each correction.
 using CorrectionArrays = std::tuple<size_t, Vector<int32_t>, Vector<int32_t>, Vector<int32_t>, Vector<double>>;
-// NgramIndex of labels, (N, 4), and their scores.
+// N-grams of labels, (N, 4), and their scores.
 using NgramArrays =
     std::tuple<nb::ndarray<const int32_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>, Vector<double>>;
 // What stands beside the scores: start, stop, order, corrections, ngrams.
