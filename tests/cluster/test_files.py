@@ -136,6 +136,7 @@ def tagged_parquet(folder, source, tagger):
     return pyarrow.parquet.ParquetFile(target)
 
 
+@pytest.mark.engines
 def test_parquet_keeps_its_rows_and_columns_and_gets_labels(tmp_path, path):
     X, _ = many_labels(seed=1, sentences=50)
     source = parquet_file(tmp_path, {"id": list(range(50)), "words": X}, row_group_size=20)
@@ -151,6 +152,7 @@ def test_parquet_keeps_its_rows_and_columns_and_gets_labels(tmp_path, path):
     assert table["marginals"] == [own[0].marginals for own in best]
 
 
+@pytest.mark.engines
 def test_parquet_without_rows_gets_the_same_columns(tmp_path, path):
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'tagwright[ray]'")
     source = parquet_file(tmp_path, {"tokens": arrow.array([], arrow.list_(arrow.string()))})
@@ -159,6 +161,7 @@ def test_parquet_without_rows_gets_the_same_columns(tmp_path, path):
     assert found.metadata.num_rows == 0
 
 
+@pytest.mark.engines
 def test_parquet_that_does_not_fit_is_refused_with_the_place(tmp_path, path):
     rows = {"text": ["a b"], "tokens": [["a"]], "labels": [["N"]]}
     source = parquet_file(tmp_path, rows)

@@ -151,10 +151,10 @@ def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str]
         run["cluster"] = Ray(options["ray"], workers or 2)
     elif workers is not None:
         raise click.ClickException("--set workers is for --ray")
-    old = {} if options.get("min_weight") is None else {"min_weight": options["min_weight"]}
     try:
+        old = {} if options.get("min_weight") is None else {"min_weight": float(options["min_weight"])}
         return Training(_made(kind, values, old), run, cache)
-    except OptionError as error:
+    except (OptionError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 
 
