@@ -47,7 +47,8 @@ def test_killed_workers_change_nothing(own_ray, options):
     alone = crf(WORD, **options).fit(words, labels)
     killed, attempts = 0, 0
     while killed < KILLS:
-        with Killer("Part", KILLS - killed, seed=attempts) as killer:
+        assert attempts < 5 * KILLS
+        with Killer("Worker", KILLS - killed, seed=attempts) as killer:
             found = crf(WORD, **options).fit(words, labels, cluster=Ray(workers=2))
         assert same(found, alone)
         killed, attempts = killed + killer.killed, attempts + 1
@@ -58,22 +59,23 @@ def test_killed_workers_of_a_perceptron_change_nothing(own_ray):
     expected = tw.Perceptron(WORD, epochs=4).fit(words, labels, cluster=InProcess(2))
     killed = attempts = 0
     while killed < KILLS:
-        with Killer("Part", KILLS - killed, seed=attempts) as killer:
+        assert attempts < 5 * KILLS
+        with Killer("Worker", KILLS - killed, seed=attempts) as killer:
             found = tw.Perceptron(WORD, epochs=4).fit(words, labels, cluster=Ray(workers=2))
         assert same(found, expected)
         killed, attempts = killed + killer.killed, attempts + 1
 
 
-def test_a_killed_driver_goes_on_from_its_checkpoint(own_ray, tmp_path):
+def test_training_resumes_from_the_checkpoint_of_a_killed_driver(own_ray, tmp_path):
     path = tmp_path / "run.safetensors"
     address = own_ray.get_runtime_context().gcs_address
     options = {"features": WORD, "l2": 0.01, "tolerance": 0.0}
     code = f"""
-        import tagwright as tw
         from support.corpora import drawn
+        from support.flat import crf
+        from tagwright.cluster import Ray
         words, labels = drawn(2, sentences=3000, words=100, labels=15, longest=8)
-        cluster = Ray({address!r}, workers=2)
-        crf(**{options!r}, checkpoint={str(path)!r}, cluster=cluster).fit(words, labels)
+        crf(**{options!r}).fit(words, labels, checkpoint={str(path)!r}, cluster=Ray({address!r}, workers=2))
     """
     environment = {**os.environ, "PYTHONPATH": "tests"}
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment) as driver:
@@ -87,15 +89,16 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(own_ray, tmp_path):
     more = {**options, "max_iterations": done + 15}
     on = crf(**more).fit(words, labels, checkpoint=path, cluster=Ray(workers=2))
     assert same_arrays(on.model_.arrays, crf(**more).fit(words, labels).model_.arrays)
-    wait_for(lambda: not workers("Part"))
+    wait_for(lambda: not workers("Worker"))
 
 
 TWO_NODES = """
     import threading
     import ray
     from ray.cluster_utils import Cluster
-    import tagwright as tw
     from support.corpora import drawn, same_arrays
+    from support.flat import crf
+    from tagwright.cluster import Ray
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     lost = cluster.add_node(num_cpus=1)
@@ -106,7 +109,7 @@ TWO_NODES = """
     found = []
 
     def fit():
-        found.append(crf(**options, cluster=Ray(workers=2)).fit(words, labels).model_.arrays)
+        found.append(crf(**options).fit(words, labels, cluster=Ray(workers=2)).model_.arrays)
 
     fit()
     again = threading.Thread(target=fit)

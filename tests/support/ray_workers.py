@@ -1,4 +1,4 @@
-"""The worker processes of a Ray that this process has started, and an end for some of them."""
+"""Find, and kill, the worker processes of a Ray that this process has started."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def workers(name):
 
 
 class Killer(threading.Thread):
-    """Ends workers one by one at random moments, as many as are wanted, while something else goes on."""
+    """Kill a number of workers, one by one, at random moments."""
 
     def __init__(self, name, times, seed, longest=1.0):
         super().__init__(daemon=True)
