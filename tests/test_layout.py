@@ -133,7 +133,7 @@ def test_every_header_of_the_core_is_guarded():
     [
         "import tagwright",
         "import tagwright as tw; tw.decode([[0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]); tw.marginals([[0.0]], [[0.0]])",
-        "import tagwright as tw; tw.load, tw.Model, tw.read, tw.evaluate, tw.Features, tw.BidirectionalModel",
+        "import tagwright as tw; tw.load, tw.Model, tw.read, tw.evaluate, tw.Features, tw.Model",
     ],
     ids=["import", "decode", "models"],
 )

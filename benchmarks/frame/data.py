@@ -20,6 +20,7 @@ import numpy as np
 import tagwright as tw
 from benchmarks.frame.bench import OUT, Bench, Corpus, MissingDataError
 from tagwright import _core
+from tagwright.decoding.decode import Decoding
 from tagwright.decoding.examples import model_like as demo_scores
 
 TESTED = 500  # sentences of a test set
@@ -86,7 +87,7 @@ class Lattices:
         made.__dict__.update(dense=self.dense, sparse=self.sparse)
         return made
 
-    def accuracy(self, found: list[tw.Decoding]) -> float:
+    def accuracy(self, found: list[Decoding]) -> float:
         """Return how many labels are right, in percent."""
         assert self.gold is not None, f"{self.name} has no right labels"
         right = [np.asarray(own) == one.paths[0].labels for one, own in zip(found, self.gold, strict=True)]

@@ -12,6 +12,8 @@ import tagwright as tw
 from benchmarks.frame.bench import Bench
 from benchmarks.frame.data import Lattices
 from benchmarks.frame.timing import interleaved
+from tagwright.decoding.decode import Decoding
+from tagwright.decoding.decoders import Decoder
 
 LEAST = 2  # sentences, even of a decoder that takes long
 
@@ -19,14 +21,14 @@ LEAST = 2  # sentences, even of a decoder that takes long
 class Choice(NamedTuple):
     """A decoder, and the form of edges it gets: "dense", or "sparse" for default + exceptions."""
 
-    decoder: str | tw.Decoder
+    decoder: str | Decoder
     form: str = "dense"
 
     def __str__(self) -> str:
         """Return the decoder, and the form of edges where it is not the plain one."""
         return f"{self.decoder}" + ", sparse edges" * (self.form == "sparse")
 
-    def run(self, lattices: Lattices, sentences: int, k: int) -> Callable[[], list[tw.Decoding]]:
+    def run(self, lattices: Lattices, sentences: int, k: int) -> Callable[[], list[Decoding]]:
         """Return a function that decodes the first sentences, one per call."""
         nodes, edges = lattices.nodes[:sentences], lattices.edges(self.form)
         return lambda: [tw.decode(own, edges, k, self.decoder) for own in nodes]
@@ -43,7 +45,7 @@ class Timed(NamedTuple):
     edges: float | None = None
 
     @classmethod
-    def of(cls, nodes: list[np.ndarray], seconds: float, found: list[tw.Decoding] | None) -> Timed:
+    def of(cls, nodes: list[np.ndarray], seconds: float, found: list[Decoding] | None) -> Timed:
         tokens, us = sum(map(len, nodes)), 1e6 * seconds
         work = []
         if found is not None:
@@ -61,11 +63,11 @@ def full(k: int) -> str:
     return "viterbi" if k == 1 else "viterbi_astar"
 
 
-def scores_of(found: tw.Decoding) -> list[float]:
+def scores_of(found: Decoding) -> list[float]:
     return [path.score for path in found.paths]
 
 
-def same_scores(found: tw.Decoding, right: list[float], what: str) -> None:
+def same_scores(found: Decoding, right: list[float], what: str) -> None:
     """Raise an error where the paths do not have the right scores."""
     np.testing.assert_allclose(scores_of(found), right, rtol=1e-9, err_msg=what)
 
@@ -75,7 +77,7 @@ def best_scores(lattices: Lattices, k: int) -> list[list[float]]:
     return [scores_of(one) for one in tw.decode_batch(lattices.nodes, lattices.sparse, k, full(k))]
 
 
-def checked(lattices: Lattices, choice: Choice, k: int, truth: list[list[float]], seconds: float) -> list[tw.Decoding]:
+def checked(lattices: Lattices, choice: Choice, k: int, truth: list[list[float]], seconds: float) -> list[Decoding]:
     """Decode sentences, one after the other, until the time is used up; exact answers must have the right scores."""
     edges, found, began = lattices.edges(choice.form), [], time.perf_counter()
     for own, right in zip(lattices.nodes, truth, strict=True):

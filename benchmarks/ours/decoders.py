@@ -30,6 +30,7 @@ from benchmarks.frame.data import PRESETS, STORED, Lattices
 from benchmarks.frame.plots import Curve
 from benchmarks.frame.speeds import Timed, full, same_scores, scores_of
 from benchmarks.frame.timing import best_of, interleaved
+from tagwright.decoding.decode import Decoding
 
 T = TypeVar("T")
 OURS = ", our model"  # what the names of lattices end with whose model is not stored
@@ -59,7 +60,7 @@ class Mode(NamedTuple):
             most.append(max(32, int(WORTH * len(case.nodes) / (case.tokens * case.L**2))))
         return case.nodes[: min(most)]
 
-    def run(self, case: Lattices) -> Callable[[], list[tw.Decoding]]:
+    def run(self, case: Lattices) -> Callable[[], list[Decoding]]:
         nodes, edges = self.nodes(case), case.edges(self.form)
         if self.alone:
             return lambda: [tw.decode(own, edges, self.k, self.decoder) for own in nodes]
@@ -114,7 +115,7 @@ class Measured(NamedTuple):
         return timed["auto"].us_token / timed[better].us_token, why
 
 
-def check(found: list[tw.Decoding], truth: list[tw.Decoding], what: str) -> None:
+def check(found: list[Decoding], truth: list[Decoding], what: str) -> None:
     for one, right in zip(found, truth, strict=True):
         same_scores(one, scores_of(right), what)
     assert all(one.exact for one in found), what
@@ -126,7 +127,7 @@ def measure(
     """Check all modes of a k against the first one, which gets all sentences; time all; return JSON for Measured.of."""
     title, found = f"{case.name}, L = {case.L}", {}
     runs: dict[Mode, Callable[[], Any]] = {mode: mode.run(case) for mode in modes}
-    truth: dict[int, list[tw.Decoding]] = {}
+    truth: dict[int, list[Decoding]] = {}
     for mode in bench.bar(modes, f"{title}: check"):
         found[mode] = runs[mode]()
         if not mode.decoder.startswith("beam"):

@@ -25,6 +25,7 @@ from benchmarks.frame.plots import Curve
 from benchmarks.frame.timing import best_of
 from tagwright.features.templates import PRESETS
 from tagwright.learners.options import set_flat
+from tagwright.models.agreement import Agreement
 
 try:
     from nltk.tag.perceptron import PerceptronTagger
@@ -153,7 +154,7 @@ def measured(bench: Bench, task: Task) -> dict[str, Any]:
     )._asdict()
 
 
-def curve(found: list[tw.Agreement], only_disputed: bool) -> list[float]:
+def curve(found: list[Agreement], only_disputed: bool) -> list[float]:
     """Return the percentage of sentences that agree after 1, 2, ... rounds; of all, or of those that differed."""
     counted = [one for one in found if one.rounds > 1 or not only_disputed]
     return [100 * float(np.mean([one.agreed and one.rounds <= r for one in counted])) for r in range(1, ROUNDS + 1)]

@@ -1,40 +1,23 @@
 """tagwright: exact best and k-best labelling of sequences with hundreds to thousands of labels."""
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
-
-from tagwright.learners import LEARNERS
 
 if TYPE_CHECKING:
     from tagwright.constraints.constraints import Constraints
     from tagwright.data.files import DataError
     from tagwright.data.reading import read
-    from tagwright.data.tokens import Tokenizer, sentences, tokenize
-    from tagwright.decoding.arrays import PathArrays, decode_arrays
-    from tagwright.decoding.decode import Decoding, Path, Work, decode, decode_batch, paths, score
-    from tagwright.decoding.decoders import (
-        AStar,
-        Auto,
-        Beam,
-        CarpeDiem,
-        Decoder,
-        DecoderRow,
-        IterativeAStar,
-        IterativeViterbiAStar,
-        Posterior,
-        Staggered,
-        Tree,
-        Viterbi,
-        ViterbiAStar,
-        decoders,
-    )
+    from tagwright.data.tokens import sentences, tokenize
+    from tagwright.decoding.arrays import decode_arrays
+    from tagwright.decoding.decode import decode, decode_batch, paths, score
+    from tagwright.decoding.decoders import AStar, Beam, IterativeViterbiAStar, Staggered, decoders
     from tagwright.decoding.edges import Edges
-    from tagwright.decoding.keep import Keep, KeepDivergence, KeepRatio, KeepSize
-    from tagwright.decoding.marginals import BatchMarginals, Marginals, marginals, marginals_batch
+    from tagwright.decoding.keep import KeepDivergence, KeepRatio, KeepSize
+    from tagwright.decoding.marginals import marginals, marginals_batch
     from tagwright.decoding.sampling import sample
-    from tagwright.decoding.spans import Span, spans
+    from tagwright.decoding.spans import spans
     from tagwright.evaluation.evaluate import evaluate
-    from tagwright.evaluation.result import Evaluation
     from tagwright.features.templates import Features, TemplateError
     from tagwright.learners.bidirectional import Bidirectional
     from tagwright.learners.crf import CRF
@@ -42,12 +25,10 @@ if TYPE_CHECKING:
     from tagwright.learners.memm import MEMM
     from tagwright.learners.options import LBFGS, AdaGrad
     from tagwright.learners.perceptron import Perceptron
-    from tagwright.models.agreement import Agreement, dual_decomposition
-    from tagwright.models.bidirectional import BidirectionalModel
-    from tagwright.models.explanation import Explanation
+    from tagwright.models.agreement import dual_decomposition
     from tagwright.models.file import ModelError
-    from tagwright.models.model import Lattice, Model, Tagging, load
-    from tagwright.reports.report import Report, report
+    from tagwright.models.model import Model, load
+    from tagwright.reports.report import report
 
 __version__ = "0.5.0"
 
@@ -58,46 +39,21 @@ __all__ = [
     "MEMM",
     "AStar",
     "AdaGrad",
-    "Agreement",
-    "Auto",
-    "BatchMarginals",
     "Beam",
     "Bidirectional",
-    "BidirectionalModel",
-    "CarpeDiem",
     "Constraints",
     "DataError",
-    "Decoder",
-    "DecoderRow",
-    "Decoding",
     "Edges",
-    "Evaluation",
-    "Explanation",
     "Features",
-    "IterativeAStar",
     "IterativeViterbiAStar",
-    "Keep",
     "KeepDivergence",
     "KeepRatio",
     "KeepSize",
-    "Lattice",
-    "Marginals",
     "Model",
     "ModelError",
-    "Path",
-    "PathArrays",
     "Perceptron",
-    "Posterior",
-    "Report",
-    "Span",
     "Staggered",
-    "Tagging",
     "TemplateError",
-    "Tokenizer",
-    "Tree",
-    "Viterbi",
-    "ViterbiAStar",
-    "Work",
     "__version__",
     "decode",
     "decode_arrays",
@@ -118,57 +74,88 @@ __all__ = [
     "tokenize",
 ]
 
-# Imported when they are first asked for: a program hears Ctrl-C from its start, and tagging does not wait for
-# scikit-learn.
-_LATER = {
-    "tagwright.decoding.arrays": ("PathArrays", "decode_arrays"),
-    "tagwright.decoding.decode": ("Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"),
-    "tagwright.decoding.decoders": (
-        "AStar",
-        "Auto",
-        "Beam",
-        "CarpeDiem",
-        "Decoder",
-        "DecoderRow",
-        "IterativeAStar",
-        "IterativeViterbiAStar",
-        "Posterior",
-        "Staggered",
-        "Tree",
-        "Viterbi",
-        "ViterbiAStar",
-        "decoders",
-    ),
-    "tagwright.constraints.constraints": ("Constraints",),
-    "tagwright.decoding.edges": ("Edges",),
-    "tagwright.decoding.keep": ("Keep", "KeepDivergence", "KeepRatio", "KeepSize"),
-    "tagwright.decoding.marginals": ("BatchMarginals", "Marginals", "marginals", "marginals_batch"),
-    "tagwright.decoding.sampling": ("sample",),
-    "tagwright.decoding.spans": ("Span", "spans"),
-    "tagwright.learners.options": ("AdaGrad", "LBFGS"),
-    "tagwright.models.agreement": ("Agreement", "dual_decomposition"),
-    "tagwright.models.bidirectional": ("BidirectionalModel",),
-    "tagwright.models.explanation": ("Explanation",),
-    "tagwright.models.file": ("ModelError",),
-    "tagwright.data.files": ("DataError",),
-    "tagwright.data.reading": ("read",),
-    "tagwright.data.tokens": ("Tokenizer", "sentences", "tokenize"),
-    "tagwright.evaluation.evaluate": ("evaluate",),
-    "tagwright.evaluation.result": ("Evaluation",),
-    "tagwright.features.templates": ("Features", "TemplateError"),
-    "tagwright.models.model": ("Lattice", "Model", "Tagging", "load"),
-    "tagwright.reports.report": ("Report", "report"),
+
+def _by_name(places: dict[str, str]) -> dict[str, str]:
+    return {name: f"tagwright.{module}" for module, names in places.items() for name in names.split()}
+
+
+# Names are imported on first use: Ctrl-C is handled from the start, and tagging does not import scikit-learn.
+_PLACES = _by_name(
+    {
+        "constraints.constraints": "Constraints",
+        "data.files": "DataError",
+        "data.reading": "read",
+        "data.tokens": "sentences tokenize",
+        "decoding.arrays": "decode_arrays",
+        "decoding.decode": "decode decode_batch paths score",
+        "decoding.decoders": "AStar Beam IterativeViterbiAStar Staggered decoders",
+        "decoding.edges": "Edges",
+        "decoding.keep": "KeepDivergence KeepRatio KeepSize",
+        "decoding.marginals": "marginals marginals_batch",
+        "decoding.sampling": "sample",
+        "decoding.spans": "spans",
+        "evaluation.evaluate": "evaluate",
+        "features.templates": "Features TemplateError",
+        "learners.bidirectional": "Bidirectional",
+        "learners.crf": "CRF",
+        "learners.hmm": "HMM",
+        "learners.memm": "MEMM",
+        "learners.options": "AdaGrad LBFGS",
+        "learners.perceptron": "Perceptron",
+        "models.agreement": "dual_decomposition",
+        "models.file": "ModelError",
+        "models.model": "Model load",
+        "reports.report": "report",
+    }
+)
+
+# Names that 0.5.0 exported; removed in the release after next.
+_MOVED = _by_name(
+    {
+        "cluster": "BatchTagger Ray",
+        "data.tokens": "Tokenizer",
+        "decoding.arrays": "PathArrays",
+        "decoding.decode": "Decoding Path Work",
+        "decoding.decoders": "Decoder DecoderRow",
+        "decoding.keep": "Keep",
+        "decoding.marginals": "BatchMarginals Marginals",
+        "decoding.spans": "Span",
+        "evaluation.result": "Evaluation",
+        "models.agreement": "Agreement",
+        "models.bidirectional": "BidirectionalModel",
+        "models.explanation": "Explanation",
+        "models.tagging": "Lattice Tagging",
+        "reports.report": "Report",
+    }
+)
+_DECODERS = {
+    "Auto": "auto",
+    "CarpeDiem": "carpediem",
+    "IterativeAStar": "iterative_astar",
+    "Posterior": "posterior",
+    "Tree": "tree",
+    "Viterbi": "viterbi",
+    "ViterbiAStar": "viterbi_astar",
 }
-_WHERE = {name: module for module, names in _LATER.items() for name in names}
-_WHERE |= {name: f"tagwright.learners.{module}" for module, name in LEARNERS.items()}
 
+if not TYPE_CHECKING:  # type checkers then report names that do not exist
 
-def __getattr__(name: str) -> Any:
-    """Import a name, once."""
-    if name not in _WHERE:
+    def __getattr__(name: str) -> Any:
+        """Import a public name once; resolve deprecated names with a warning."""
+        if name in _PLACES:
+            globals()[name] = value = getattr(importlib.import_module(_PLACES[name]), name)
+            return value
+        if name in _MOVED:
+            module = _MOVED[name]
+            warnings.warn(f"tagwright.{name} is deprecated: use {module}.{name}", DeprecationWarning, stacklevel=2)
+            return getattr(importlib.import_module(module), name)
+        if name in _DECODERS:
+            from tagwright.decoding.decoders import decoder_class
+
+            text = _DECODERS[name]
+            warnings.warn(f"tagwright.{name} is deprecated: use decoder={text!r}", DeprecationWarning, stacklevel=2)
+            return decoder_class(name, text)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(importlib.import_module(_WHERE[name]), name)
-    return value
 
 
 def __dir__() -> list[str]:

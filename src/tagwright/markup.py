@@ -30,12 +30,12 @@ class Html(str):
 
 
 def visible(text: str) -> str:
-    """Return the text with a name such as ‹U+202E› for each character that cannot be seen or moves others."""
+    """Return the text with invisible and bidirectional control characters replaced by names such as ‹U+202E›."""
     return _HIDDEN.sub(lambda found: f"‹U+{ord(found[0]):04X}›", text)
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """Return the text, without its middle if it is longer than that: both ends of a label tell what it is."""
+    """Return the text, shortened in the middle if it exceeds `longest` characters: labels differ at both ends."""
     if len(text) <= longest:
         return text
     tail = (longest - 1) // 3
@@ -44,14 +44,14 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 def tag(name: str, /, *inside: object, **attributes: object) -> Html:
     """Return an element. What is not `Html` is escaped; attributes that are None are left out, ``class_`` is class."""
-    told = "".join(
+    rendered = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(value if isinstance(value, Html) else _text(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in VOID and not inside:
-        return Html(f"<{name}{told}/>")
-    return Html(f"<{name}{told}>{join(inside)}</{name}>")
+        return Html(f"<{name}{rendered}/>")
+    return Html(f"<{name}{rendered}>{join(inside)}</{name}>")
 
 
 def join(parts: Iterable[object], between: str = "") -> Html:
@@ -103,6 +103,6 @@ def notebook_table(
     caption: object = None,
     most: int = MOST_ROWS,
 ) -> Html:
-    """Return a table of the first rows, which says how many more there are."""
+    """Return a table of the first rows and the number of rows left out."""
     made = html_table(header, rows[:most], left, caption)
     return made if len(rows) <= most else join([made, tag("p", f"… and {len(rows) - most:,} more")])

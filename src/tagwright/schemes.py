@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "CONTINUES", "GOES_ON", "PARTS", "PREFIXES", "SCHEMES", "Scheme", "SpanLabels", "find_spans", "scheme_of",
+    "CONTINUES", "OPEN", "PARTS", "PREFIXES", "SCHEMES", "Scheme", "SpanLabels", "find_spans", "scheme_of",
     "scheme_rule", "span_labels", "span_parts", "split_label",
 ]  # fmt: skip
 
@@ -20,8 +20,8 @@ PREFIXES = "OBIESLUM"
 """All prefixes; O is that of tokens outside of spans, and is written without a type."""
 
 
-GOES_ON, CONTINUES = "BIM", "IMEL"
-"""In every scheme a span goes on from a label with one of the former to a label of its type with one of the latter."""
+OPEN, CONTINUES = "BIM", "IMEL"
+"""A span continues from a label with one of the former prefixes to a label of its type with one of the latter."""
 
 PARTS: dict[str, Callable[[str], str]] = {
     "whole label": lambda label: label,
@@ -57,7 +57,7 @@ SCHEMES = {
     "BMES": Scheme("OBS", "OES", "BM", "ME"),
     "IOB1": Scheme("OI", "OBI", "BI", "B"),  # B only where a span follows one of its type
 }
-"""The rules of each scheme by its name. IOB1 has the prefixes of BIO, so that it must be asked for by name."""
+"""The rules of each scheme by its name. IOB1 has the prefixes of BIO and is therefore only used by name."""
 
 
 def scheme_of(prefixes: Collection[str]) -> str | None:
@@ -116,7 +116,7 @@ class SpanLabels(NamedTuple):
 
         Within a span of a type the state is that type; in schemes that mark the ends of spans, 0 is the state outside.
         """
-        # A label follows those of its type or begins a span. Where not all may be last, those within a span must go on.
+        # A label follows those of its type or begins a span. Where not all may be last, a span must be continued.
         types = (self.types + 1).astype(np.int32)
         entry = np.where(self.following, types, -1 if self.stop.all() else 0).astype(np.int32)
         return entry, np.where(self.followed, types, 0).astype(np.int32)

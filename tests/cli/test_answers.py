@@ -15,6 +15,7 @@ from support.corpora import CONLLU, ten_sentences
 import tagwright as tw
 from tagwright.cli import tagging as command
 from tagwright.data.reading import batches
+from tagwright.models.tagging import Tagging
 
 X10, Y10 = ten_sentences()
 TEXT = "the dog can run\ndogs run\n"
@@ -107,16 +108,14 @@ def test_json_has_null_for_what_is_no_number():
     writer = command.WRITERS["json"](["A"], 1, "xpos")
     (sentence,) = next(iter(batches(io.BytesIO(b"a\n\n"), "columns")))
     for score in (math.inf, -math.inf, math.nan):
-        made = json.loads(writer.text(command.Answer(sentence, [tw.Tagging(["A"], score, score, [1.0])])))
+        made = json.loads(writer.text(command.Answer(sentence, [Tagging(["A"], score, score, [1.0])])))
         assert (made["score"], made["probability"]) == (None, None)
 
 
 def test_json_has_offsets_where_the_sentence_has_them():
     (sentence,) = next(iter(batches(io.BytesIO(b"it's\n"), "text")))
     raw = SimpleNamespace(**{**sentence._asdict(), "rows": [["it"], ["'s"]], "offsets": [(0, 2), (2, 4)]})
-    made = json.loads(
-        command.WRITERS["json"](["A"], 1, "xpos").text(command.Answer(raw, [tw.Tagging(["A", "A"], 0.0)]))
-    )
+    made = json.loads(command.WRITERS["json"](["A"], 1, "xpos").text(command.Answer(raw, [Tagging(["A", "A"], 0.0)])))
     assert [made["tokens"], made["offsets"]] == [["it", "'s"], [[0, 2], [2, 4]]]
 
 

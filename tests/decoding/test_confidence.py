@@ -177,7 +177,7 @@ def test_posterior_goes_around_what_is_forbidden():
     nodes = np.log([[0.8, 0.1, 0.1], [0.8, 0.1, 0.1]])
     edges = np.zeros((3, 3))
     edges[0, 0] = -np.inf
-    found = tw.decode(nodes, edges, decoder=tw.Posterior())
+    found = tw.decode(nodes, edges, decoder="posterior")
     assert found.paths[0].labels.tolist() in ([0, 1], [1, 0])
     assert found.work.rounds == 2
 

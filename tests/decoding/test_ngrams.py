@@ -445,17 +445,17 @@ def test_what_knows_no_patterns_says_so():
 @pytest.mark.parametrize(
     ("runs", "scores", "says"),
     [
-        ([[0, 1]], [1.0], "ngram 0 has 2 labels; ngrams are runs of three or four"),
+        ([[0, 1]], [1.0], "ngram 0 has 2 labels; label n-grams have three or four"),
         ([[0, 1, 2], [0, 1, 2, 0, 1]], [1.0, 2.0], "ngram 1 has 5 labels"),
         ([[0, 1, 3]], [1.0], "ngram 0 has label 3 in place 2, but labels go from 0 to 2"),
         ([[0, 1, -2]], [1.0], "ngram 0 has label -2"),
         ([[0, 1, 2], [2, 1, 0], [0, 1, 2]], [1.0, 2.0, 3.0], "ngram 0 -> 1 -> 2 is given twice"),
         ([[0, 1, 2]], [np.nan], "ngram 0 .0 -> 1 -> 2."),
         ([[0, 1, 2]], [np.inf], "ngram 0 .0 -> 1 -> 2."),
-        ([[0, 1, 2]], [1.0, 2.0], "ngrams has 1 runs, but 2 scores"),
-        ([0, 1, 2], [1.0], "ngrams.0. must hold runs of labels"),
+        ([[0, 1, 2]], [1.0, 2.0], "ngrams has 1 n-grams but 2 scores"),
+        ([0, 1, 2], [1.0], "ngrams.0. must be a list of label n-grams"),
         (np.zeros((2, 5), int), [1.0, 2.0], "shape .N, 3. or .N, 4."),
-        (np.zeros((1, 3)), [1.0], "must be whole numbers"),
+        (np.zeros((1, 3)), [1.0], "must be integers"),
     ],
 )
 def test_patterns_that_are_none(runs, scores, says):

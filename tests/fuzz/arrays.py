@@ -153,7 +153,7 @@ def ask(draw, case, nodes):
         on = draw.choice(SWITCHES)
     asked = {
         "k": draw.choice(COUNTS),
-        "decoder": draw.choice((*DECODERS, "beam:0", "tree:", "", None, 7, "beam:9999999999", tw.Beam(2), tw.Tree)),
+        "decoder": draw.choice((*DECODERS, "beam:0", "tree:", "", None, 7, "beam:9999999999", tw.Beam(2), tw.Beam)),
         "active": on,
     }
     if draw.chance(0.5):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tagwright as tw
+from tagwright.models.bidirectional import BidirectionalModel
 
 WORDS = ["Ann", "of", "Bonn", "met", "Bob", "in", "Rome"]
 LABELS = ["B-PER", "I-PER", "O", "B-LOC", "I-LOC"]
@@ -118,7 +119,7 @@ def test_lists_and_forced_labels(model, unseen):
 
 def test_the_answer_is_the_best_of_those_allowed(model, unseen):
     """By the scores of all labellings of short sentences, for models that are lattices."""
-    if isinstance(model, tw.BidirectionalModel) or (hasattr(model, "order") and model.order > 1):
+    if isinstance(model, BidirectionalModel) or (hasattr(model, "order") and model.order > 1):
         return
     rng = np.random.default_rng(3)
     bio = tw.Constraints(model.labels, "BIO")

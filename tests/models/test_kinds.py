@@ -8,6 +8,7 @@ import pytest
 from support.corpora import ten_sentences
 
 import tagwright as tw
+from tagwright.decoding.decoders import Decoder
 from tagwright.models.bidirectional import BidirectionalModel
 from tagwright.models.kinds import KINDS, kind_of
 from tagwright.models.linear import LinearModel
@@ -76,7 +77,7 @@ def test_an_unknown_learner_is_read_as_a_perceptron(learner):
 # Every kind of model takes a decoder as `tw.decode` does, and refuses what is none in the same words.
 
 
-@pytest.mark.parametrize("decoder", [5, None, ["beam"], tw.Decoder(), tw.Beam])
+@pytest.mark.parametrize("decoder", [5, None, ["beam"], Decoder(), tw.Beam])
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_what_is_no_decoder(path, decoder):
     model = tw.load(path)

@@ -5,12 +5,13 @@ import pytest
 
 import tagwright as tw
 from support.brute_force import Case, all_paths, scores, tolerance, tolerances
-from tagwright.decoding.decoders import _StaggeredUnpruned, plan
+from tagwright.decoding.decode import Decoding
+from tagwright.decoding.decoders import Decoder, DecoderRow, _StaggeredUnpruned, plan
 
 EXACT = [row for row in tw.decoders() if row.exact and row.maximises == "score"]
 
 
-def text_forms(row: tw.DecoderRow) -> list[str]:
+def text_forms(row: DecoderRow) -> list[str]:
     """A decoder with its defaults, with each word of its options, with the smallest number and with none."""
     forms = [row.name]
     for option in row.options:
@@ -21,15 +22,15 @@ def text_forms(row: tw.DecoderRow) -> list[str]:
 
 
 # Every exact row of the table and its options, what is reached by the private door, and levels between.
-DECODERS: list[str | tw.Decoder] = [form for row in EXACT for form in text_forms(row)]
+DECODERS: list[str | Decoder] = [form for row in EXACT for form in text_forms(row)]
 DECODERS += ["astar:3", _StaggeredUnpruned()]
 
 
-def knows_patterns(decoder: str | tw.Decoder) -> bool:
+def knows_patterns(decoder: str | Decoder) -> bool:
     return plan(decoder).row.ngrams
 
 
-def gives_k(decoder: str | tw.Decoder) -> bool:
+def gives_k(decoder: str | Decoder) -> bool:
     return plan(decoder).row.kbest
 
 
@@ -39,7 +40,7 @@ def is_whole(case: Case) -> bool:
     return all((part[np.isfinite(part)] % 1 == 0).all() for part in parts)
 
 
-def check_exact(case: Case, decoder: str | tw.Decoder, k: int, truth=None) -> None:
+def check_exact(case: Case, decoder: str | Decoder, k: int, truth=None) -> None:
     """Compare one decoder with every labelling of a lattice."""
     truth = all_paths(case) if truth is None else truth
     if not truth:
@@ -58,7 +59,7 @@ def check_exact(case: Case, decoder: str | tw.Decoder, k: int, truth=None) -> No
         assert abs(path.score - right) <= tolerance(case, labels)
 
 
-def check_paths(case: Case, found: tw.Decoding, k: int) -> None:
+def check_paths(case: Case, found: Decoding, k: int) -> None:
     """Distinct paths, best first, with the scores they have."""
     T, L = case.nodes.shape
     assert 1 <= len(found.paths) <= k

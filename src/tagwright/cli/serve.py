@@ -54,7 +54,7 @@ def serve(
 ) -> None:
     """Serve models over HTTP: JSON under /v1, metrics, and a page to look at labellings, lattices and reasons.
 
-    It listens on this machine only, unless --host says otherwise. Ctrl-C or SIGTERM answer what has come in and end
+    It listens on this machine only, unless --host is given. Ctrl-C or SIGTERM answer what has come in and end
     it; SIGHUP, or another file in a model's place, opens the model again. It needs pip install 'tagwright[serve]'.
 
     \b

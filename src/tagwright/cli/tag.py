@@ -104,7 +104,7 @@ def tag(sources: tuple[str, ...], output: str, force: bool, address: str | None,
     """Tag INPUT, by default standard input: write each line with its label as another column.
 
     INPUT has one token per line, or is CoNLL-U, or plain text with a sentence or paragraph per line, which --tokenize
-    splits into tokens. Text whose lines are wrapped is recognised in files; --format paragraphs says so of a pipe.
+    splits into tokens. Hard-wrapped text is recognised in files; from a pipe it needs --format paragraphs.
     Several files, and folders, are tagged one after the other. With -k a line '# rank score' stands before each
     labelling. With --proba the probability of each label is one more column (in CoNLL-U, Prob= in MISC), and with -k
     that of the whole labelling and its logarithm replace the score. With --proba all the probability of every label

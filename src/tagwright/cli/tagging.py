@@ -236,7 +236,7 @@ def _unsplit(batch: list[Sentence], model: Model) -> str:
     for sentence in batch:
         if sentence.spans is not None and (pieces := unsplit(sentence.lines[0], lambda word: bool(model.knows(word)))):
             place, known = f"{sentence.form.request.file}:{sentence.first}", " and ".join(map(repr, pieces))
-            remedy = "split raw English with --tokenize english, or say --tokenize none if it is split"
+            remedy = "use --tokenize english for raw English, or --tokenize none if the text is tokenised"
             return f"{place}: {''.join(pieces)!r} is one token, but the model knows {known}; {remedy}"
     return ""
 

@@ -109,7 +109,7 @@ def train(
 
     CORPUS has one token per line, its label in the last column, and a blank line between sentences; or it is CoNLL-U.
     There may be several, and a folder stands for all files in it. Large corpora are not held in memory.
-    Standard error shows the progress: on a terminal a bar, elsewhere a line per epoch or ten iterations.
+    Progress is written to standard error: a bar on a terminal, otherwise a line per epoch or ten iterations.
 
     \b
     Example:
@@ -166,7 +166,7 @@ def _run(training: Training, corpora: tuple[str, ...], model: str, options: dict
         raise click.ClickException(f"{model}: {error.strerror}; {rescued(made.save, model, error)}") from None
     if not quiet:
         click.echo(summary(learner, made, size, model, began, dev, measured), err=is_standard_output(model))
-    return 2 if getattr(learner, "checkpoint_error_", None) else 0  # the warning has said why
+    return 2 if getattr(learner, "checkpoint_error_", None) else 0  # the warning names the reason
 
 
 def _warn(message: Warning | str, *place: Any, **more: Any) -> None:

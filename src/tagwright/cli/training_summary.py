@@ -1,4 +1,4 @@
-"""What `tagwright train` says at its end."""
+"""The summary that `tagwright train` prints."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Constraints:
         self.labels = label_names(labels)
         self.rules: list[Rule] = []
         if scheme is None and (part is not None or scheme_of is not None):
-            raise ValueError("part and scheme_of say what a scheme applies to; give the scheme, too")
+            raise ValueError("part and scheme_of select what a scheme applies to; give the scheme, too")
         if scheme is not None:
             if part is not None and scheme_of is not None:
                 raise ValueError("part and scheme_of exclude each other")
@@ -167,7 +167,7 @@ class Constraints:
         checks.at_least_one("min_count", min_count)
         checks.at_least_zero("column", column)
         count: Counter[str] = Counter()
-        seen: defaultdict[str, set[str]] = defaultdict(set)
+        observed: defaultdict[str, set[str]] = defaultdict(set)
         open_words: set[str] = set()
         for s, (sentence, own) in enumerate(zip(X, y, strict=True)):
             if len(sentence) != len(own):
@@ -176,11 +176,11 @@ class Constraints:
                 word = word_of(token, column)
                 if isinstance(label, str):
                     count[word] += 1
-                    seen[word].add(label)
+                    observed[word].add(label)
                 else:  # not known, or one of some: the word may have others
                     open_words.add(word)
-        words = {word: sorted(seen[word]) for word, n in count.items() if n >= min_count and word not in open_words}
-        every = sorted(set().union(*seen.values())) if labels is None else labels
+        words = {word: sorted(observed[word]) for word, n in count.items() if n >= min_count and word not in open_words}
+        every = sorted(set().union(*observed.values())) if labels is None else labels
         return cls(every, words=words)
 
     @classmethod
@@ -301,7 +301,7 @@ class Constraints:
         return self._core
 
     def __repr__(self) -> str:
-        """Say what there is."""
+        """Return a summary of the rules."""
         parts = [rule.name for rule in self.rules]
         if len(self.forbidden):
             parts.append(f"{len(self.forbidden)} forbidden pairs")

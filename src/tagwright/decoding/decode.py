@@ -25,7 +25,8 @@ from tagwright.markup import notebook_table, shortened
 
 __all__ = ["Decoding", "Path", "Work", "decode", "decode_batch", "paths", "score"]
 
-SwitchedOn: TypeAlias = Sequence[Sequence[int]]
+ActiveSets: TypeAlias = Sequence[Sequence[int]]
+"""For each of the T-1 steps, the correction sets that are active."""
 
 _LONGEST = 1e9  # seconds; a longer deadline is none, and clocks count no further
 _FIRST_PATHS = 8  # that `paths` requests at first
@@ -82,7 +83,7 @@ def decode(
     k: int = 1,
     decoder: str | Decoder = "auto",
     *,
-    active: SwitchedOn | None = None,
+    active: ActiveSets | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
     deadline: float | None = None,
@@ -140,7 +141,7 @@ def decode_batch(
     decoder: str | Decoder = "auto",
     *,
     threads: int = 1,
-    active: Sequence[SwitchedOn | None] | None = None,
+    active: Sequence[ActiveSets | None] | None = None,
     constraints: Constraints | None = None,
     allowed: Sequence[AllowedLabels | None] | None = None,
     deadline: float | None = None,
@@ -184,7 +185,7 @@ def paths(
     edges: object,
     decoder: str | Decoder = "auto",
     *,
-    active: SwitchedOn | None = None,
+    active: ActiveSets | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> Iterator[Path]:
@@ -217,7 +218,7 @@ def paths(
         k *= 4
 
 
-def score(nodes: object, edges: object, labels: object, *, active: SwitchedOn | None = None) -> float:
+def score(nodes: object, edges: object, labels: object, *, active: ActiveSets | None = None) -> float:
     """Return the score of one path, as `Path.score` has it."""
     prepared = _edges(edges)
     scores = _nodes(nodes, prepared.L, "nodes")
@@ -226,7 +227,7 @@ def score(nodes: object, edges: object, labels: object, *, active: SwitchedOn | 
         raise ValueError(f"labels must name one label per token: {len(scores)} tokens, {len(path)} labels")
     if len(path) and not (path.min() >= 0 and path.max() < prepared.L):
         raise ValueError(f"labels go from 0 to {prepared.L - 1}")
-    return _core.score(scores, prepared._core, _switches(active, len(scores)), path)
+    return _core.score(scores, prepared._core, _active_sets(active, len(scores)), path)
 
 
 def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadline: float | None) -> list[Decoding]:
@@ -283,14 +284,14 @@ class Lattices(NamedTuple):
 def one_lattice(
     nodes: object,
     edges: object,
-    active: SwitchedOn | None,
+    active: ActiveSets | None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> Lattices:
     """Return the lattice of one sentence as the core takes it."""
     own = _edges(edges)
     arrays = [_nodes(nodes, own.L, "nodes")]
-    on = None if active is None else [_switches(active, len(arrays[0]))]
+    on = None if active is None else [_active_sets(active, len(arrays[0]))]
     lists = read_allowed(None if allowed is None else [allowed], [len(arrays[0])], [own.L])
     return Lattices(arrays, [under(own, constraints, lists)], on, lists)
 
@@ -308,7 +309,7 @@ def edges_of_all(edges: object, sentences: int) -> list[Edges]:
 def many_lattices(
     given: object,
     edges: object,
-    active: Sequence[SwitchedOn | None] | None,
+    active: Sequence[ActiveSets | None] | None,
     constraints: Constraints | None = None,
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,
@@ -327,7 +328,7 @@ def many_lattices(
         own if _is_ready(own, L) else _nodes(own, L, f"nodes of sentence {s}")
         for s, (own, L) in enumerate(zip(nodes, sizes * len(nodes) if len(sizes) == 1 else sizes, strict=True))
     ]
-    on = None if active is None else [_switches(own, len(array)) for own, array in zip(active, arrays, strict=False)]
+    on = None if active is None else [_active_sets(own, len(array)) for own, array in zip(active, arrays, strict=False)]
     lists = read_allowed(allowed, [len(array) for array in arrays], sizes)
     return Lattices(arrays, [under(own, constraints, lists) for own in prepared], on, lists)
 
@@ -345,14 +346,14 @@ def under(edges: Edges, constraints: Constraints | None, allowed: _core.AllowedL
     return edges.constrained(constraints)
 
 
-def _switches(active: SwitchedOn | None, T: int) -> list[list[int]] | None:
+def _active_sets(active: ActiveSets | None, T: int) -> list[list[int]] | None:
     """Return the active sets of each step; of an endless sequence one step more than there are, which is refused."""
     if active is None:
         return None
     try:
         steps = [[operator.index(s) for s in step] for step in itertools.islice(active, T + 1)]
     except TypeError:
-        raise ValueError("active must hold, for each step, the numbers of the sets active") from None
+        raise ValueError("active must list, for each step, the numbers of the active sets") from None
     for t, step in enumerate(steps):
         if any(abs(s) >= 2**31 for s in step):
             raise ValueError(f"active names a set beyond 2**31 at step {t}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import functools
+import types
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, cast, dataclass_transform
 
 import numpy as np
 
@@ -13,22 +14,8 @@ from tagwright import _core
 from tagwright.decoding.keep import Keep, is_rule, keep_arguments, parse_keep
 
 __all__ = [
-    "AStar",
-    "Auto",
-    "Beam",
-    "CarpeDiem",
-    "Decoder",
-    "DecoderOption",
-    "DecoderRow",
-    "IterativeAStar",
-    "IterativeViterbiAStar",
-    "Posterior",
-    "Staggered",
-    "Tree",
-    "Viterbi",
-    "ViterbiAStar",
-    "decoders",
-]
+    "AStar", "Beam", "Decoder", "DecoderOption", "DecoderRow", "IterativeViterbiAStar", "Staggered", "decoders",
+]  # fmt: skip
 
 
 class DecoderOption(NamedTuple):
@@ -77,7 +64,7 @@ _DEFAULT: dict[tuple[str, str], Any] = {
 @dataclass(frozen=True)
 @dataclass_transform(frozen_default=True)
 class Decoder:
-    """A decoder and its options; the subclasses below. A name such as ``"staggered"`` stands for the defaults.
+    """A decoder and its options. A name such as ``"staggered"`` stands for the defaults, and needs no class.
 
     A subclass, which is a frozen dataclass, names a row of the table. Its fields are options of that row, whose
     defaults and ranges are the core's.
@@ -94,14 +81,6 @@ class Decoder:
         """Check the options."""
         if vars(self):
             _core_plan(type(self).__name__, self.name, vars(self))
-
-
-class Auto(Decoder, name="auto"):
-    """Chooses an exact decoder: Viterbi for few labels, else `tree`, which leaves to Viterbi what it cannot prune."""
-
-
-class Viterbi(Decoder, name="viterbi"):
-    """Viterbi (1967): reads every edge; of sparse edges, the default and its exceptions. k-best too."""
 
 
 class Beam(Decoder, name="beam"):
@@ -130,10 +109,6 @@ class Staggered(Decoder, name="staggered"):
     expand: str = _DEFAULT["staggered", "expand"]
 
 
-class CarpeDiem(Decoder, name="carpediem"):
-    """CarpeDiem (Esposito and Radicioni 2009): opens nodes by their scores, as few as the best path allows. 1-best."""
-
-
 class AStar(Decoder, name="astar"):
     """A* (Huang et al. 2012, 4.1 and 4.3), 1-best and k-best.
 
@@ -142,14 +117,6 @@ class AStar(Decoder, name="astar"):
     """
 
     bound: int | None = _DEFAULT["astar", "bound"]
-
-
-class IterativeAStar(Decoder, name="iterative_astar"):
-    """A* on a coarse lattice that is refined until its best path holds labels only (Huang et al. 2012, 4.2). 1-best."""
-
-
-class ViterbiAStar(Decoder, name="viterbi_astar"):
-    """Viterbi forward, then A* backward for k paths (Huang et al. 2012, Algorithm 3)."""
 
 
 class IterativeViterbiAStar(Decoder, name="iterative_viterbi_astar"):
@@ -161,16 +128,11 @@ class IterativeViterbiAStar(Decoder, name="iterative_viterbi_astar"):
     extra: int = _DEFAULT["iterative_viterbi_astar", "extra"]
 
 
-class Tree(Decoder, name="tree"):
-    """Our own exact decoder: bounds over a tree of labels forward, sums of what is left backward. k-best too."""
-
-
-class Posterior(Decoder, name="posterior"):
-    """Posterior decoding: the path with the most expected right tokens, sum_t p(y_t), not that of the best score.
-
-    Scores must be log probabilities up to a constant, as those of CRFs and HMMs are. Where edges forbid pairs, it is
-    the best of the paths that are left. Its `score` is the usual one.
-    """
+@functools.cache
+def decoder_class(name: str, decoder: str) -> type[Decoder]:
+    """Return the class that 0.5.0 had for a decoder without options."""
+    made = types.new_class(name, (Decoder,), {"name": decoder}, lambda body: body.update(__module__="tagwright"))
+    return cast("type[Decoder]", made)
 
 
 class _StaggeredUnpruned(Decoder, name="staggered"):
@@ -180,7 +142,7 @@ class _StaggeredUnpruned(Decoder, name="staggered"):
 
 
 class _ViterbiInWindows(Decoder, name="viterbi"):
-    """Viterbi as very long sentences are decoded, with windows of so many columns: for tests."""
+    """Viterbi in windows of `window` columns, as very long sentences are decoded: for tests."""
 
     window: int = 2
 

@@ -18,10 +18,10 @@ __all__ = ["Edges"]
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 
 AS_IT_IS = (np.dtype(np.float32), np.dtype(np.float64))
-"""What scores are taken as, without a copy."""
+"""Types of scores that the core reads without a copy."""
 
 _MOST_SETS = 100_000_000
-_NO_LABELS = "edges are for no label at all (L = 0); there must be at least one"
+_NO_LABELS = "edges have no label (L = 0); there must be at least one"
 
 _Ints: TypeAlias = npt.NDArray[np.int32]
 _Reals: TypeAlias = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ Sides: TypeAlias = tuple[
     tuple[_Ints, _Reals] | None,
 ]
 Ngrams: TypeAlias = tuple[object, object]
-"""Runs of labels and their scores."""
+"""Label n-grams and their scores."""
 
 
 class Edges:
@@ -83,7 +83,7 @@ class Edges:
         ngrams: Ngrams | None = None,
         default: float | None = None,
     ) -> None:
-        """Check, copy where need be, and look for a default."""
+        """Check the arguments and build the edges."""
         sides = sides_of(start, stop, order, corrections, ngrams)
         if hasattr(scores, "tocoo"):
             if sparse is False:
@@ -134,31 +134,31 @@ class Edges:
 
     @property
     def L(self) -> int:
-        """How many labels there are."""
+        """Number of labels."""
         return self._core.L
 
     @property
     def sparse(self) -> bool:
-        """Whether `default + exceptions` is kept, so that a Viterbi step costs O(L + exceptions)."""
+        """Whether the edges are stored as `default + exceptions`: a Viterbi step then costs O(L + exceptions)."""
         return self._core.is_sparse
 
     @property
     def default(self) -> float:
-        """The score that most edges have, where the edges are sparse."""
+        """Score of all other edges; only for sparse edges."""
         return self._core.default
 
     @property
     def exceptions(self) -> int:
-        """How many edges differ from the default, where the edges are sparse."""
+        """Number of edges whose score is not the default; only for sparse edges."""
         return self._core.exceptions
 
     @property
     def ngrams(self) -> int:
-        """How many runs of labels have a score other than 0."""
+        """Number of label n-grams with a score other than 0."""
         return self._core.ngrams
 
     def constrained(self, constraints: Constraints) -> _core.Edges:
-        """Return the same under constraints, made once for each of them; matrices per step may change: made anew."""
+        """Return the core's edges under constraints, cached per `Constraints` unless there is one matrix per step."""
         if not constraints.limits_edges:
             return self._core
         if len(constraints.labels) != self.L:
@@ -175,12 +175,12 @@ class Edges:
         return found
 
     def prepare(self) -> Edges:
-        """Make the tables of bounds that decoders use now, not at the first sentence; returns self."""
+        """Build the tables of bounds now rather than at the first sentence, and return self."""
         self._core.prepare()
         return self
 
     def __repr__(self) -> str:
-        """Say what form the edges have."""
+        """Return the number of labels and the storage format."""
         core = self._core
         if core.is_stepwise:
             form = "one matrix per step"
@@ -189,8 +189,8 @@ class Edges:
         else:
             form = "dense"
         sets = f", {core.correction_sets} correction sets" if core.correction_sets else ""
-        runs = f", {core.ngrams} ngrams" if core.ngrams else ""
-        return f"Edges(L={core.L}, {form}{sets}{runs})"
+        ngrams = f", {core.ngrams} n-grams" if core.ngrams else ""
+        return f"Edges(L={core.L}, {form}{sets}{ngrams})"
 
 
 def sides_of(
@@ -200,7 +200,7 @@ def sides_of(
     corrections: Sequence[object] | None,
     ngrams: Sequence[object] | None = None,
 ) -> Sides:
-    """Read what stands beside the scores; None for what is not given."""
+    """Convert the other arguments of `Edges` for the core; None for those not given."""
     ends = [None if given is None else reals(what, given) for what, given in (("start", start), ("stop", stop))]
     ranks = None if order is None else ints("order", order)
     sets = None if corrections is None else _corrections(corrections)
@@ -208,7 +208,7 @@ def sides_of(
 
 
 def _corrections(given: Sequence[object]) -> tuple[int, _Ints, _Ints, _Ints, _Reals]:
-    """Read corrections: how many sets there are, then set, previous, current and score of each."""
+    """Convert corrections: the number of sets, then set, previous, current and score of each."""
     shape = "corrections must be four arrays of one length: set, previous, current, score"
     if not isinstance(given, tuple | list) or len(given) != 4:
         raise ValueError(shape)
@@ -223,16 +223,16 @@ def _corrections(given: Sequence[object]) -> tuple[int, _Ints, _Ints, _Ints, _Re
 
 
 def _ngrams(given: Sequence[object]) -> tuple[_Ints, _Reals]:
-    """Read ngrams: runs of labels as an array (N, 4), with -1 behind those of three, and their scores."""
+    """Read label n-grams as an array (N, 4), padded with -1, and their scores."""
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ValueError("ngrams must be two things: runs of three or four labels, and one score per run")
-    runs, values = _runs(given[0]), reals("ngrams[1]", given[1])
-    if len(runs) != len(values):
-        raise ValueError(f"ngrams has {len(runs)} runs, but {len(values)} scores")
-    return runs, values
+        raise ValueError("ngrams must be a pair: n-grams of three or four labels, and one score per n-gram")
+    found, values = _ngram_labels(given[0]), reals("ngrams[1]", given[1])
+    if len(found) != len(values):
+        raise ValueError(f"ngrams has {len(found)} n-grams but {len(values)} scores")
+    return found, values
 
 
-def _runs(given: object) -> _Ints:
+def _ngram_labels(given: object) -> _Ints:
     if not isinstance(given, list | tuple):
         no_mask("ngrams[0]", given)
         return _labels_of(array_of("ngrams[0]", given))
@@ -240,33 +240,33 @@ def _runs(given: object) -> _Ints:
     try:
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     except TypeError:
-        raise ValueError("ngrams[0] must hold runs of labels, such as [[0, 1, 2], [3, 1, 0, 2]]") from None
-    runs = np.full((len(rows), 4), -1, np.int32)
+        raise ValueError("ngrams[0] must be a list of label n-grams, such as [[0, 1, 2], [3, 1, 0, 2]]") from None
+    found = np.full((len(rows), 4), -1, np.int32)
     if wrong := np.flatnonzero((lengths != 3) & (lengths != 4)).tolist():
-        raise ValueError(f"ngram {wrong[0]} has {lengths[wrong[0]]} labels; ngrams are runs of three or four")
+        raise ValueError(f"ngram {wrong[0]} has {lengths[wrong[0]]} labels; label n-grams have three or four")
     for length in (3, 4):
         which = np.flatnonzero(lengths == length)
         if len(which):
             read = _labels_of(array_of("ngrams[0]", [rows[q] for q in which.tolist()]))
-            runs[which, :length] = read[:, :length]
-    return runs
+            found[which, :length] = read[:, :length]
+    return found
 
 
 def _labels_of(array: npt.NDArray[Any]) -> _Ints:
     if array.size == 0:
         return np.zeros((0, 4), np.int32)
     if array.ndim != 2 or array.shape[1] not in (3, 4) or array.dtype.kind not in "iu":
-        found = f"{array.dtype} of shape {array.shape}"
-        raise ValueError(f"ngrams[0] must be whole numbers of shape (N, 3) or (N, 4), not {found}")
+        what = f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"ngrams[0] must be integers of shape (N, 3) or (N, 4), not {what}")
     if array.min() < -(2**31) or array.max() >= 2**31:
         raise ValueError("ngrams[0] holds numbers beyond 2**31")
-    runs = np.full((len(array), 4), -1, np.int32)
-    runs[:, : array.shape[1]] = array
-    return runs
+    found = np.full((len(array), 4), -1, np.int32)
+    found[:, : array.shape[1]] = array
+    return found
 
 
 def scores_of(what: str, scores: object) -> FloatArray:
-    """Read scores without a copy where their type and layout allow it."""
+    """Return scores as a contiguous array, without a copy if their type and layout allow it."""
     if isinstance(scores, np.ndarray):
         array = scores
     else:
@@ -286,7 +286,7 @@ def scores_of(what: str, scores: object) -> FloatArray:
 
 
 def array_of(what: str, values: object, read: Callable[[Any], npt.NDArray[Any]] = np.asarray) -> npt.NDArray[Any]:
-    """Read any array; a tensor of PyTorch without its gradient, from whatever device."""
+    """Return array-like values as an array; tensors of PyTorch are detached and moved to the CPU."""
     try:
         return tensor_values(what, values) if is_tensor(values) else read(_own(values))
     except (ValueError, TypeError, RuntimeError, BufferError, OverflowError) as error:
@@ -294,20 +294,20 @@ def array_of(what: str, values: object, read: Callable[[Any], npt.NDArray[Any]] 
 
 
 def _own(values: Any, most: int = 3) -> Any:
-    """Return lists and tuples as copies, with at most so many within each other.
+    """Copy nested lists and tuples, up to a depth of `most`.
 
-    NumPy does not hold the items of a list that it reads, and those that it asks for numbers may change the list.
+    NumPy holds no references to the items of a list while it converts them, and a conversion may change the list.
     """
     if type(values) not in (list, tuple):  # NumPy itself copies those of other classes
         return values
     if not most:
-        raise ValueError("lists are nested more than three deep")
+        raise ValueError("lists are nested more than three levels deep")
     own = values[:]
     return own if {list, tuple}.isdisjoint(map(type, own)) else [_own(item, most - 1) for item in own]
 
 
 def no_mask(what: str, values: object) -> None:
-    """Complain about arrays that hide some of their values."""
+    """Raise ValueError for masked arrays."""
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{what} is a masked array; use .filled(-numpy.inf) to forbid what is masked")
 
@@ -336,7 +336,7 @@ def _from_sparse(scores: Any, default: float, sides: Sides) -> _core.Edges:
 
 
 def ints(what: str, values: object) -> _Ints:
-    """Read whole numbers; always a copy."""
+    """Return a copy as an int32 array."""
     no_mask(what, values)
     array = array_of(what, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -347,7 +347,7 @@ def ints(what: str, values: object) -> _Ints:
 
 
 def reals(what: str, values: object) -> _Reals:
-    """Read numbers; always a copy."""
+    """Return a copy as a float64 array."""
     no_mask(what, values)
     array = array_of(what, values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):

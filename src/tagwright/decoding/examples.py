@@ -1,4 +1,4 @@
-"""Random scores such as trained models have, for demonstrations, tests and measurements."""
+"""Random scores that resemble those of trained models, for demonstrations, tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ def model_like(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return node scores (T, L) and edge scores (L, L) such as a trained perceptron has.
 
-    Labels are numbered by a Zipf frequency; an edge has a score only if the pair would have been met in training
-    (about `edges_per_label` per label, most of them between frequent labels); each token favours a few labels.
+    Label frequencies follow Zipf's law. Only pairs observed in a simulated training corpus have edge scores, about
+    `edges_per_label` per label and mostly between frequent labels. Each token has two to five likely labels.
     """
     rng = np.random.default_rng(seed)
     frequency = 1.0 / np.arange(1, L + 1)
     frequency /= frequency.sum()
     edges = np.zeros((L, L), dtype=np.float32)
-    met = edges_per_label * L
-    previous, current = rng.choice(L, size=(2, met), p=frequency)
-    edges[previous, current] = rng.normal(-0.3, 1.6, size=met)
+    observed = edges_per_label * L
+    previous, current = rng.choice(L, size=(2, observed), p=frequency)
+    edges[previous, current] = rng.normal(-0.3, 1.6, size=observed)
     nodes = rng.normal(1.0, 2.5, size=(T, L))
     for column in nodes:
         likely = rng.choice(L, size=min(L, int(rng.integers(2, 6))), replace=False, p=frequency)

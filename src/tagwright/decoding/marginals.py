@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tagwright import _core, checks
 from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
-from tagwright.decoding.decode import Lattices, SwitchedOn, edges_of_all, many_lattices, one_lattice, under
+from tagwright.decoding.decode import ActiveSets, Lattices, edges_of_all, many_lattices, one_lattice, under
 from tagwright.decoding.edges import Edges, FloatArray, array_of, ints
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.decoding.padded import padded, to_fill
@@ -55,7 +55,7 @@ def marginals(
     pruning: Keep | None = None,
     *,
     with_edges: bool = False,
-    active: SwitchedOn | None = None,
+    active: ActiveSets | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
     keep: Keep | None = None,
@@ -113,7 +113,7 @@ def marginals_batch(
     pruning: Keep | None = None,
     *,
     threads: int = 1,
-    active: Sequence[SwitchedOn | None] | None = None,
+    active: Sequence[ActiveSets | None] | None = None,
     constraints: Constraints | None = None,
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,
@@ -145,7 +145,7 @@ def marginals_batch(
     pruning: Keep | None = None,
     *,
     threads: int = 1,
-    active: Sequence[SwitchedOn | None] | None = None,
+    active: Sequence[ActiveSets | None] | None = None,
     constraints: Constraints | None = None,
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,

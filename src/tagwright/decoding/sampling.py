@@ -8,7 +8,7 @@ import numpy.typing as npt
 from tagwright import _core, checks
 from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
-from tagwright.decoding.decode import SwitchedOn, one_lattice
+from tagwright.decoding.decode import ActiveSets, one_lattice
 
 __all__ = ["sample"]
 
@@ -19,7 +19,7 @@ def sample(
     n: int = 1,
     seed: int = 0,
     *,
-    active: SwitchedOn | None = None,
+    active: ActiveSets | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> npt.NDArray[np.int32]:

@@ -11,9 +11,9 @@ import numpy as np
 from tagwright import _core, checks
 from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
-from tagwright.decoding.decode import SwitchedOn, decode, one_lattice
+from tagwright.decoding.decode import ActiveSets, decode, one_lattice
 from tagwright.decoding.decoders import Decoder
-from tagwright.schemes import CONTINUES, GOES_ON, span_parts
+from tagwright.schemes import CONTINUES, OPEN, span_parts
 
 __all__ = ["Span", "SpanReader", "spans"]
 
@@ -43,7 +43,7 @@ def spans(
     k: int | None = None,
     decoder: str | Decoder = "auto",
     *,
-    active: SwitchedOn | None = None,
+    active: ActiveSets | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> list[Span]:
@@ -126,7 +126,7 @@ class SpanReader:
         self.types = list(dict.fromkeys(name for prefix, name in parts if prefix != "O"))
         number = {name: n for n, name in enumerate(self.types)}
         type_of = [-1 if prefix == "O" else number[name] for prefix, name in parts]
-        marks = [np.array([prefix in which for prefix, _ in parts], np.uint8) for which in (GOES_ON, CONTINUES)]
+        marks = [np.array([prefix in which for prefix, _ in parts], np.uint8) for which in (OPEN, CONTINUES)]
         self.core = _core.SpanRules(np.array(type_of, np.int32), *marks)
 
     @staticmethod

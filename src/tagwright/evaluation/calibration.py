@@ -1,4 +1,4 @@
-"""Whether probabilities are what they say: of the labels given with 80 %, are 80 % right?"""
+"""Calibration: whether 80 % of the labels predicted with probability 0.8 are right."""
 
 from __future__ import annotations
 

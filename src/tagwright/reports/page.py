@@ -231,7 +231,7 @@ def _model(model: Model) -> list[Html]:
     parts = [_wide("The model", html_table(["", ""], facts, (0, 1)), "wide facts")]
     if model.features:
         lines = [tag("div", cut(line)) for line in model.features.text.split("\n")[:MOST_TEMPLATES] if line.strip()]
-        title = tag("summary", "Templates, which say what the names of features mean")
+        title = tag("summary", "Templates of the features")
         more = _left_out(model.features.text.count("\n") + 1, MOST_TEMPLATES, "lines")
         parts.append(tag("details", title, tag("div", *lines, class_="code"), *more))
     return parts

@@ -12,7 +12,7 @@ from tagwright.reports.collect import Tagged
 __all__ = ["Line", "Why", "reasons_of"]
 
 MOST_FEATURES = 5  # that are named
-MOST_SCORES = 1 << 22  # tokens times labels of a sentence that is looked at again
+MOST_SCORES = 1 << 22  # tokens times labels of a sentence that is explained
 
 
 class Line(NamedTuple):
@@ -45,7 +45,7 @@ def reasons_of(model: Model, sentence: Tagged, most: int, constraints: Constrain
     wrong = sentence.wrong[:most]
     whole = sentence.tokens if sentence.whole is None else sentence.whole
     if len(whole) * len(model.labels) > MOST_SCORES:
-        return [Why(t, None, [], "The sentence is too long to be looked at again.") for t in wrong]
+        return [Why(t, None, [], "The sentence is too long to be explained.") for t in wrong]
     number = {name: y for y, name in enumerate(model.labels)}
     shares = model.marginals([whole], constraints=constraints)[0] if model.probabilistic else None
     found = []

@@ -100,7 +100,7 @@ def searched(request: Request, served: Served, model: Model) -> dict[str, Any]:
 
 
 def limits_of(request: Request, served: Served, model: Model, s: int) -> Limits:
-    """Return what the model and a request together say about the labels of sentence s."""
+    """Return the limits of the model and of the request for sentence s."""
     with blamed("constraints"):
         own = None if not request.constraints else served.constraints(model, request.constraints)
         limits = model.limits([request.sentences[s]], own)
@@ -215,7 +215,7 @@ def _scheme(model: Model) -> str | None:
 
 
 def list_models(store: Store) -> dict[str, Any]:
-    """Return what models there are, and how they may be request."""
+    """Return the models, and what requests may contain."""
     models = []
     for name, served in store.served.items():
         answer: dict[str, Any] = {"name": name, "ready": served.model is not None, "opened": served.opened}

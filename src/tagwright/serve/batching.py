@@ -106,7 +106,7 @@ class Batcher:
     def _ended(self, done: asyncio.Future[Any]) -> None:
         self.slow -= 1
         if not done.cancelled():
-            done.exception()  # seen, also where nobody waits for it any more
+            done.exception()  # retrieved, even if no request waits for it any more
 
     def give_up(self) -> None:
         """Let requests that have waited too long know."""

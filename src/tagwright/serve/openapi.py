@@ -78,7 +78,7 @@ def described(settings: Settings) -> dict[str, Any]:
         "gap": {"type": ["number", "null"], "description": "how much better another labelling can be at most"},
         "kbest": {"type": "array", "items": {"type": "object", "properties": labelling}},
         "spans": {"type": "array", "items": {"type": "object"}},
-        "work": {"type": "object", "description": "rounds, nodes and edges that the decoder looked at"},
+        "work": {"type": "object", "description": "rounds, nodes and edges that the decoder visited"},
     }
     answer = {
         "type": "object",

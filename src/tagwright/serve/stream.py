@@ -28,9 +28,9 @@ async def streamed(
 ) -> None:
     """Answer each line of a request with a line, in order.
 
-    A line is a request of its own, or only its text (a string) or its tokens (a list); what the query of the address
-    says, as in ``?model=pos&k=3``, holds for all lines. A line that is wrong is answered by an error, and the others go
-    on. The body may be of any length; the limits hold for each line.
+    A line is a request, or only its text (a string) or its tokens (a list). The query string, as in
+    ``?model=pos&k=3``, sets options of all lines. An invalid line is answered by an error, and the next lines are
+    processed. The body may be of any length; limits apply to each line.
     """
     try:
         common = _common(scope["query_string"])

@@ -24,7 +24,7 @@ from tagwright.serve.store import Served
 __all__ = ["viewed"]
 
 _LEFT = 24  # labellings whose labels are in the lattice that is drawn
-_LEAST = 0.003  # probability of a label that is drawn whatever the labellings say
+_LEAST = 0.003  # labels at least this probable are always drawn
 _STRONG = 3  # labels by their node scores that are drawn where there are no probabilities
 _THIN = 0.002  # probability of an edge that is not drawn
 _MANY = 400  # labels from which on sums leave out what is next to nothing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -215,6 +215,28 @@ class CRF(Weights):
 
     # --- answers ---
 
+    @overload
+    def decode(
+        self,
+        emissions: Tensor,
+        mask: Tensor | None = None,
+        *,
+        k: None = None,
+        transitions: Tensor | None = None,
+        decoder: str | Decoder = "auto",
+    ) -> list[list[int]]: ...
+
+    @overload
+    def decode(
+        self,
+        emissions: Tensor,
+        mask: Tensor | None = None,
+        *,
+        k: int,
+        transitions: Tensor | None = None,
+        decoder: str | Decoder = "auto",
+    ) -> KBest: ...
+
     def decode(
         self,
         emissions: Tensor,
@@ -223,7 +245,7 @@ class CRF(Weights):
         k: int | None = None,
         transitions: Tensor | None = None,
         decoder: str | Decoder = "auto",
-    ) -> Any:
+    ) -> list[list[int]] | KBest:
         """Return the best labelling of each sentence as a list of labels; with `k`, a `KBest` of the k best.
 
         The answer is exact, by any exact decoder of `tagwright.decoders()`.

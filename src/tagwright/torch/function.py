@@ -42,7 +42,7 @@ class Sums:
     """The pairs again, as tensors."""
 
     def values_and_gradients(
-        self, scores: tuple[Tensor, ...], weight: float, weights: npt.NDArray[np.float64], wanted: bool
+        self, scores: tuple[Tensor, ...], weight: float, weights: npt.NDArray[np.float64], with_gradients: bool
     ) -> tuple[npt.NDArray[np.float64], list[Tensor]]:
         """Return the value of each sentence, (B,), and the gradients of their weighted sum with respect to scores.
 
@@ -56,7 +56,7 @@ class Sums:
         gradients: list[Tensor] = []
         for term in self.terms:
             log_z, tags = np.empty(len(nodes)), np.empty(0 if term.tags is None else len(nodes))
-            own = [torch.empty_like(score) for score in scores] if wanted else []
+            own = [torch.empty_like(score) for score in scores] if with_gradients else []
             filled = [gradient.numpy() for gradient in own] or [None] * 4
             inputs = (term.allowed, term.tags, term.sign * weight, term.sign * weights)
             outputs: Any = (log_z, tags, filled[0], filled[3], self.pairs, filled[1], filled[2])
@@ -108,8 +108,10 @@ class _Native(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, sums: Sums, weight: float | None, *scores: Tensor) -> Tensor:
-        wanted = weight is not None and any(ctx.needs_input_grad)
-        values, gradients = sums.values_and_gradients(scores, 1.0 if weight is None else -weight, _NO_WEIGHTS, wanted)
+        with_gradients = weight is not None and any(ctx.needs_input_grad)
+        values, gradients = sums.values_and_gradients(
+            scores, 1.0 if weight is None else -weight, _NO_WEIGHTS, with_gradients
+        )
         ctx.sums, ctx.weight, ctx.gradients = sums, weight, gradients
         ctx.save_for_backward(*scores)
         found = values if weight is None else values.sum() * weight
@@ -118,7 +120,7 @@ class _Native(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> Any:
         sums, weight, scores, (grad,) = ctx.sums, ctx.weight, ctx.saved_tensors, outer
-        if torch.is_grad_enabled():  # create_graph: gradients of these gradients are wanted.
+        if torch.is_grad_enabled():  # create_graph: a second derivative will be computed
             if sums.keep[0]:
                 raise RuntimeError("sparse sums (keep=) have no second derivatives; use keep=None for them")
             values = sums.plain_values(*scores)

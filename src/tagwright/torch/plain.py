@@ -17,7 +17,7 @@ __all__ = ["check_path_exists", "check_scores", "dense_transitions", "log_z", "p
 
 
 def dense_transitions(values: Tensor, previous: Tensor, current: Tensor, labels: int) -> Tensor:
-    """Return the (L, L) matrix that has `values` at some pairs and 0 elsewhere."""
+    """Return the (L, L) matrix that has `values` at the given pairs and 0 at all others."""
     return torch.zeros(labels, labels, dtype=values.dtype, device=values.device).index_put((previous, current), values)
 
 

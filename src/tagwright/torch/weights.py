@@ -18,7 +18,7 @@ from tagwright.torch import plain
 
 __all__ = ["Pairs", "Weights"]
 
-_LARGE = 1 << 15  # from so many bytes on, comparing these is faster than comparing numbers
+_LARGE = 1 << 15  # bytes, from which comparing them is faster than comparing numbers
 
 Pairs: TypeAlias = tuple[object, object]
 """Previous and current labels."""
@@ -42,7 +42,7 @@ class Weights(nn.Module):
             if not isinstance(edges, Sequence) or len(edges) != 2:
                 raise ValueError("edges must be 'dense' or two arrays of labels: previous and current")
             previous, current = ints("edges[0]", edges[0]), ints("edges[1]", edges[1])
-            _core.Pairs(num_tags, previous, current)  # says what is wrong with them
+            _core.Pairs(num_tags, previous, current)  # raises the error that names what is wrong
             self.transitions = nn.Parameter(torch.empty(len(previous)))
             self.register_buffer("previous", torch.from_numpy(previous.astype(np.int64)))
             self.register_buffer("current", torch.from_numpy(current.astype(np.int64)))

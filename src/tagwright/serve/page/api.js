@@ -12,15 +12,15 @@ export async function models() {
   return answer(await fetch("/v1/models"));
 }
 
-export async function ask(path, told, signal) {
-  const body = JSON.stringify(told);
+export async function post(path, payload, signal) {
+  const body = JSON.stringify(payload);
   return answer(await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body, signal }));
 }
 
 async function answer(response) {
-  const told = await response.json();
-  if (!response.ok) throw new Refused(told.error);
-  return told;
+  const answer = await response.json();
+  if (!response.ok) throw new Refused(answer.error);
+  return answer;
 }
 
 // What a person typed, as a model reads it: text, lines of columns, or features as JSON.

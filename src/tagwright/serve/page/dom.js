@@ -3,9 +3,9 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 // An element with attributes, properties that begin with a dot, listeners that begin with "on", and children.
-export function make(name, told = {}, ...children) {
+export function make(name, attributes = {}, ...children) {
   const made = name.startsWith("svg:") ? document.createElementNS(SVG, name.slice(4)) : document.createElement(name);
-  for (const [key, value] of Object.entries(told)) {
+  for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else if (key.startsWith("--")) made.style.setProperty(key, value);

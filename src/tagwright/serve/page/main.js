@@ -1,5 +1,5 @@
-// The page: what is asked when, and what is drawn of the answer.
-import { ask, models, sentencesOf } from "./api.js";
+// The page: its requests to the server, and what it draws of the answers.
+import { models, post, sentencesOf } from "./api.js";
 import { colour, count, fill, find, fixed, make, percent } from "./dom.js";
 import { drawHeat } from "./heat.js";
 import { drawBest, drawKbest, row } from "./labelling.js";
@@ -40,7 +40,7 @@ async function start() {
   for (const name of ["decoder", "other"]) find(name).addEventListener("change", (event) => update({ [name]: event.target.value }));
   find("scheme").addEventListener("change", (event) => update({ scheme: event.target.checked }));
   find("k").addEventListener("input", (event) => update({ k: Number(event.target.value) }));
-  find("ask").addEventListener("submit", (event) => event.preventDefault());
+  find("request").addEventListener("submit", (event) => event.preventDefault());
   find("close").addEventListener("click", () => update({ token: null }));
   find("copy").addEventListener("click", copy);
   addEventListener("hashchange", () => {
@@ -58,12 +58,12 @@ function soon() {
 }
 
 // Another sentence or model: rules for tokens no longer hold.
-function change(told) {
-  update({ ...told, token: null, sentence: 0, allowed: new Map(), forbidden: new Map() });
+function change(changes) {
+  update({ ...changes, token: null, sentence: 0, allowed: new Map(), forbidden: new Map() });
 }
 
-function update(told) {
-  Object.assign(state, told);
+function update(changes) {
+  Object.assign(state, changes);
   look();
 }
 
@@ -90,10 +90,10 @@ const choose = (t) => update({ token: state.token === t ? null : t });
 
 function question(model = state.model, decoder = state.decoder) {
   const decoding = facts.decoders.find((one) => one.name === decoder);
-  const told = { ...sentencesOf(state.text, modelOf(model)), model, decoder, k: decoding?.kbest === false ? 1 : state.k, sentence: state.sentence };
-  if (state.scheme && modelOf(model).scheme) told.constraints = { scheme: modelOf(model).scheme };
-  for (const name of ["allowed", "forbidden"]) if (state[name].size) told[name] = [Object.fromEntries(state[name])];
-  return told;
+  const payload = { ...sentencesOf(state.text, modelOf(model)), model, decoder, k: decoding?.kbest === false ? 1 : state.k, sentence: state.sentence };
+  if (state.scheme && modelOf(model).scheme) payload.constraints = { scheme: modelOf(model).scheme };
+  for (const name of ["allowed", "forbidden"]) if (state[name].size) payload[name] = [Object.fromEntries(state[name])];
+  return payload;
 }
 
 async function look() {
@@ -115,10 +115,10 @@ async function look() {
   }
   try {
     const began = performance.now();
-    const told = await ask("/v1/lattice", question(), signal);
-    if (state.token !== null && state.token >= told.tokens.length) state.token = null;
-    draw(told, performance.now() - began);
-    await Promise.all([compared(told, signal), reasons(told, signal)]);
+    const answer = await post("/v1/lattice", question(), signal);
+    if (state.token !== null && state.token >= answer.tokens.length) state.token = null;
+    draw(answer, performance.now() - began);
+    await Promise.all([compared(answer, signal), reasons(answer, signal)]);
     find("error").hidden = true;
     document.body.dataset.drawn = link();
   } catch (error) {
@@ -132,54 +132,54 @@ async function look() {
 
 const clear = () => update({ allowed: new Map(), forbidden: new Map() });
 
-function draw(told, milliseconds) {
+function draw(answer, milliseconds) {
   find("answer").hidden = false;
   colour(modelOf(state.model).labels);
-  const best = told.kbest[0];
+  const best = answer.kbest[0];
   const share = best.probability === undefined ? `score ${fixed(best.score)}` : `probability ${percent(best.probability)}`;
-  const exact = told.exact ? "proven to be the best" : told.gap === null ? "not proven" : `at most ${fixed(told.gap)} from the best`;
+  const exact = answer.exact ? "proven to be the best" : answer.gap === null ? "not proven" : `at most ${fixed(answer.gap)} from the best`;
   find("status").textContent =
-    `${told.tokens.length} words, ${share}, ${exact}; decoded in ${(1e3 * told.seconds).toFixed(2)} ms, answered in ${milliseconds.toFixed(0)} ms`;
-  drawBest(told, choose);
-  drawKbest(told);
-  drawLattice(told, force, forbid);
-  drawHeat(told);
+    `${answer.tokens.length} words, ${share}, ${exact}; decoded in ${(1e3 * answer.seconds).toFixed(2)} ms, answered in ${milliseconds.toFixed(0)} ms`;
+  drawBest(answer, choose);
+  drawKbest(answer);
+  drawLattice(answer, force, forbid);
+  drawHeat(answer);
   const rules = [];
-  for (const [t, labels] of state.allowed) rules.push(`${told.tokens[t]} is ${labels.join(" or ")}`);
-  for (const [t, labels] of state.forbidden) rules.push(`${told.tokens[t]} is not ${labels.join(" nor ")}`);
+  for (const [t, labels] of state.allowed) rules.push(`${answer.tokens[t]} is ${labels.join(" or ")}`);
+  for (const [t, labels] of state.forbidden) rules.push(`${answer.tokens[t]} is not ${labels.join(" nor ")}`);
   find("rules").hidden = !rules.length;
   if (rules.length) fill(find("rules"), rules.join("; "), make("button", { type: "button", onclick: clear }, "Drop the rules"));
-  pages(told);
+  pages(answer);
   const attribution = modelOf(state.model).attribution;
   fill(find("foot"), make("a", { href: "/openapi.json" }, "OpenAPI"), " · ", make("a", { href: "/metrics" }, "metrics"), attribution ? ` · ${attribution}` : "");
 }
 
-function pages(told) {
-  const many = told.sentences > 1;
+function pages(answer) {
+  const many = answer.sentences > 1;
   find("sentences").hidden = !many;
   if (!many) return;
-  const go = (by) => update({ sentence: (state.sentence + by + told.sentences) % told.sentences, token: null, allowed: new Map(), forbidden: new Map() });
+  const go = (by) => update({ sentence: (state.sentence + by + answer.sentences) % answer.sentences, token: null, allowed: new Map(), forbidden: new Map() });
   fill(find("sentences"),
     make("button", { type: "button", "aria-label": "Previous sentence", onclick: () => go(-1) }, "‹"),
-    `sentence ${state.sentence + 1} of ${told.sentences}`,
+    `sentence ${state.sentence + 1} of ${answer.sentences}`,
     make("button", { type: "button", "aria-label": "Next sentence", onclick: () => go(1) }, "›"));
 }
 
-async function compared(told, signal) {
+async function compared(answer, signal) {
   find("compare").hidden = !state.other;
   if (!state.other) return;
   const [kind, name] = state.other.split(/:(.*)/);
-  const other = await ask("/v1/lattice", kind === "model" ? question(name) : question(state.model, name), signal);
+  const other = await post("/v1/lattice", kind === "model" ? question(name) : question(state.model, name), signal);
   const side = (own, than, text) => make("div", { class: "side" },
     make("h3", {}, text, make("small", {},
       `${(1e3 * own.seconds).toFixed(2)} ms · ${count(own.work.rounds)} ${own.work.rounds === 1 ? "round" : "rounds"} · ${count(own.work.nodes)} nodes · ${count(own.work.edges)} edges`
       + ` · score ${fixed(own.kbest[0].score)}${own.exact ? "" : " · not proven"}`)),
     row(own, than.tokens.length === own.tokens.length ? than : null));
-  fill(find("sides"), side(told, other, `${state.model}, ${state.decoder}`),
-    side(other, told, kind === "model" ? `${name}, ${state.decoder}` : `${state.model}, ${name}`));
+  fill(find("sides"), side(answer, other, `${state.model}, ${state.decoder}`),
+    side(other, answer, kind === "model" ? `${name}, ${state.decoder}` : `${state.model}, ${name}`));
 }
 
-async function reasons(told, signal) {
+async function reasons(answer, signal) {
   const t = state.token;
   find("token").hidden = t === null;
   if (t === null) return;
@@ -190,13 +190,13 @@ async function reasons(told, signal) {
     list = make("datalist", { id: "labels", "data-model": model.name }, model.labels.map((label) => make("option", { value: label })));
     document.body.append(list);
   }
-  drawChoices(told, t, new Set(model.labels), force, forbid);
+  drawChoices(answer, t, new Set(model.labels), force, forbid);
   if (!model.explains) {
     fill(find("why"), make("p", { class: "hint" }, "Scores of this kind of model are no sums of weights, so there is nothing to add up."));
     return;
   }
-  const { k, decoder, ...asked } = question();
-  drawWhy(await ask("/v1/explain", { ...asked, token: t }, signal));
+  const { k, decoder, ...request } = question();
+  drawWhy(await post("/v1/explain", { ...request, token: t }, signal));
 }
 
 async function copy() {

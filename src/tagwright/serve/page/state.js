@@ -1,4 +1,4 @@
-// What is being looked at, and the link that shows the same again.
+// The state of the page, and the link that restores it.
 
 export const state = {
   text: "", model: "", decoder: "auto", k: 5, other: "", token: null, sentence: 0, scheme: false,
@@ -18,30 +18,30 @@ function rulesOf(text) {
 }
 
 export function link() {
-  const told = new URLSearchParams();
-  for (const name of ["text", "model", "other"]) if (state[name]) told.set(name, state[name]);
-  if (state.decoder !== "auto") told.set("decoder", state.decoder);
-  told.set("k", state.k);
-  if (state.sentence) told.set("sentence", state.sentence);
-  if (state.scheme) told.set("scheme", 1);
-  if (state.token !== null) told.set("token", state.token);
-  for (const name of ["allowed", "forbidden"]) if (state[name].size) told.set(name, rules(state[name]));
-  return `#${told}`;
+  const params = new URLSearchParams();
+  for (const name of ["text", "model", "other"]) if (state[name]) params.set(name, state[name]);
+  if (state.decoder !== "auto") params.set("decoder", state.decoder);
+  params.set("k", state.k);
+  if (state.sentence) params.set("sentence", state.sentence);
+  if (state.scheme) params.set("scheme", 1);
+  if (state.token !== null) params.set("token", state.token);
+  for (const name of ["allowed", "forbidden"]) if (state[name].size) params.set(name, rules(state[name]));
+  return `#${params}`;
 }
 
 export function follow(hash) {
-  const told = new URLSearchParams(hash.replace(/^#/, ""));
-  for (const name of ["text", "model", "decoder", "other"]) if (told.has(name)) state[name] = told.get(name);
+  const params = new URLSearchParams(hash.replace(/^#/, ""));
+  for (const name of ["text", "model", "decoder", "other"]) if (params.has(name)) state[name] = params.get(name);
   const whole = (name, least, most) => {
-    const number = Number(told.get(name));
-    return told.has(name) && Number.isInteger(number) && number >= least && number <= most ? number : null;
+    const number = Number(params.get(name));
+    return params.has(name) && Number.isInteger(number) && number >= least && number <= most ? number : null;
   };
   state.k = whole("k", 1, 20) ?? state.k;
   state.sentence = whole("sentence", 0, 1e6) ?? 0;
   state.token = whole("token", 0, 1e6);
-  state.scheme = told.has("scheme");
+  state.scheme = params.has("scheme");
   try {
-    for (const name of ["allowed", "forbidden"]) state[name] = rulesOf(told.get(name));
+    for (const name of ["allowed", "forbidden"]) state[name] = rulesOf(params.get(name));
   } catch {
     // a link that was cut in the middle of an escape
   }

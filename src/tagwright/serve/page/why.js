@@ -4,16 +4,16 @@ import { state } from "./state.js";
 
 const SHOWN = 14;
 
-export function drawChoices(told, t, labels, force, forbid) {
+export function drawChoices(answer, t, labels, force, forbid) {
   const toggle = (label, text, on, act) =>
     make("button", { type: "button", "aria-pressed": String(on), "aria-label": `${text} ${label}`, onclick: () => act(t, label) }, text);
   const line = (label, number) => make("div", { class: "choice", "data-label": label },
     make("span", {}, chip(label)), make("span", { class: "number" }, number),
     toggle(label, "force", state.allowed.get(t)?.includes(label) ?? false, force),
     toggle(label, "forbid", state.forbidden.get(t)?.includes(label) ?? false, forbid));
-  const shown = told.columns[t].map((node) => line(node.label, node.probability === undefined
+  const shown = answer.columns[t].map((node) => line(node.label, node.probability === undefined
     ? (node.behind === null ? "" : signed(-node.behind, 2)) : percent(node.probability)));
-  const names = new Set(told.columns[t].map((node) => node.label));
+  const names = new Set(answer.columns[t].map((node) => node.label));
   const hidden = [...(state.allowed.get(t) ?? []), ...(state.forbidden.get(t) ?? [])].filter((label) => !names.has(label));
   const input = make("input", { id: "any-label", list: "labels", placeholder: "another label", "aria-label": "Another label" });
   const use = (act) => () => labels.has(input.value) && act(t, input.value);
@@ -49,8 +49,8 @@ export function drawWhy(why) {
   const features = ["all features", [best.score, rival?.score ?? 0]];
   const total = ["whole labelling", [best.total, rival?.total ?? 0]];
   const here = [best, rival].map((own) => (own ? own.score + (own.before?.score ?? 0) + (own.after?.score ?? 0) + own.start + own.stop : 0));
-  const elsewhere = ["rest of the sentence", [best.total - here[0], rival ? rival.total - here[1] : 0]];
-  const widest = Math.max(0.001, ...[...shown, ...around, elsewhere].map(([, [a, b]]) => Math.abs(rival ? a - b : a)));
+  const rest = ["rest of the sentence", [best.total - here[0], rival ? rival.total - here[1] : 0]];
+  const widest = Math.max(0.001, ...[...shown, ...around, rest].map(([, [a, b]]) => Math.abs(rival ? a - b : a)));
   const line = (kind) => ([text, [a, b]]) => make("tr", { class: kind }, make("td", {}, text),
     make("td", {}, fixed(a)), rival ? make("td", {}, fixed(b)) : null, rival ? make("td", {}, signed(a - b)) : null,
     make("td", { class: "balance", "aria-hidden": true }, balance(rival ? a - b : a, widest)));
@@ -63,7 +63,7 @@ export function drawWhy(why) {
   fill(find("why"),
     make("p", { class: "verdict" }, verdict),
     make("div", { class: "table" }, make("table", { class: "reasons" }, make("thead", {}, head), make("tbody", {},
-      shown.map(line("")), line("sum")(features), around.map(line("")), line("")(elsewhere), line("sum")(total)))),
+      shown.map(line("")), line("sum")(features), around.map(line("")), line("")(rest), line("sum")(total)))),
     why.unknown.length ? make("p", { class: "unknown" }, `Not in the model: ${why.unknown.join("  ")}`) : "");
 }
 
