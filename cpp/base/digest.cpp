@@ -18,7 +18,7 @@ uint64_t scrambled(uint64_t x) {
 
 // Each lane takes in one word of a stripe: a 32 by 32 bit product, which every vector unit has, and the word itself
 // in its neighbour, so that no bit is lost where a factor is 0.
-void take(const char* stripe, const uint64_t* key, uint64_t* lane) {
+void absorb(const char* stripe, const uint64_t* key, uint64_t* lane) {
   uint64_t word[kLanes], mixed[kLanes];
   std::memcpy(word, stripe, kStripe);
   for (size_t n = 0; n < kLanes; ++n) mixed[n] = word[n] ^ key[n];
@@ -39,7 +39,7 @@ Digest digest_of(const void* bytes, size_t n, const Digest& seed) {
   constexpr size_t kBlock = 16;
   size_t left = n, in_block = 0;
   for (; left >= kStripe; at += kStripe, left -= kStripe) {
-    take(at, key, lane);
+    absorb(at, key, lane);
     for (size_t l = 0; l < kLanes; ++l) key[l] += kOdd;
     if (++in_block < kBlock) continue;
     for (size_t l = 0; l < kLanes; ++l) lane[l] = (lane[l] ^ lane[l] >> 47 ^ key[l]) * (kOdd >> 32 | 1);
@@ -47,7 +47,7 @@ Digest digest_of(const void* bytes, size_t n, const Digest& seed) {
   }
   char tail[kStripe] = {};
   if (left) std::memcpy(tail, at, left);
-  take(tail, key, lane);
+  absorb(tail, key, lane);
   Digest out;
   for (size_t d = 0; d < out.size(); ++d) {
     out[d] = scrambled(n + kOdd * d);

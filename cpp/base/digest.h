@@ -1,4 +1,4 @@
-// A digest of bytes, as fast as memory: it tells damage, it does not keep secrets.
+// A digest of bytes, as fast as memory: it detects damage, it is not cryptographic.
 #pragma once
 
 #include <array>

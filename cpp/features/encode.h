@@ -1,4 +1,4 @@
-// A corpus as numbers: every token's features, indexed once.
+// An encoded corpus: every token's features, indexed once.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct EncodedArrays {
 using Ids = IdArrays<Owned>;
 using Encoded = EncodedArrays<Owned>;
 
-// What features are called: those of nodes and those of edges.
+// The names of features: of nodes and of edges.
 struct Names {
   Index node, edge;
 };
@@ -46,7 +46,7 @@ struct Labelled {
   std::span<const int32_t> labels;  // of every token
 };
 
-// What may be frequent enough, all known features among it; others are left out.
+// Features that may be frequent enough, among them all known ones; others are left out.
 struct Likely {
   const Sketch *node, *edge;
   size_t min_count;
@@ -66,7 +66,7 @@ class FeatureCounts {
 
  private:
   std::vector<uint32_t> tokens_;
-  std::vector<uint64_t> last_;  // [id]: the token it was met on, from 1
+  std::vector<uint64_t> last_;  // [id]: the last token that has it, from 1
   uint64_t seen_ = 0;           // tokens
 };
 

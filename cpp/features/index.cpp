@@ -36,14 +36,14 @@ uint64_t hash_of(std::string_view text) {
   return mix(hash ^ kB, kA);
 }
 
-int32_t IndexView::find(uint64_t hash, std::string_view wanted) const {
+int32_t IndexView::find(uint64_t hash, std::string_view name) const {
   if (slots.empty()) return kNoId;
   const uint64_t mark = hash >> 32;
   for (size_t at = slot(hash);; at = at + 1 == slots.size() ? 0 : at + 1) {
     const uint64_t slot = slots[at];
     if (slot == 0) return kNoId;
     const size_t id = (slot & 0xffffffffU) - 1;
-    if (slot >> 32 == mark && text(id) == wanted) return static_cast<int32_t>(id);
+    if (slot >> 32 == mark && text(id) == name) return static_cast<int32_t>(id);
   }
 }
 

@@ -35,10 +35,9 @@ struct IndexView {
   }
   int32_t find(uint64_t hash, std::string_view text) const;
 
-  // ids[n] = find(...) of many, side by side: what one waits for, the others wait for too. hash(n), text(n): of the
-  // n-th.
-  template <class Hash, class Text>
-  void find_all(size_t count, Hash&& hash, Text&& wanted, int32_t* ids) const {
+  // ids[n] = find(hash(n), name(n)) for many names, whose cache misses overlap.
+  template <class Hash, class Name>
+  void find_all(size_t count, Hash&& hash, Name&& name, int32_t* ids) const {
     for (size_t n = 0; n < count; ++n) prefetch(hash(n));
     for (size_t n = 0; n < count && !slots.empty(); ++n) {
       const uint64_t found = slots[slot(hash(n))];
@@ -47,7 +46,7 @@ struct IndexView {
     }
     for (size_t n = 0; n < count && !slots.empty(); ++n)
       if (ids[n] != kNoId) __builtin_prefetch(bytes + ends[static_cast<size_t>(ids[n])]);
-    for (size_t n = 0; n < count; ++n) ids[n] = find(hash(n), wanted(n));
+    for (size_t n = 0; n < count; ++n) ids[n] = find(hash(n), name(n));
   }
 };
 

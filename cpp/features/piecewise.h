@@ -1,4 +1,4 @@
-// A corpus that comes in pieces, as numbers: the same numbers as if it came whole (features/encode.h), while only the
+// Encodes a corpus that arrives in pieces: the same numbers as if it came whole (features/encode.h), while only the
 // names of features and one piece are in memory.
 #pragma once
 
@@ -20,7 +20,7 @@ class PiecewiseEncoder {
   bool surveys() const { return min_count_ > 1; }
   void survey(const Text& text);
 
-  // A piece in numbers. Those of features that turn out to be rare go at the end: see finish().
+  // Encodes a piece. Features that turn out to be rare are dropped at the end: see finish().
   Encoded encode(const Text& text, size_t threads);
 
   // New numbers of features, kNoId for those that are left out; of nodes and of edges. Empty where none is.

@@ -1,4 +1,4 @@
-// Roughly how often each of very many things was met, in memory of a fixed size.
+// Approximate counts of very many items in a fixed amount of memory.
 //
 // A count-min sketch (Cormode and Muthukrishnan 2005) of two rows with conservative updates: counts are never too low,
 // and too high only where both rows have a collision. So what is rare by the sketch is rare.
@@ -27,7 +27,7 @@ class Sketch {
     a = std::max<uint8_t>(a, least + 1);
     b = std::max<uint8_t>(b, least + 1);
   }
-  // Whether it may have been met so often.
+  // Whether the count may be at least `often`.
   bool may_be(uint64_t hash, size_t often) const {
     const size_t enough = std::min<size_t>(often, kMost);
     return rows_[0][place(hash, 0)] >= enough && rows_[1][place(hash, 1)] >= enough;

@@ -26,7 +26,7 @@ void Templates::check() const {
       if (part.view >= static_cast<int32_t>(views.size())) throw std::invalid_argument("a template names no view");
       const bool label = part.view >= 0 && views[static_cast<size_t>(part.view)].from() == Macro::From::label;
       if (label && (!one.history || one.edge || part.row >= 0 || -part.row > static_cast<int32_t>(kLongestHistory)))
-        throw std::invalid_argument("a template asks for a label that is not there yet, or too far back");
+        throw std::invalid_argument("a template looks at a label that is not known yet, or too far back");
     }
   }
 }
@@ -81,19 +81,19 @@ void Templates::start(const Text& text, size_t sentence, FeatureScratch& scratch
 
 TemplateSet Templates::set_of(const std::vector<bool>& chosen) const {
   TemplateSet set;
-  std::vector<bool> seen(views.size(), false);
+  std::vector<bool> used(views.size(), false);
   for (size_t n = 0; n < templates.size(); ++n) {
     if (!chosen[n]) continue;
     set.templates.push_back(n);
     for (const Part& part : templates[n].parts) {
       if (part.view < 0 || views[static_cast<size_t>(part.view)].from() == Macro::From::label) continue;
-      seen[static_cast<size_t>(part.view)] = true;
+      used[static_cast<size_t>(part.view)] = true;
       if (part.row < 0) set.back = std::max(set.back, static_cast<size_t>(-part.row));
       if (part.row > 0) set.on = std::max(set.on, static_cast<size_t>(part.row));
     }
   }
   for (size_t v = 0; v < views.size(); ++v)
-    if (seen[v]) set.views.push_back(v);
+    if (used[v]) set.views.push_back(v);
   return set;
 }
 

@@ -91,7 +91,7 @@ class Templates {
 
   // Throws std::invalid_argument where templates name views or word lists that are not there.
   void check() const;
-  // Begins a sentence, before the features of its tokens are asked for.
+  // Begins a sentence, before the features of its tokens are expanded.
   void start(const Text& text, size_t sentence, FeatureScratch& scratch) const;
   // Fills scratch.node and scratch.edge with the features of token t, except those that look at earlier labels.
   void expand(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
@@ -110,7 +110,7 @@ class Templates {
   // with the places in the set of those that give one.
   void expand_token(const TemplateSet& set, const Text& text, size_t token, FeatureScratch& scratch,
                     std::vector<uint32_t>& which) const;
-  // What such a template gives so many tokens before or after the sentence.
+  // What such a template gives `distance` tokens before or behind the sentence.
   std::string expand_beyond(const Template& one, size_t distance, bool before) const;
   // Computes what a set looks at for token t and its neighbours, unless it is there.
   void show(const TemplateSet& set, const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;

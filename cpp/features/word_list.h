@@ -15,7 +15,7 @@ namespace tagwright {
 //
 // The entries are an automaton (Aho and Corasick 1975). Differs from the paper in that entries and sentences are read
 // from their end: so each state knows the longest entry that begins at the word just read, which is what marking from
-// left to right asks for.
+// left to right needs.
 class WordList {
  public:
   // The mark of a token that is in no entry.

@@ -224,9 +224,10 @@ std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOption
   need(decoder, "no decoder named " + std::string(options.decoder));
   const Plan plan = Plan{decoder, {}}.with(options.k);
   const std::optional<AllowedLists> allowed = allowed_in(text);
-  std::vector<Sure> sure;
-  const std::vector<Answer> answers = tag_all(*scorer_, text, *edges_, plan, options.threads,
-                                              allowed ? &*allowed : nullptr, options.probabilities ? &sure : nullptr);
+  std::vector<Posteriors> posteriors;
+  const std::vector<Answer> answers =
+      tag_all(*scorer_, text, *edges_, plan, options.threads, allowed ? &*allowed : nullptr,
+              options.probabilities ? &posteriors : nullptr);
   std::vector<std::vector<Labelling>> made(answers.size());
   for (size_t s = 0; s < answers.size(); ++s) {
     for (size_t p = 0; p < answers[s].paths.size(); ++p) {
@@ -235,8 +236,8 @@ std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOption
       if (!options.probabilities) continue;
       const size_t T = path.labels.size();
       // Rounding may put a score that is all of Z a little above it.
-      own.log_probability = std::min(path.score - sure[s].log_z, 0.0);
-      const auto first = sure[s].label.begin() + static_cast<ptrdiff_t>(p * T);
+      own.log_probability = std::min(path.score - posteriors[s].log_z, 0.0);
+      const auto first = posteriors[s].label.begin() + static_cast<ptrdiff_t>(p * T);
       own.label_probability.assign(first, first + static_cast<ptrdiff_t>(T));
     }
   }

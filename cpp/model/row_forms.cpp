@@ -97,7 +97,7 @@ RowAt RowForms::at(size_t row) const {
 }
 
 void RowForms::prefetch(const RowAt& row) {
-  // A processor goes on by itself behind the first lines.
+  // The hardware prefetches the lines behind the first ones.
   constexpr size_t kLine = 64, kLines = 2;
   const size_t each = row.form == RowAt::Form::kBlocks ? kBlock * sizeof(float) : sizeof(float);
   const auto lines = [&](const void* from, size_t bytes) {
@@ -158,7 +158,7 @@ void RowForms::find(const RowAt& row, std::span<const uint16_t> only, const floa
   }
 }
 
-// The weights lie anywhere in memory, so all are asked for before the first is added.
+// The weights lie anywhere in memory, so all are prefetched before the first is added.
 void RowForms::add_some(std::span<const RowAt* const> rows, std::span<const uint16_t> only, float* out) const {
   thread_local std::vector<const float*> weight;  // [row][key]
   weight.resize(rows.size() * only.size());

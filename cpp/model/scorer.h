@@ -2,7 +2,7 @@
 //
 // A token's score is summed over its features in this order, each time in the order of the templates: those that show
 // what form the token has (its capitals, digits, shape); the others that depend on the token alone, as its affixes; and
-// all others. What is known of tokens and forms that were met before is remembered (token_cache.h): rows, and sums over
+// all others. Tokens and forms that occurred before are cached (token_cache.h): rows, and sums over
 // the first features, with the same bits as if they were computed again. Ready-made features are summed in the order in
 // which they are given.
 #pragma once

@@ -1,16 +1,88 @@
 #include "model/tag.h"
 
+#include <cmath>
+#include <functional>
 #include <string>
 
 #include "base/need.h"
 #include "base/thread_pool.h"
+#include "decode/windows.h"
 #include "lattice/no_path.h"
-#include "model/window_sums.h"
+#include "sums/forward_backward.h"
 #include "sums/marginals.h"
 #include "sums/ngram_sums.h"
 
 namespace tagwright {
 namespace {
+
+// What exact sums take for each label of each column.
+constexpr size_t kSumBytes = 6 * sizeof(double);
+
+// Is called with the probabilities of a column's labels, [y]; from the last window to the first.
+using VisitColumn = std::function<void(size_t t, const double* probability)>;
+
+// The sums of one window are those of a lattice of its own. What is before it is added to the scores of its first
+// column, and what is behind it to those of its last: logarithms of alpha and beta, up to a constant.
+class Window {
+ public:
+  Window(size_t T, const Edges& edges, const Columns& columns, Arena& arena)
+      : T_(T), edges_(edges), inner_(edges.without_ends()), columns_(columns), arena_(arena) {}
+
+  // alpha: of its first column with its nodes, nullptr for the first window; beta: of its last, or nullptr.
+  template <class Use>
+  void sum(size_t begin, size_t end, const double* alpha, const double* beta, Use&& use) {
+    const size_t L = edges_.L(), n = end - begin;
+    arena_.reset();
+    const Supplied supplied = columns_(begin, end, arena_);
+    double* nodes = arena_.array<double>(times(n, L));
+    const Scores scores = masked(supplied.nodes, n, L, supplied.allowed, arena_);
+    for (size_t at = 0; at < n * L; ++at) nodes[at] = scores[at];
+    for (size_t y = 0; y < L; ++y) nodes[y] = alpha ? alpha[y] : edges_.start(y) + nodes[y];
+    double* last = nodes + (n - 1) * L;
+    for (size_t y = 0; y < L; ++y) last[y] += beta ? beta[y] : end == T_ ? edges_.stop(y) : 0;
+    const Lattice lattice(inner_, n, {nullptr, nodes}, supplied.on.empty() ? nullptr : &supplied.on, begin);
+    const Sums sums = forward_backward(lattice, inner_.factors(), {}, nullptr, arena_);
+    need(sums.log_z != kForbidden, "no path");
+    use(sums);
+  }
+
+ private:
+  const size_t T_;
+  const Edges& edges_;
+  const Edges inner_;  // without start and stop scores
+  const Columns& columns_;
+  Arena& arena_;
+};
+
+// Sums over a sentence too long for memory, a window of columns at a time (decode/windows.h). Returns log Z; throws
+// std::invalid_argument if there is no path.
+double sums_in_windows(size_t T, const Edges& edges, size_t window, const Columns& columns, const VisitColumn& visit,
+                       Arena& arena) {
+  const size_t L = edges.L();
+  Window one(T, edges, columns, arena);
+  std::vector<double> alphas;  // [w * L + y]: of the last column of window w, less what was summed up before
+  double log_z = 0;
+  const auto alpha = [&](size_t w) { return w ? alphas.data() + (w - 1) * L : nullptr; };
+  for_each_window(T, window, false, [&](size_t w, size_t begin, size_t end) {
+    one.sum(begin, end, alpha(w), nullptr, [&](const Sums& sums) {
+      log_z += sums.log_z;
+      const double* from = sums.columns.back().from;
+      for (size_t y = 0; y < L; ++y) alphas.push_back(sums.logs ? from[y] : std::log(from[y]));
+    });
+  });
+  std::vector<double> beta;
+  for_each_window(T, window, true, [&](size_t w, size_t begin, size_t end) {
+    one.sum(begin, end, alpha(w), beta.empty() ? nullptr : beta.data(), [&](const Sums& sums) {
+      for (size_t t = end; t-- > begin + (w > 0);) visit(t, sums.columns[t - begin].node);
+      if (w == 0) return;
+      // A label whose probability is below what a double holds is left out of what comes before.
+      beta.assign(L, kForbidden);
+      for (size_t y = 0; y < L; ++y)
+        if (const double p = sums.columns[0].node[y]; p > 0) beta[y] = std::log(p) - alpha(w)[y];
+    });
+  });
+  return log_z;
+}
 
 void check(const Scorer& scorer, const Text& text, const Edges& edges, const AllowedLists* allowed, size_t threads) {
   need(threads >= 1, "threads must be at least 1");
@@ -41,41 +113,42 @@ const double* of_all_labels(const Sums::Column& column, size_t L, double* room) 
 }
 
 // Those of the labels of some paths.
-void add_labels(size_t t, const double* probability, const Answer& answer, Sure& sure) {
+void add_labels(size_t t, const double* probability, const Answer& answer, Posteriors& posteriors) {
   for (size_t p = 0; p < answer.paths.size(); ++p) {
     const std::vector<int32_t>& labels = answer.paths[p].labels;
-    sure.label[p * labels.size() + t] = probability[labels[t]];
+    posteriors.label[p * labels.size() + t] = probability[labels[t]];
   }
 }
 
-Sure sure_of(const Lattice& lattice, const Answer& answer, const SpanQuery* spans) {
+Posteriors posteriors_of(const Lattice& lattice, const Answer& answer, const SpanQuery* spans) {
   thread_local Arena arena;  // the thread's own holds the node scores
   arena.reset();
   const Trimmed trimmed(arena, kHeldBytes);
   thread_local NgramSums ngrams;
   const Sums sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, ngrams);
   need(sums.log_z != kForbidden, "no path");
-  Sure made{sums.log_z, std::vector<double>(answer.paths.size() * lattice.T), {}};
+  Posteriors made{sums.log_z, std::vector<double>(answer.paths.size() * lattice.T), {}};
   double* const room = arena.array<double>(lattice.L);
   for (size_t t = 0; t < lattice.T; ++t) add_labels(t, of_all_labels(sums.columns[t], lattice.L, room), answer, made);
   if (spans) made.spans = spans->answer(lattice, sums, answer.paths[0].labels, arena);
   return made;
 }
 
-Sure sure_in_windows(size_t T, const Edges& edges, size_t window, const Columns& columns, const Answer& answer) {
+Posteriors posteriors_in_windows(size_t T, const Edges& edges, size_t window, const Columns& columns,
+                                 const Answer& answer) {
   thread_local Arena arena;
   arena.reset();
   const Trimmed trimmed(arena, kHeldBytes);
-  Sure made{0, std::vector<double>(answer.paths.size() * T), {}};
-  const auto take = [&](size_t t, const double* probability) { add_labels(t, probability, answer, made); };
-  made.log_z = sums_in_windows(T, edges, window, columns, take, arena);
+  Posteriors made{0, std::vector<double>(answer.paths.size() * T), {}};
+  const auto visit = [&](size_t t, const double* probability) { add_labels(t, probability, answer, made); };
+  made.log_z = sums_in_windows(T, edges, window, columns, visit, arena);
   return made;
 }
 
 }  // namespace
 
 std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan,
-                            size_t threads, const AllowedLists* allowed, std::vector<Sure>* sure,
+                            size_t threads, const AllowedLists* allowed, std::vector<Posteriors>* posteriors,
                             const SpanQuery* spans) {
   check(scorer, text, edges, allowed, threads);
   std::vector<Sentence> sentences(text.sentences());
@@ -84,15 +157,15 @@ std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges&
     return scored(scorer, text, allowed, s, begin, end, arena);
   };
   Finish finish;
-  if (sure) {
-    sure->assign(sentences.size(), {});
+  if (posteriors) {
+    posteriors->assign(sentences.size(), {});
     finish = [&](size_t s, const Lattice* lattice, const Answer& answer) {
-      const size_t T = text.length(s), asked = lattice ? 0 : plan.options.window;
-      const size_t window = asked ? asked : window_of(T, edges, kSumBytes);
-      if (!window) return void((*sure)[s] = sure_of(*lattice, answer, spans));
+      const size_t T = text.length(s), given = lattice ? 0 : plan.options.window;
+      const size_t window = given ? given : window_of(T, edges, kSumBytes);
+      if (!window) return void((*posteriors)[s] = posteriors_of(*lattice, answer, spans));
       if (spans) fail_for_room(static_cast<double>(times(T, edges.L()) * kSumBytes), T, " with probabilities of spans");
       const auto columns = [&](size_t begin, size_t end, Arena& arena) { return supply(s, begin, end, arena); };
-      (*sure)[s] = sure_in_windows(T, edges, window, columns, answer);
+      (*posteriors)[s] = posteriors_in_windows(T, edges, window, columns, answer);
     };
   }
   return decode_all(sentences, *plan.decoder, plan.options, threads, supply, finish);
@@ -115,10 +188,10 @@ std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text
       const auto supply = [&](size_t begin, size_t end, Arena& room) {
         return scored(scorer, text, allowed, s, begin, end, room);
       };
-      const auto take = [&](size_t t, const double* probability) {
+      const auto visit = [&](size_t t, const double* probability) {
         std::copy_n(probability, L, made[s].data() + t * L);
       };
-      sums_in_windows(T, edges, columns, supply, take, arena);
+      sums_in_windows(T, edges, columns, supply, visit, arena);
       return;
     }
     if (const double bytes = static_cast<double>(T * L) * (sizeof(float) + kSumBytes); bytes > kMostBytes)

@@ -9,18 +9,18 @@
 
 namespace tagwright {
 
-// Of one sentence.
-struct Sure {
+// Probabilities of one sentence.
+struct Posteriors {
   double log_z = 0;
   std::vector<double> label;  // the probabilities of the labels of its paths, one path behind the other
-  std::vector<Span> spans;    // where they are asked for
+  std::vector<Span> spans;    // where they are requested
 };
 
-// One answer per sentence, in order. allowed: the lists of all tokens, or none. sure: filled, where it is given, with
-// what exact sums say of each. spans: which of those, or none.
+// One answer per sentence, in order. allowed: the lists of all tokens, or none. posteriors: filled, where
+// given, with those of exact sums. spans: which spans, or none.
 std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan,
-                            size_t threads, const AllowedLists* allowed = nullptr, std::vector<Sure>* sure = nullptr,
-                            const SpanQuery* spans = nullptr);
+                            size_t threads, const AllowedLists* allowed = nullptr,
+                            std::vector<Posteriors>* posteriors = nullptr, const SpanQuery* spans = nullptr);
 
 // [sentence]: the probabilities of all labels, [t * L + y]. window: columns of a window; 0: by what memory allows.
 std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text& text, const Edges& edges,

@@ -11,8 +11,8 @@
 
 namespace tagwright {
 
-// The lines of a block with the best labels, in order; none where the block is not plain or some sentence has no
-// answer: whoever asked reads it in the usual way, which says what is wrong.
+// The lines of a block with the best labels, in order; none if the block is malformed or some sentence has no
+// answer: Python then reads it and reports what is wrong.
 std::optional<std::string> tag_lines(const Scorer& scorer, std::string_view block, const LineFormat& format,
                                      const Edges& edges, const Plan& plan, size_t threads,
                                      std::span<const std::string_view> names);

@@ -62,7 +62,7 @@ bool TokenCache::find(const TokenKey& key, Entry& found) {
     if (set[way].hash != key.hash || set[way].used != key.text.size() + 1) continue;
     if (std::memcmp(set[way].text, key.text.data(), key.text.size()) != 0) continue;
     found = entry(set[way].entry);
-    // The one that was asked for last stands first.
+    // The most recently used one is first.
     if (way) std::rotate(set, set + way, set + way + 1);
     return true;
   }

@@ -1,7 +1,7 @@
-// What a scorer remembers of tokens that it has met: the sum of the rows that depend on the token alone, and the rows
-// of features that its neighbours have because of it. Text is Zipfian: most tokens were met before.
+// A scorer's cache of tokens: the sum of the rows that depend on the token alone, and the rows of features that its
+// neighbours have because of it. Text is Zipfian: most tokens occurred before.
 //
-// The memory is bounded: tokens lie in sets of four, and a new one takes the place of the one that was asked for least
+// The memory is bounded: tokens lie in sets of four, and a new one takes the place of the one that was used least
 // recently. A token is found by all its bytes, never by a hash alone, so that an answer is what would be computed
 // again.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace tagwright {
 
-// A token's cells, as one text that tells where each ends; and its hash.
+// A token's cells, as one text that includes their lengths; and its hash.
 struct TokenKey {
   static constexpr size_t kMost = 50;  // bytes; longer tokens are rare, and are not remembered
   uint64_t hash = 0;

@@ -3,10 +3,10 @@
 //   rows         [feature]                one weight for each of some labels, or parts of labels
 //   edges        (previous, current)      one weight for each of some pairs of labels
 //   corrections  (set, previous, current) the same, added where a token has the edge feature that names the set
-//   ngrams     (run of 3 or 4 labels)   one weight for each of some runs
+//   ngrams       (3 or 4 labels)          one weight for each of some label n-grams
 //
 // As one vector of numbers, those of rows come first, then those of edges, of corrections and of ngrams. Keys rise:
-// labels within a row, pairs among the edges, pairs within a set, runs.
+// labels within a row, pairs among the edges, pairs within a set, n-grams.
 #pragma once
 
 #include <cstddef>
@@ -47,16 +47,16 @@ struct WeightKeys {
   }
 };
 
-// Calls take(name, array) for the arrays of keys, by the names they have in files.
-template <class Keys, class Take>
-void for_each_key_array(Keys& a, Take&& take) {
-  take("rows.end", a.row_end);
-  take("rows.label", a.row_label);
-  take("edges.previous", a.previous);
-  take("edges.current", a.current);
-  take("corrections.set", a.set);
-  take("corrections.previous", a.set_previous);
-  take("corrections.current", a.set_current);
+// Calls visit(name, array) for the arrays of keys, by the names they have in files.
+template <class Keys, class Visit>
+void for_each_key_array(Keys& a, Visit&& visit) {
+  visit("rows.end", a.row_end);
+  visit("rows.label", a.row_label);
+  visit("edges.previous", a.previous);
+  visit("edges.current", a.current);
+  visit("corrections.set", a.set);
+  visit("corrections.previous", a.set_previous);
+  visit("corrections.current", a.set_current);
 }
 
 template <template <class> class Array>
@@ -81,28 +81,28 @@ struct WeightArrays : WeightKeys<Array> {
 enum ArrayGroup : uint8_t { kAlways, kSets, kParts, kNgrams };
 inline constexpr size_t kArrayGroups = 4;
 
-// Calls take(group, name, array) for all arrays, by the names they have in files.
-template <class Arrays, class Take>
-void for_each_array(Arrays& a, Take&& take) {
-  take(kAlways, "names.slots", a.names.slots);
-  take(kAlways, "names.ends", a.names.ends);
-  take(kAlways, "names.bytes", a.names.bytes);
-  take(kAlways, "rows.end", a.row_end);
-  take(kAlways, "rows.label", a.row_label);
-  take(kAlways, "rows.weight", a.row_weight);
-  take(kAlways, "edges.previous", a.previous);
-  take(kAlways, "edges.current", a.current);
-  take(kAlways, "edges.score", a.edge_score);
-  take(kSets, "edge_names.slots", a.edge_names.slots);
-  take(kSets, "edge_names.ends", a.edge_names.ends);
-  take(kSets, "edge_names.bytes", a.edge_names.bytes);
-  take(kSets, "corrections.set", a.set);
-  take(kSets, "corrections.previous", a.set_previous);
-  take(kSets, "corrections.current", a.set_current);
-  take(kSets, "corrections.score", a.correction_score);
-  take(kParts, "parts", a.parts);
-  take(kNgrams, "ngrams.labels", a.runs);
-  take(kNgrams, "ngrams.score", a.ngram_score);
+// Calls visit(group, name, array) for all arrays, by the names they have in files.
+template <class Arrays, class Visit>
+void for_each_array(Arrays& a, Visit&& visit) {
+  visit(kAlways, "names.slots", a.names.slots);
+  visit(kAlways, "names.ends", a.names.ends);
+  visit(kAlways, "names.bytes", a.names.bytes);
+  visit(kAlways, "rows.end", a.row_end);
+  visit(kAlways, "rows.label", a.row_label);
+  visit(kAlways, "rows.weight", a.row_weight);
+  visit(kAlways, "edges.previous", a.previous);
+  visit(kAlways, "edges.current", a.current);
+  visit(kAlways, "edges.score", a.edge_score);
+  visit(kSets, "edge_names.slots", a.edge_names.slots);
+  visit(kSets, "edge_names.ends", a.edge_names.ends);
+  visit(kSets, "edge_names.bytes", a.edge_names.bytes);
+  visit(kSets, "corrections.set", a.set);
+  visit(kSets, "corrections.previous", a.set_previous);
+  visit(kSets, "corrections.current", a.set_current);
+  visit(kSets, "corrections.score", a.correction_score);
+  visit(kParts, "parts", a.parts);
+  visit(kNgrams, "ngrams.labels", a.runs);
+  visit(kNgrams, "ngrams.score", a.ngram_score);
 }
 
 // The place of a pair of labels among those from begin to end, or kNoPlace.
@@ -128,7 +128,8 @@ class Weights {
   PackedRows<float> rows() const { return {arrays_.row_end, arrays_.row_label, arrays_.row_weight}; }
 
   // What a model needs: without weights of 0, and of rows without those smaller than `least`. Features that are left
-  // with none go, but for those that begin with `word` (where it is not empty), so that a model knows what it has met.
+  // with none go, but for those that begin with `word` (where it is not empty), so that a model knows the words of its
+  // training data.
   WeightArrays<Owned> dropped(double least, std::string_view word) const;
 
   // Where the labels and parts of these weights are found under other names. label: [label] its new number; parts: of
@@ -146,16 +147,16 @@ class Weights {
       correction(static_cast<size_t>(a.set[q]), renamed[a.set_previous[q]], renamed[a.set_current[q]],
                  a.correction_score[q]);
   }
-  // Calls take(run, score) for all ngrams, with renamed labels. run: [NgramList::kLongest], -1 for kNoLabel.
-  template <class Take>
-  void for_each_ngram(std::span<const uint16_t> renamed, Take&& take) const {
+  // Calls visit(run, score) for all ngrams, with renamed labels. run: [NgramList::kLongest], -1 for kNoLabel.
+  template <class Visit>
+  void for_each_ngram(std::span<const uint16_t> renamed, Visit&& visit) const {
     std::array<int32_t, NgramList::kLongest> run;
     for (size_t q = 0; q < arrays_.ngrams(); ++q) {
       for (size_t n = 0; n < run.size(); ++n) {
         const uint16_t label = arrays_.runs[q * run.size() + n];
         run[n] = label == kNoLabel ? -1 : renamed[label];
       }
-      take(run, arrays_.ngram_score[q]);
+      visit(run, arrays_.ngram_score[q]);
     }
   }
 

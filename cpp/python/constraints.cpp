@@ -42,8 +42,8 @@ class ListReader {
   void read(nb::handle token, size_t L, Where&& where, AllowedLists& lists) {
     L_ = L;
     labels_.clear();
-    const Wanted wanted{"a list of labels, or None where all are allowed", "; write a list around it", kMostItems};
-    for_each_item(token, wanted, where, [&](nb::handle item, size_t) { labels_.push_back(label(item, where)); });
+    const Expected expected{"a list of labels, or None where all are allowed", "; write a list around it", kMostItems};
+    for_each_item(token, expected, where, [&](nb::handle item, size_t) { labels_.push_back(label(item, where)); });
     if (labels_.empty())
       throw std::invalid_argument(where() + " is empty, so that no label is left; use None where all are allowed");
     if (const auto falls = [](int32_t a, int32_t b) { return a >= b; };

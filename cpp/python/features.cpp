@@ -15,11 +15,11 @@ namespace {
 constexpr size_t kMostItems = size_t{1} << 26;     // sentences, or tokens of one, where they come from an iterator
 constexpr size_t kMostFeatures = size_t{1} << 20;  // of one token
 
-constexpr Wanted kSentences{"a list of sentences", "; write [text.split()] for a sentence of words", kMostItems};
-constexpr Wanted kTokens{"a list of tokens", "; write text.split() for the words of a text", kMostItems};
-constexpr Wanted kColumns{"a string or a list of columns", "", kMostFeatures};
-constexpr Wanted kFeatures{"a dict or a list of features", "; the features of this model are ready-made",
-                           kMostFeatures};
+constexpr Expected kSentences{"a list of sentences", "; write [text.split()] for a sentence of words", kMostItems};
+constexpr Expected kTokens{"a list of tokens", "; write text.split() for the words of a text", kMostItems};
+constexpr Expected kColumns{"a string or a list of columns", "", kMostFeatures};
+constexpr Expected kFeatures{"a dict or a list of features", "; the features of this model are ready-made",
+                             kMostFeatures};
 
 // What a token is called in messages.
 struct Place {
@@ -85,7 +85,7 @@ std::optional<size_t> add_plain_row(Text& text, PyObject* token, size_t columns)
 }
 
 // Tokens are strings or rows of columns, of which the first `columns` count. reader: says what reads a column that a
-// token with so many columns does not have.
+// token with this many columns lacks.
 Text text_from_rows(nb::handle X, size_t columns, const std::optional<nb::callable>& reader, size_t first) {
   Text made = read_sentences(X, first, [&](Text& text, nb::handle token, const Place& place) {
     size_t n = 1;
@@ -155,7 +155,7 @@ class ReadyToken {
     } else if (PyAnySet_Check(value.ptr())) {
       nb::list items;
       for_each_item(value, kFeatures, place_, [&](nb::handle item, size_t) { items.append(item); });
-      // Items that cannot be sorted are no text, which is told below.
+      // Items that cannot be sorted are not text, which is reported below.
       if (PyList_Sort(items.ptr()) != 0) forgive(PyExc_TypeError);
       add_items(name, items);
     } else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {

@@ -69,7 +69,7 @@ class CalledSearch : public PricedSearch {
       return std::invalid_argument(std::string(name_) + " must give one label per token: " + what);
     };
     labels_.clear();
-    const Wanted labels{"a list of labels", "", SIZE_MAX};
+    const Expected labels{"a list of labels", "", SIZE_MAX};
     for_each_item(
         answer, labels, [&] { return "the answer of " + std::string(name_); },
         [&](nb::handle item, size_t n) {

@@ -10,13 +10,13 @@
 
 namespace tagwright {
 
-void NamedArrays::refuse(const std::string& name, nb::handle array, nb::dlpack::dtype wanted) {
-  const auto code = static_cast<nb::dlpack::dtype_code>(wanted.code);
+void NamedArrays::refuse(const std::string& name, nb::handle array, nb::dlpack::dtype expected) {
+  const auto code = static_cast<nb::dlpack::dtype_code>(expected.code);
   const std::string kind = code == nb::dlpack::dtype_code::Float ? "float"
                            : code == nb::dlpack::dtype_code::Int ? "int"
                                                                  : "uint";
   const std::string found = nb::cast<std::string>(nb::str(nb::getattr(array, "dtype", array.type())));
-  throw std::invalid_argument(name + " holds " + found + ", not " + kind + std::to_string(wanted.bits) +
+  throw std::invalid_argument(name + " holds " + found + ", not " + kind + std::to_string(expected.bits) +
                               " in one dimension");
 }
 
@@ -47,29 +47,28 @@ nb::dict model_arrays(const Weights& weights, double least, const std::string& w
   return out;
 }
 
-// As decoding packs them; where they are wanted, also log Z of each sentence and the probabilities of all labels, and
-// then its spans.
-nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& chosen, size_t k,
-                 size_t threads, const AllowedLists* allowed, bool sure, const SpanRules* span_rules, size_t spans,
-                 double deadline) {
-  Plan plan = chosen.with(k);
-  plan.options.deadline = deadline;
-  std::vector<Sure> found;
+// As decoding packs them; where they are requested, also log Z of each sentence and the probabilities of all labels,
+// and then its spans.
+nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan, size_t threads,
+                 const AllowedLists* allowed, bool probabilities,
+                 const std::optional<std::pair<const SpanRules*, size_t>>& spans) {
+  std::vector<Posteriors> found;
   std::optional<SpanQuery> query;
-  if (span_rules) query.emplace(*span_rules, spans);
+  if (spans) query.emplace(*spans->first, spans->second);
   const std::vector<Answer> answers = without_gil([&] {
-    return tag_all(scorer, text, edges, plan, threads, allowed, sure ? &found : nullptr, query ? &*query : nullptr);
+    return tag_all(scorer, text, edges, plan, threads, allowed, probabilities ? &found : nullptr,
+                   query ? &*query : nullptr);
   });
-  if (!sure) return pack(answers);
+  if (!probabilities) return pack(answers);
   std::vector<double> log_z, label;
-  for (const Sure& one : found) {
+  for (const Posteriors& one : found) {
     log_z.push_back(one.log_z);
     label.insert(label.end(), one.label.begin(), one.label.end());
   }
   nb::tuple made(pack(answers) + nb::make_tuple(array_of(std::move(log_z)), array_of(std::move(label))));
   if (!query) return made;
   nb::list all;
-  for (const Sure& one : found) all.append(pack(one.spans));
+  for (const Posteriors& one : found) all.append(pack(one.spans));
   return nb::tuple(made + nb::make_tuple(all));
 }
 
@@ -210,9 +209,8 @@ void bind_models(nb::module_& m) {
            "have some or begin with `word`.");
   nb::class_<Scorer>(m, "Scorer")
       .def(nb::init<Templates, Weights>(), "templates"_a, "weights"_a, WithoutGil())
-      .def("decode", &decode, "text"_a, "edges"_a, "plan"_a, "k"_a, "threads"_a, "allowed"_a.none() = nb::none(),
-           "sure"_a = false, "span_rules"_a.none() = nb::none(), "spans"_a = 0,
-           "deadline"_a = std::numeric_limits<double>::infinity())
+      .def("decode", &decode, "text"_a, "edges"_a, "plan"_a, "threads"_a, "allowed"_a.none() = nb::none(),
+           "probabilities"_a = false, "spans"_a.none() = nb::none())
       .def("tag", &tag, "text"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a,
            "Returns the names of the best labels of each sentence.")
       .def("tag_lines", &tag_block, "block"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a, "format"_a,
@@ -226,6 +224,14 @@ void bind_models(nb::module_& m) {
       .def("explain", &explain, "text"_a, "sentence"_a, "token"_a, "labels"_a,
            "Returns for each label the contributions to its score as feature, value, weight, score and part; and the "
            "features that the model does not have.");
+  m.def(
+      "plan_for",
+      [](const Plan& chosen, size_t k, double deadline) {
+        Plan plan = chosen.with(k);
+        plan.options.deadline = deadline;
+        return plan;
+      },
+      "plan"_a, "k"_a, "deadline"_a, "Returns a plan for k paths within a deadline in seconds.");
   m.def("read_model_file", &read_model_file, "descriptor"_a, "copied"_a,
         "Returns the metadata of an open model file as JSON, and its arrays by their names; files of more than "
         "`copied` bytes are mapped. ValueError for a file that is damaged or not a model.");

@@ -26,9 +26,9 @@ void hear_signals() {
 NB_MODULE(_core, m) {
   using namespace tagwright;
   m.doc() = "The native core of tagwright.";
-  // What a traceback still holds when Python ends is no leak of ours, and no user's concern.
+  // Objects that a traceback holds when Python exits are not leaks.
   nb::set_leak_warnings(false);
-  kernels();  // A bad TAGWRIGHT_SIMD is told at import, not at the first decoding.
+  kernels();  // A bad TAGWRIGHT_SIMD is reported at import, not at the first decoding.
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   m.def(
       "hearing", [] { return hearing; },

@@ -12,7 +12,7 @@
 namespace tagwright {
 
 // What a container must be, for messages.
-struct Wanted {
+struct Expected {
   const char* what;
   const char* if_text = "";  // what to do where it is a string
   size_t most;               // of an iterator, which may have no end
@@ -35,7 +35,7 @@ inline std::runtime_error changed(const std::string& name) {
 // Calls each(item, n) for the items of a list, a tuple or anything else that is iterable, but text; name(): what it is
 // called in messages.
 template <class Name, class Each>
-void for_each_item(nb::handle items, const Wanted& wanted, Name&& name, Each&& each) {
+void for_each_item(nb::handle items, const Expected& expected, Name&& name, Each&& each) {
   const nb::object held = nb::borrow(items);
   PyObject* const ptr = held.ptr();
   if (PyList_CheckExact(ptr) || PyTuple_CheckExact(ptr)) {
@@ -53,14 +53,14 @@ void for_each_item(nb::handle items, const Wanted& wanted, Name&& name, Each&& e
   if (!iterator.is_valid()) {
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
-    throw std::invalid_argument(name() + " must be " + wanted.what + ", not " + class_name(held) +
-                                (PyUnicode_Check(ptr) ? wanted.if_text : ""));
+    throw std::invalid_argument(name() + " must be " + expected.what + ", not " + class_name(held) +
+                                (PyUnicode_Check(ptr) ? expected.if_text : ""));
   }
   for (size_t n = 0;; ++n) {
     const nb::object item = nb::steal(PyIter_Next(iterator.ptr()));
     if (!item.is_valid()) break;
-    if (n >= wanted.most)
-      throw std::invalid_argument(name() + " has more than " + std::to_string(wanted.most) +
+    if (n >= expected.most)
+      throw std::invalid_argument(name() + " has more than " + std::to_string(expected.most) +
                                   " items, or no end; give a list");
     each(nb::handle(item), n);
     hear_signals(n);

@@ -115,11 +115,11 @@ class LinearModel(Model):
         text = self.text(X)
         lengths = text.lengths().tolist()
         reader = None if options.spans is None else self._span_reader
-        rules = None if reader is None else reader.core
+        deadline = math.inf if options.deadline is None else options.deadline
+        spans = None if reader is None else (reader.core, options.spans or 0)
         labels, scores, work, *sums = self._scorer.decode(
-            text, self._edges_under(limits.constraints)._core, chosen.core, options.k, options.threads,
-            limits.allowed(lengths), sure=options.proba, span_rules=rules, spans=options.spans or 0,
-            deadline=math.inf if options.deadline is None else options.deadline,
+            text, self._edges_under(limits.constraints)._core, _core.plan_for(chosen.core, options.k, deadline),
+            options.threads, limits.allowed(lengths), options.proba, spans,
         )  # fmt: skip
         if not chosen.row.exact:
             work = [(*row[:4], False, math.inf) for row in work]
