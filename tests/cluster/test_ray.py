@@ -1,4 +1,4 @@
-"""Trainings on a real Ray: the same bits as on one machine, whatever is killed."""
+"""Training on a real Ray cluster: the same bits as on one machine, even if workers are killed."""
 
 import os
 import subprocess
@@ -22,6 +22,11 @@ WORD = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n"
 X, Y = drawn(1, sentences=1700, words=50, labels=9, longest=6)
 LBFGS = {"features": WORD, "l2": 0.1, "max_iterations": 6}
 ONLINE = {"features": WORD, "epochs": 2, "batch": 256}
+
+
+def environment():
+    """The environment of a process that imports what this one can; Ray keeps there how its clusters are reached."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def same(one, other):
@@ -77,8 +82,7 @@ def test_training_resumes_from_the_checkpoint_of_a_killed_driver(own_ray, tmp_pa
         words, labels = drawn(2, sentences=3000, words=100, labels=15, longest=8)
         crf(**{options!r}).fit(words, labels, checkpoint={str(path)!r}, cluster=Ray({address!r}, workers=2))
     """
-    environment = {**os.environ, "PYTHONPATH": "tests"}
-    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment) as driver:
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment()) as driver:
         try:
             wait_for(lambda: path.exists() or driver.poll() is not None)
         finally:
@@ -90,6 +94,40 @@ def test_training_resumes_from_the_checkpoint_of_a_killed_driver(own_ray, tmp_pa
     on = crf(**more).fit(words, labels, checkpoint=path, cluster=Ray(workers=2))
     assert same_arrays(on.model_.arrays, crf(**more).fit(words, labels).model_.arrays)
     wait_for(lambda: not workers("Worker"))
+
+
+LOCAL = """
+    import logging
+    import ray
+    from support.corpora import drawn, same_arrays
+    from support.flat import crf
+    from tagwright.cluster import Ray
+
+    started = ray.init
+
+    def init(address, **options):
+        if address == "auto":  # as Ray answers if no cluster is running, which others on this machine may have
+            raise ConnectionError("Could not find any running Ray instance.")
+        return started(address=address, **options)
+
+    ray.init = init
+    logging.basicConfig(level=logging.WARNING, format="log: %(message)s")
+    words, labels = drawn(2, sentences=200, words=20, labels=5)
+    options = {"features": "U0:%x[0,0]\\nB\\n", "l2": 0.1, "max_iterations": 4}
+    found = crf(**options).fit(words, labels, cluster=Ray(workers=2))
+    assert not ray.is_initialized()
+    assert same_arrays(found.model_.arrays, crf(**options).fit(words, labels).model_.arrays)
+    print("the same")
+"""
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_local_cluster_is_started_where_none_is_running_and_ends_with_the_training():
+    call = [sys.executable, "-c", textwrap.dedent(LOCAL)]
+    done = subprocess.run(call, env=environment(), capture_output=True, text=True, check=False, timeout=180)
+    assert done.returncode == 0, done.stderr
+    assert "log: no Ray cluster is running: starting one on this machine" in done.stderr
+    assert done.stdout.endswith("the same\n")
 
 
 TWO_NODES = """
@@ -126,8 +164,7 @@ TWO_NODES = """
 
 @pytest.mark.usefixtures("ray")
 def test_two_machines_one_of_which_is_lost():
-    environment = {**os.environ, "PYTHONPATH": "tests"}
     call = [sys.executable, "-c", textwrap.dedent(TWO_NODES)]
-    done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False, timeout=180)
+    done = subprocess.run(call, env=environment(), capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("the same on 2 machines\n")

@@ -25,6 +25,7 @@ from support.corpora import (
     untimed,
     weights_of,
 )
+from support.memory import measurable, megabytes
 
 import tagwright as tw
 
@@ -500,6 +501,19 @@ def test_a_narrow_beam_leads_elsewhere():
         for decoder in ("auto", tw.Beam(width=1))
     )
     assert not same_arrays(exact.arrays, beam.arrays)
+
+
+@measurable
+@pytest.mark.parametrize("learner", ["Perceptron(batch={})", "CRF(solver=tw.AdaGrad(batch={}))"])
+def test_memory_follows_the_sentences_and_not_the_batch(learner):
+    code = """
+import tagwright as tw
+X, y = [["the", "dog", "barks"]] * 9, [["D", "N", "V"]] * 9
+tw.{}.fit(X, y)
+begin()
+tw.{}.fit(X, y)
+"""
+    assert megabytes(code.format(learner.format(8), learner.format(2_000_000_000))) < 5
 
 
 def test_error_falls():

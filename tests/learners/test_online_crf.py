@@ -76,7 +76,7 @@ def test_log_z_lacks_no_more_than_was_promised(features, epsilon, limited):
         assert run.history[-1]["kept"] < 50
 
 
-def test_what_is_missing_is_told_where_nothing_is_promised():
+def test_missing_mass_is_reported_where_nothing_is_promised():
     X, y = many_labels(sentences=30, labels=50)
     run = trained(X, y, 2, features=RICH, pruning=tw.KeepSize(3))
     model = run.model(run.trainer.last(), 2)
@@ -86,6 +86,27 @@ def test_what_is_missing_is_told_where_nothing_is_promised():
         assert found - ROUNDING <= exact <= found + missing + ROUNDING
     assert run.history[-1]["kept"] <= 4
     assert run.history[-1]["missing"] > 0
+
+
+def test_an_infinite_bound_is_in_the_history_and_survives_a_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "run.safetensors"
+    pass_over = OnlineTraining.pass_over
+    # Sums of n-grams have no bound where it overflows.
+    monkeypatch.setattr(OnlineTraining, "pass_over", lambda *own: {**pass_over(*own), "missing": math.inf})
+    assert [fact["missing"] for fact in crf(RICH, epochs=1).fit(X10, Y10, checkpoint=path).history_] == [math.inf]
+    resumed = crf(RICH, epochs=2).fit(X10, Y10, checkpoint=path)
+    assert [fact["missing"] for fact in resumed.history_] == [math.inf, math.inf]
+    # A model file holds finite numbers only.
+    assert [sorted(fact) for fact in tw.load(path).history] == 2 * [["kept", "objective", "seconds"]]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_bound_is_always_reported(order):
+    X, y = many_labels(sentences=30, labels=20)
+    pruned = crf(RICH, epochs=1, pruning=tw.KeepSize(3), order=order).fit(X, y)
+    assert pruned.history_[0]["missing"] > 0
+    exact = crf(RICH, epochs=1, pruning="exact", order=order).fit(X, y)
+    assert exact.history_[0]["missing"] == 0
 
 
 # Steps

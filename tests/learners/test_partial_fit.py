@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from support.corpora import drawn, many_labels, ten_sentences, weights_of
 from support.flat import crf
+from support.memory import measurable, megabytes
 
 import tagwright as tw
 
@@ -204,6 +205,24 @@ def test_the_history_of_many_calls_is_bounded(learner, monkeypatch):
         tagger.partial_fit([["a"]], [["A"]])
     assert len(tagger.history_) == 20
     assert tagger.model_.facts["epochs_done"] == 50
+
+
+@measurable
+@pytest.mark.parametrize("learner", ["Perceptron", "CRF"])
+def test_memory_does_not_grow_with_calls(learner):
+    grown = megabytes(
+        f"""
+import tagwright as tw
+learner = tw.{learner}("U0:%x[0,0]\\nB\\n")
+def train(calls):
+    for _ in range(calls):
+        learner.partial_fit([["the", "dog", "barks"]], [["D", "N", "V"]])
+train(1500)
+begin()
+train(8500)
+"""
+    )
+    assert grown < 0.5  # 60 bytes per call; the history took 300
 
 
 @pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])

@@ -53,7 +53,8 @@ class CRF(OnlineLearner):
         The fitted model.
     history_ : list of dict
         AdaGrad, per epoch: objective (summed while the weights change, without the penalty), kept (labels per token),
-        missing (a bound on what pruned sums lack of log Z, per token), seconds and (with dev data) dev accuracy.
+        missing (an upper bound, per token, on what pruned sums lack of log Z; ``inf`` where there is none, as with
+        label n-grams), seconds and (with dev data) dev accuracy.
         L-BFGS, per iteration: objective, gradient (its norm), kept, seconds and (every 10) dev accuracy.
     objective_ : float
         That of the model.

@@ -221,9 +221,11 @@ class StreamedExamples(Examples):
 class GrowingExamples(Examples):
     """Sentences that arrive in portions; the names of their features are kept, and new ones are added."""
 
-    def __init__(self, X: Any, y: Any, start: Model | None, classes: Sequence[str]) -> None:
+    def __init__(
+        self, X: Any, y: Any, weights: Weights | None, start: Model | None = None, classes: Sequence[str] = ()
+    ) -> None:
         """Take the first sentences; start: a model to start from; classes: labels, in the order of their numbers."""
-        super().__init__(X, y)
+        super().__init__(X, y, weights)
         self.start, self._classes = start, list(classes)
         self.sentences = self.tokens = self.current = 0
 
@@ -245,12 +247,12 @@ class GrowingExamples(Examples):
         ranked = rank_counted(count, any(len(labels) for labels in self.y), known)
         return known + [name for name in ranked if name not in set(known)]
 
-    def replace(self, X: Any, y: Any, run: Training) -> None:
+    def replace(self, X: Any, y: Any, weights: Weights | None, run: Training) -> None:
         """Take the next sentences in place of the current ones, after a check of their tokens and labels."""
         labels, partial = known_labels(y)
         rank_counted(label_counts(labels, None), True, run.labels)
         core_text(X, run.features)
-        self.X, self.y, self.partial = X, labels, partial
+        self.X, self.y, self.partial, self.weights = X, labels, partial, weights
 
     def corpus(self, run: Training, **changed: Any) -> _core.Corpus:
         """Return the current sentences, encoded."""
@@ -262,6 +264,8 @@ class GrowingExamples(Examples):
         if known is not None:
             arrays |= {"allowed_end": known.allowed_end, "allowed": known.allowed}
             arrays["partial"] = any_missing(known.ids, text.lengths().tolist())
+        if self.weights is not None:
+            arrays["weight"] = self.weights
         self.current = text.sentences
         self.sentences += text.sentences
         self.tokens += text.tokens

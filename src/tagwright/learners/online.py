@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 import warnings
@@ -20,7 +19,7 @@ from tagwright.learners.examples import Examples, GrowingExamples, StreamedExamp
 from tagwright.learners.interrupts import stops
 from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, accuracy, check, check_dev
 from tagwright.learners.options import refuse
-from tagwright.learners.partial import checked_weights
+from tagwright.learners.partial import Weights, checked_weights
 from tagwright.learners.parts import check_same_parts, label_parts
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.streams import stream_of
@@ -161,9 +160,11 @@ class OnlineTraining(Training):
         tokens = max(1, total["tokens"])
         if self.finds_paths:
             return {"error": total["errors"] / tokens}
-        # Pruned sums with n-grams may have no bound, which a model file cannot hold.
-        bound = {"missing": total["missing"] / tokens} if math.isfinite(total["missing"]) else {}
-        return {"objective": total["loss"], "kept": total["kept"] / tokens, **bound}
+        return {
+            "objective": total["loss"],
+            "kept": total["kept"] / tokens,
+            "missing": total["missing"] / tokens,
+        }
 
     def _pieces(self, order: Numbers) -> Iterator[Numbers]:
         """Cut an epoch into pieces of whole batches.
@@ -189,14 +190,14 @@ class Session:
         self.run, self.examples, self.calls = run, examples, 0
         self.sets = examples.sizes[1]
 
-    def extend(self, X: Any, y: Any) -> None:
+    def extend(self, X: Any, y: Any, weights: Weights | None) -> None:
         """Replace the sentences, and add their new labels and features.
 
         Nothing changes before the sentences, labels and constraints are checked: a call that is refused has no effect.
         """
         run, examples = self.run, self.examples
         before = run.labels, run.constraints, examples.y
-        examples.replace(X, y, run)
+        examples.replace(X, y, weights, run)
         try:
             run.labels = examples.labels_with(run.labels)
             run.constraints = run.read_constraints()
@@ -347,7 +348,9 @@ class OnlineLearner(Learner):
             self.model_.facts["data"] = {**read, "blanks": stream.blanks}
         return self
 
-    def partial_fit(self, X: Sentences, y: KnownLabels, classes: Sequence[str] | None = None) -> Self:
+    def partial_fit(
+        self, X: Sentences, y: KnownLabels, classes: Sequence[str] | None = None, sample_weight: object = None
+    ) -> Self:
         """Train on further sentences: one pass, in their order, that continues what was learnt before.
 
         The first call starts from the model of `fit` or of `warm_start`, or from nothing. Later ones continue exactly:
@@ -363,14 +366,17 @@ class OnlineLearner(Learner):
             As for `fit`.
         classes : list of str, optional
             Label names that may come, in the order of their numbers; for the first call.
+        sample_weight : array of numbers, optional
+            As for `fit`.
         """
         X, y = check(X, y)
+        weights = checked_weights(sample_weight, len(X))
         self._check_partial_fit()
         session = self._session
         if session is not None and classes is None:
-            session.extend(X, y)
+            session.extend(X, y, weights)
         else:
-            examples = GrowingExamples(X, y, getattr(self, "model_", None), classes or ())
+            examples = GrowingExamples(X, y, weights, getattr(self, "model_", None), classes or ())
             session = Session(OnlineTraining(self, examples), examples)
         session.learn()
         self._model, self._session = None, session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -214,7 +215,7 @@ class Training:
             raise ValueError("nothing was trained")
         if not isinstance(self.finished, Model):
             self.finished = self.model(self.finished, self.finished_after)
-        self.finished.facts["history"] = [dict(fact) for fact in self.history]
+        self.finished.facts["history"] = saved_history(self.history)
         return self.finished
 
     def hand_over(self) -> None:
@@ -250,7 +251,7 @@ class Training:
             return
         resume = {
             "identity": self.identity(),
-            "history": self.history,
+            "history": saved_history(self.history),
             "finished_after": self.finished_after,
             **more,
         }
@@ -281,7 +282,9 @@ class Training:
         for what in mine:
             if mine[what] != its.get(what):
                 raise ValueError(f"{os.fspath(path)}: the checkpoint of another training (other {what}); remove it")
-        self.history = list(resume["history"])
+        self.history = [
+            {name: math.inf if value is None else value for name, value in fact.items()} for fact in resume["history"]
+        ]
         if len(self.history) > most:
             done = f"{len(self.history)} {self.unit} are done, but {option}={most}"
             raise ValueError(f"{os.fspath(path)}: {done}; remove the file or set {option} higher")
@@ -330,6 +333,11 @@ def is_best(history: list[dict[str, float]]) -> bool:
     """Return whether the last measurement on dev data is as good as any before."""
     accuracies = [fact["dev"] for fact in history if "dev" in fact]
     return accuracies[-1] >= max(accuracies)
+
+
+def saved_history(history: list[dict[str, float]]) -> list[dict[str, float | None]]:
+    """Return a history for JSON, which has no infinity: None stands for it."""
+    return [{name: None if value == math.inf else value for name, value in fact.items()} for fact in history]
 
 
 def _all_of(cut: _core.Corpus) -> tuple[Numbers, _core.Corpus, int]:
