@@ -92,15 +92,16 @@ constexpr Macro kMacros[] = {
     {"prefix", "row,column,length", "its first length characters; no feature if it has fewer", kCell, prefix},
     {"suffix", "row,column,length", "its last length characters; no feature if it has fewer", kCell, suffix},
     {"shape", "row,column",
-     "capitals as X, small letters as x, letters without case as o, digits as d; runs shortened to one", kCell, shape,
-     true},
-    {"digit", "row,column", "all if it is digits, possibly with . , - / : between; some if there is a digit; none",
-     kCell, digit, true},
+     "capitals as X, lower-case letters as x, letters without case as o, digits as d; repetitions collapsed", kCell,
+     shape, true},
+    {"digit", "row,column",
+     "all if it consists of digits, possibly with . , - / : between them; some if it contains a digit; none", kCell,
+     digit, true},
     {"capital", "row,column", "all if all letters are capitals; first if only the first character is one; some; none",
      kCell, capital, true},
-    {"punct", "row,column", "all if it is punctuation only; some; none", kCell, punct, true},
-    {"in", "row,column,list", "B, I or O: whether an entry of the word list begins or continues here", kList, nullptr},
-    {"y", "back", "the label of an earlier token, from -1 (the one before) to -4; only for tw.MEMM", kLabel, nullptr},
+    {"punct", "row,column", "all if it consists of punctuation; some; none", kCell, punct, true},
+    {"in", "row,column,list", "B, I or O: whether an entry of the word list starts or continues here", kList, nullptr},
+    {"y", "back", "the label of a preceding token, from -1 to -4; only for tw.MEMM", kLabel, nullptr},
 };
 
 }  // namespace
