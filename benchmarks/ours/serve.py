@@ -113,7 +113,7 @@ def requests(bench: Bench) -> None:
     rounds, count = (1, 200) if bench.quick else (15, 1500)  # short: some of them find the machine to themselves
     kinds: dict[str, tuple[tuple[object, ...], bool]] = {
         "batches": ((), False),
-        "no batches": (("--batch", 1), False),
+        "no batches": (("--set", "batch=1"), False),
         "nothing": ((), True),
     }
 
@@ -171,7 +171,7 @@ def connections(bench: Bench) -> None:
     others, count, rounds = (50, 200, 1) if bench.quick else (500, 4000, 5)
 
     def work() -> dict[str, float]:
-        with running("--timeout", 600) as server:
+        with running("--set", "timeout=600") as server:
             alone, beside = [], []
             for _ in range(rounds):
                 alone.append(server.loaded(one_sentence_each(), 16, count)["p99"])

@@ -1,4 +1,4 @@
-"""The forms of `tag`'s answers: --json, --proba all and --diff."""
+"""The forms of `tag`'s answers: --json, --proba all and --to diff."""
 
 import io
 import json
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.commands import columns, complaint, printed
+from support.commands import columns, complaint, printed, run
 from support.corpora import CONLLU, ten_sentences
 
 import tagwright as tw
@@ -219,12 +219,12 @@ def test_a_batch_is_tagged_in_parts(folder, monkeypatch, most):
     assert printed("tag", "-m", folder / "crf", "--proba", "all", folder / "ten.txt") == whole
 
 
-# --diff
+# --to diff
 
 
 def test_diff_shows_the_best_and_where_the_others_differ(folder):
     model = tw.load(folder / "crf")
-    said = printed("tag", "-m", folder / "crf", "-k", "5", "--diff", given=TEXT)
+    said = printed("tag", "-m", folder / "crf", "-k", "5", "--to", "diff", given=TEXT)
     blocks = iter(said.removesuffix("\n\n").split("\n\n"))
     for tokens, (best, *others) in zip(SENTENCES, model.tag_kbest(SENTENCES, 5), strict=True):
         head, *lines = next(blocks).split("\n")
@@ -243,8 +243,17 @@ def test_diff_shows_the_best_and_where_the_others_differ(folder):
     assert next(blocks, None) is None
 
 
+def test_the_earlier_spelling_of_diff(folder):
+    old = run("tag", "-m", folder / "crf", "-k", "2", "--diff", given=TEXT)
+    assert old.stderr == "Warning: tagwright tag --diff is now tagwright tag --to diff\n"
+    assert old.stdout == printed("tag", "-m", folder / "crf", "-k", "2", "--to", "diff", given=TEXT)
+    both = run("tag", "-m", folder / "crf", "-k", "2", "--diff", "--to", "slash", given=TEXT)
+    assert both.exit_code == 2
+    assert "--to slash and --diff do not go together" in both.stderr
+
+
 def test_diff_with_probabilities(folder):
-    said = printed("tag", "-m", folder / "crf", "-k", "2", "--proba", "--diff", given="dogs run\n")
+    said = printed("tag", "-m", folder / "crf", "-k", "2", "--proba", "--to", "diff", given="dogs run\n")
     ((best, other),) = tw.load(folder / "crf").tag_kbest([["dogs", "run"]], 2, proba=True)
     first, second = said.removesuffix("\n\n").split("\n\n")
     assert first.split("\n")[0] == f"# 0 {best.probability:.6f} {best.log_probability:.6f}"
@@ -259,9 +268,9 @@ def test_diff_with_probabilities(folder):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--diff"], "-k 2 or more"),
-        (["--diff", "-k", "2", "--json"], "leave out --json"),
-        (["--diff", "-k", "2", "--proba", "all"], "leave out all of --proba all"),
+        (["--to", "diff"], "-k 2 or more"),
+        (["--to", "diff", "-k", "2", "--json"], "--to diff and --json do not go together"),
+        (["--to", "diff", "-k", "2", "--proba", "all"], "no place for all probabilities"),
     ],
 )
 def test_diff_with_what_it_does_not_go_with(folder, arguments, says):

@@ -534,6 +534,18 @@ def test_penn_tags_do_not_get_into_upos(model, tmp_path, more):
         assert "the model's labels (B-NP, I-NP) are not UPOS tags; write them with --label xpos" in said
 
 
+@pytest.mark.parametrize(
+    "more", [[], ["--json"], ["-k", "2"], ["--to", "slash"], ["-k", "2", "--to", "diff"]], ids=" ".join
+)
+def test_penn_tags_are_mapped_to_upos_in_every_output(model, more):
+    result = run("tag", "-m", model, "--label", "upos", *more, given="the dog\n")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Note: UPOS tags are mapped from the model's Penn tags")
+    for penn, upos in (("DT", "DET"), ("NN", "NOUN")):
+        assert penn not in result.stdout
+        assert upos in result.stdout
+
+
 def test_a_model_of_upos_writes_upos(tmp_path):
     (tmp_path / "a.conllu").write_text("1\tthe\tthe\tDET\tx\t_\t0\troot\t_\t_\n\n")
     printed("train", tmp_path / "a.conllu", tmp_path / "m", "--label", "upos")

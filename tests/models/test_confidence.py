@@ -153,8 +153,8 @@ def test_tag_writes_spans(files):
 
 def test_tag_says_what_does_not_go_with_spans(files):
     path, source = files
-    assert "--spans and --diff do not go together" in complaint(
-        "tag", "-m", path, "--spans", "--diff", "-k", "2", source
+    assert "--to diff and --spans do not go together" in complaint(
+        "tag", "-m", path, "--spans", "--to", "diff", "-k", "2", source
     )
     assert "--spans and --proba all do not go" in complaint("tag", "-m", path, "--spans", "--proba", "all", source)
     assert "not labels of spans" in complaint("tag", "--spans", source)

@@ -11,6 +11,7 @@ import signal
 import socket
 from pathlib import Path
 
+import click
 import httpx
 import numpy as np
 import pytest
@@ -21,7 +22,9 @@ from support.servers import error_of, served, until
 
 import tagwright as tw
 from benchmarks.frame.bodies import random_bodies
+from tagwright.cli import serve as serve_command
 from tagwright.cli.demo import SENTENCES
+from tagwright.serve.settings import Settings
 
 X10, Y10 = ten_sentences()
 CHUNKS = [["B-NP" if label == "DT" else "I-NP" if label.startswith("N") else "O" for label in own] for own in Y10]
@@ -473,7 +476,7 @@ def test_random_bodies_are_answered_or_refused(server):
 
 
 def test_requests_that_come_together_are_tagged_together():
-    with served("--batch", 16, "--wait", 200) as server:
+    with served("--set", "batch=16", "--set", "wait=200") as server:
         sentences = [["the", "dog", "sees", f"me{n}"] for n in range(48)]
         with concurrent.futures.ThreadPoolExecutor(48) as pool:
             told = list(
@@ -502,7 +505,9 @@ def test_one_bad_sentence_spoils_no_other(server):
 
 
 def test_more_than_it_can_hold_is_told_to_come_back(folder):
-    with served("-m", folder / "words.safetensors", "--queue", 2, "--wait", 1000, "--batch", 64) as server:
+    with served(
+        "-m", folder / "words.safetensors", "--set", "queue=2", "--set", "wait=1000", "--set", "batch=64"
+    ) as server:
 
         def ask(n):
             return httpx.post(f"{server.address}/v1/tag", json={"text": "a b"}, trust_env=False, timeout=60)
@@ -516,7 +521,7 @@ def test_more_than_it_can_hold_is_told_to_come_back(folder):
 
 
 def test_slow_and_idle_connections_are_closed_and_harm_nobody():
-    with served("--timeout", 1) as server:
+    with served("--set", "timeout=1") as server:
         idle = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(50)]
         halves = [
             b"POST /v1/tag HTTP/1.1\r\nHost: x\r\n",
@@ -576,7 +581,7 @@ def test_models_are_opened_again(folder, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=str)
 def test_what_has_come_in_is_answered_before_the_end(number):
-    with served("--wait", 3000) as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with served("--set", "wait=3000") as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(server.tag, text="Time flies.") for _ in range(4)]
         until(lambda: server.metric("tagwright_in_progress") == 5)
         server.process.send_signal(number)
@@ -635,3 +640,19 @@ def test_requests_of_the_documentation(server):
 
 def test_examples_of_the_page_are_tagged(server):
     assert all(server.tag(text=sentence) for sentence in SENTENCES)
+
+
+def test_limits_of_the_command(capsys):
+    fields = serve_command._limits(("wait=20", "max-body=7"), {"timeout": "2", "queue": None})
+    assert fields == {"wait": 0.02, "body": 7, "timeout": 2.0}
+    assert capsys.readouterr().err == "Warning: --timeout is now --set timeout=2\n"
+    for setting, message in [
+        ("speed=3", "NAME is batch, wait, queue, max_body"),
+        ("batch=0", "batch=0: 0 is not in the range"),
+        ("queue=many", "'many' is not a valid integer"),
+        ("timeout", "timeout=: '' is not a valid float"),
+    ]:
+        with pytest.raises(click.ClickException, match=message):
+            serve_command._limits((setting,), {})
+    defaults = {limit.field: limit.default * limit.scale for limit in serve_command.LIMITS.values()}
+    assert all(getattr(Settings(), field) == value for field, value in defaults.items())

@@ -45,13 +45,11 @@ class Writer(abc.ABC):
         The number of labellings that were requested.
     fields : str
         Where labels go in CoNLL-U: upos, xpos, feats or a joint.
-    upos : dict, optional
-        The UPOS of each label, if these are written in CoNLL-U in place of the labels.
     """
 
-    def __init__(self, labels: Sequence[str], k: int, fields: str, upos: dict[str, str] | None = None) -> None:
+    def __init__(self, labels: Sequence[str], k: int, fields: str) -> None:
         """Keep what is the same for all sentences."""
-        self.labels, self.k, self.fields, self.upos = labels, k, fields, upos
+        self.labels, self.k, self.fields = labels, k, fields
 
     @abc.abstractmethod
     def text(self, answer: Answer) -> str:
@@ -76,10 +74,7 @@ class Lines(Writer):
         for rank, tagging in enumerate(answer.taggings):
             if self.k > 1:
                 pieces.append(f"# {rank} {_value(tagging)}\n")
-            labels = tagging.labels
-            if self.upos is not None and isinstance(sentence.form, Conllu):
-                labels = [self.upos[label] for label in labels]
-            pieces.append(text(sentence, labels, tagging.marginals, cells))
+            pieces.append(text(sentence, tagging.labels, tagging.marginals, cells))
         return "".join(pieces)
 
     def written(self, sentence: Sentence) -> Sentence:

@@ -31,7 +31,7 @@ SHOWN = 20  # labels of a path that are printed
 @click.option("--labels", "L", default=3000, type=click.IntRange(2, 20000), help="Number of labels.")
 @click.option("--tokens", "T", default=20, type=click.IntRange(1, 10000), help="Number of tokens.")
 @click.option("-k", default=5, type=click.IntRange(1, 1000), help="Number of paths.")
-@click.option("--seed", default=0, type=click.IntRange(0), help="Seed of the random lattice.")
+@click.option("--seed", default=0, type=click.IntRange(0), hidden=True)
 @click.option("--train", is_flag=True, help="Train a tagger on the sample corpus instead, and tag with it.")
 def demo(L: int, T: int, k: int, seed: int, train: bool) -> None:
     """Tag a few English sentences, best and k best; then decode a lattice of 3,000 labels with three decoders.

@@ -27,7 +27,7 @@ from tagwright.models.model import BUILT_IN
 
 __all__ = ["FileWork", "tag_files"]
 
-_TEXT_ONLY = ("as_json", "to", "diff", "spans", "scheme", "dictionary", "partial")
+_TEXT_ONLY = ("as_json", "to", "spans", "scheme", "dictionary", "partial")
 
 
 @functools.lru_cache(maxsize=1)

@@ -14,18 +14,25 @@ from tagwright.data.output import whole_streams
 
 __all__ = ["main"]
 
-COMMANDS = {
-    "train": "train",
-    "tune": "tune",
-    "tag": "tag",
-    "eval": "evaluate",
-    "explain": "explain",
-    "report": "report",
-    "info": "info",
-    "serve": "serve",
-    "demo": "demo",
+GROUPS = {
+    "Use a model": {
+        "tag": "Label files, folders or standard input.",
+        "explain": "Show why a token has its label.",
+        "serve": "Serve models over HTTP, with a web page.",
+    },
+    "Train a model": {
+        "train": "Train a model on labelled files.",
+        "tune": "Search for the options that are best on dev data.",
+    },
+    "Measure a model": {
+        "eval": "Print accuracy, F1, confusions and calibration.",
+        "report": "Write them as an HTML page, or draw one plot.",
+        "info": "Describe a model, or list the decoders.",
+    },
+    "Try it": {"demo": "Tag sentences, and time three exact decoders."},
 }
-"""The commands, and the names of their functions."""
+"""The commands by topic, each with a line of help."""
+COMMANDS = [name for commands in GROUPS.values() for name in commands]
 
 _RENAMED = {"decoders": ["info", "--decoders"], "plot": ["report", "--plot"]}
 """Earlier commands; removed in the release after next."""
@@ -36,13 +43,22 @@ class OneLine(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
-        return sorted(COMMANDS)
+        return COMMANDS
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by topic."""
+        widest = max(map(len, COMMANDS))
+        for topic, commands in GROUPS.items():
+            with formatter.section(topic):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in commands.items()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"tagwright.cli.{cmd_name}"), COMMANDS[cmd_name])
+        command: click.Command = getattr(
+            importlib.import_module(f"tagwright.cli.{cmd_name}"), "evaluate" if cmd_name == "eval" else cmd_name
+        )
         return command
 
     def resolve_command(
@@ -56,7 +72,7 @@ class OneLine(click.Group):
             args = [*new, *args[1:]]
         elif name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             near = difflib.get_close_matches(name, COMMANDS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(COMMANDS))}"
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
             raise click.UsageError(f"No such command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -101,15 +117,20 @@ def _fail(message: str, code: int = 2) -> NoReturn:
     cls=OneLine,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    options_metavar="",
+    subcommand_metavar="COMMAND [OPTIONS] [ARGS]...",
 )
 @click.version_option(__version__, prog_name="tagwright")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Label sequences with hundreds to thousands of labels: the exact best labelling, or the exact k best.
+    """Sequence labelling with hundreds to thousands of labels: exact decoding, k best, and training.
 
     \b
-    Example:
+    Examples:
       echo "The dog that I saw saw me too." | tagwright tag
+      tagwright train train.txt pos.safetensors --dev dev.txt
+      tagwright eval -m pos.safetensors test.txt
+      tagwright COMMAND --help
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -33,7 +33,7 @@ PLOTS = ("confusion", "calibration", "curve")
     help="Draw one picture in place of the page, as PNG, SVG or PDF, as the name of -o ends. For curve, name models "
     "in place of GOLD: how their trainings went.",
 )
-@click.option("--title", help="Title of the page; by default the name of the model.")
+@click.option("--title", hidden=True)
 @click.option("--most", type=MOST, default=20, help="Number of labels in the table of confusions.")
 @click.option("--worst", type=click.IntRange(0, 100), default=20, help="Number of sentences to show, the worst first.")
 @force_option

@@ -5,15 +5,73 @@ from __future__ import annotations
 import importlib.util
 import logging
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
 from tagwright.cli.logging import show_log
-from tagwright.cli.options import COUNT, threads_option
+from tagwright.cli.options import COUNT, Command, threads_option
 
 __all__ = ["serve"]
 
 _NEEDS = ("starlette", "uvicorn", "httptools", "prometheus_client")
+
+
+class Limit(NamedTuple):
+    """A setting of `serve --set`."""
+
+    field: str
+    """Its name in `Settings`."""
+    kind: click.IntRange | click.FloatRange
+    default: int
+    help: str
+    scale: float = 1.0
+    """Its unit, in that of `Settings`."""
+
+
+LIMITS = {
+    "batch": Limit("batch", COUNT, 64, "requests per batch"),
+    "wait": Limit("wait", click.FloatRange(0, 10_000), 0, "milliseconds that a request waits for others", 1e-3),
+    "queue": Limit("queue", COUNT, 1024, "waiting requests; more get status 503"),
+    "max_body": Limit("body", COUNT, 1_000_000, "bytes of a request"),
+    "max_tokens": Limit("tokens", COUNT, 10_000, "tokens of a request"),
+    "max_k": Limit("k", COUNT, 100, "labellings per sentence"),
+    "timeout": Limit("timeout", click.FloatRange(0.1), 10, "seconds for a request"),
+}
+
+
+def _old_options(command: Command) -> Command:
+    """Add the options of 0.5.0 that are settings now; hidden."""
+    for name in LIMITS:
+        command = click.option(f"--{name.replace('_', '-')}", hidden=True)(command)
+    return command
+
+
+def _limits(settings: tuple[str, ...], old: dict[str, str | None]) -> dict[str, Any]:
+    """Return the limits for `Settings`."""
+    given = {name: text for name, text in old.items() if text is not None}
+    if given:
+        now = " ".join(f"--set {name}={text}" for name, text in given.items())
+        flags = " ".join(f"--{name.replace('_', '-')}" for name in given)
+        click.echo(f"Warning: {flags} is now {now}", err=True)
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        name = name.strip().replace("-", "_")
+        if name not in LIMITS:
+            raise click.ClickException(f"--set {setting}: write NAME=VALUE, where NAME is {', '.join(LIMITS)}")
+        given[name] = text
+    values = {}
+    for name, text in given.items():
+        limit = LIMITS[name]
+        try:
+            value = limit.kind.convert(text, None, None)
+        except click.BadParameter as error:
+            raise click.ClickException(f"--set {name}={text}: {error.message}") from None
+        values[limit.field] = value * limit.scale if limit.scale != 1 else value
+    return values
+
+
+_LIMITS_TEXT = ", ".join(f"{name}={limit.default} ({limit.help})" for name, limit in LIMITS.items())
 
 
 @click.command()
@@ -29,13 +87,14 @@ _NEEDS = ("starlette", "uvicorn", "httptools", "prometheus_client")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port to listen on; 0: any that is free.")
 @threads_option
 @click.option("--workers", type=COUNT, default=1, help="Processes that answer; they share large models.")
-@click.option("--batch", type=COUNT, default=64, help="Requests per batch, at most; 1: none are batched.")
-@click.option("--wait", type=click.FloatRange(0, 10_000), default=0.0, help="Milliseconds a request waits for others.")
-@click.option("--queue", type=COUNT, default=1024, help="Requests that may wait; more get 503 and may retry.")
-@click.option("--max-body", "body", type=COUNT, default=1_000_000, help="Bytes of a request.")
-@click.option("--max-tokens", "tokens", type=COUNT, default=10_000, help="Tokens of a request.")
-@click.option("--max-k", "k", type=COUNT, default=100, help="Labellings per sentence.")
-@click.option("--timeout", type=click.FloatRange(0.1), default=10.0, help="Seconds until a request times out.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help=f"Set a limit; may be repeated: {_LIMITS_TEXT}.",
+)
+@_old_options
 @click.option("--quiet", is_flag=True, help="Print only warnings.")
 def serve(
     models: tuple[str, ...],
@@ -43,19 +102,14 @@ def serve(
     port: int,
     threads: int,
     workers: int,
-    batch: int,
-    wait: float,
-    queue: int,
-    body: int,
-    tokens: int,
-    k: int,
-    timeout: float,
+    settings: tuple[str, ...],
     quiet: bool,
+    **old: str | None,
 ) -> None:
-    """Serve models over HTTP: JSON under /v1, metrics, and a page to look at labellings, lattices and reasons.
+    """Serve models over HTTP: a JSON API under /v1, metrics, and a web page that shows labellings and lattices.
 
-    It listens on this machine only, unless --host is given. Ctrl-C or SIGTERM answer what has come in and end
-    it; SIGHUP, or another file in a model's place, opens the model again. It needs pip install 'tagwright[serve]'.
+    The server listens on this machine only unless --host is given. On Ctrl-C or SIGTERM it answers the requests it has
+    received and exits. It reloads a model on SIGHUP and when its file changes. Needs pip install 'tagwright[serve]'.
 
     \b
     Example:
@@ -72,14 +126,14 @@ def serve(
     for _, path in named:
         if path is not None:
             Path(path).open("rb").close()  # an error here is one of the command, not of a worker
-    settings = Settings(named, threads, batch, wait / 1e3, queue, body, tokens, k, timeout)
+    limits = Settings(named, threads, **_limits(settings, old))
     listener = listening(host, port)
     address = f"[{host}]" if ":" in host else host
     with show_log(quiet, verbose=False):
         logging.getLogger("tagwright").setLevel(logging.WARNING if quiet else logging.INFO)
         if not quiet:
             click.echo(f"http://{address}:{listener.getsockname()[1]}/  (Ctrl-C ends it)", err=True)
-        run(settings, listener, workers)
+        run(limits, listener, workers)
 
 
 def _named(text: str) -> tuple[str, str]:

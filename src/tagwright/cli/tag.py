@@ -58,10 +58,11 @@ class _Tag(click.Command):
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object per sentence, each on one line.")
 @click.option(
     "--to",
-    type=click.Choice(["conllu", "slash"]),
-    help="Write CoNLL-U, or a line of word/TAG per sentence; by default, the lines of INPUT with labels.",
+    type=click.Choice(["conllu", "slash", "diff"]),
+    help="Write CoNLL-U, a line of word/TAG per sentence, or with -k the best labelling and the differences of the "
+    "others; by default, the lines of INPUT with labels.",
 )
-@click.option("--diff", is_flag=True, help="With -k: write the best labelling, and where others differ.")
+@click.option("--diff", is_flag=True, hidden=True)
 @click.option(
     "--spans",
     is_flag=True,
@@ -116,13 +117,18 @@ def tag(sources: tuple[str, ...], output: str, force: bool, address: str | None,
     Example:
       echo "Time flies like an arrow." | tagwright tag -k 5
       echo "Time flies like an arrow." | tagwright tag --to slash
-      echo "Time flies like an arrow." | tagwright tag -k 5 --diff
+      echo "Time flies like an arrow." | tagwright tag -k 5 --to diff
       tagwright tag -m pos.safetensors --json test.txt
       tagwright tag -m chunk.safetensors --scheme BIO test.txt
       tagwright tag -m pos.safetensors --threads 2 test.txt.xz -o tagged.txt
       tagwright tag -m pos.safetensors a.txt b.txt -o tagged/
       tagwright tag -m pos.safetensors --ray auto corpus -o tagged
     """
+    if settings.pop("diff"):
+        click.echo("Warning: tagwright tag --diff is now tagwright tag --to diff", err=True)
+        if settings["to"] not in (None, "diff"):
+            raise click.ClickException(f"--to {settings['to']} and --diff do not go together")
+        settings["to"] = "diff"
     options = TagOptions(**settings)
     options.check()
     _check_no_model(sources)

@@ -36,7 +36,6 @@ class TagOptions:
     proba: str | None
     as_json: bool
     to: str | None
-    diff: bool
     spans: bool
     label: str | None
     scheme: str | None
@@ -52,21 +51,18 @@ class TagOptions:
     @property
     def writer(self) -> str:
         """The name of the output form."""
-        flags = {"json": self.as_json, "spans": self.spans, "diff": self.diff}
-        return next((name for name, given in flags.items() if given), self.to or "lines")
+        return "json" if self.as_json else "spans" if self.spans else self.to or "lines"
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
-        if self.diff and (self.as_json or self.proba == "all"):
-            what = "--json" if self.as_json else "all of --proba all"
-            raise click.ClickException(f"--diff is for people; leave out {what}")
-        if self.diff and self.k < 2:
-            raise click.ClickException("--diff compares labellings; request some with -k 2 or more")
-        if self.spans and (self.diff or self.proba == "all"):
-            other = "--diff" if self.diff else "--proba all"
-            raise click.ClickException(f"--spans and {other} do not go together")
         if self.to is not None and self.writer != self.to:
             raise click.ClickException(f"--to {self.to} and --{self.writer} do not go together")
+        if self.to == "diff" and self.proba == "all":
+            raise click.ClickException("--to diff has no place for all probabilities; use --proba")
+        if self.to == "diff" and self.k < 2:
+            raise click.ClickException("--to diff compares labellings; request several with -k 2 or more")
+        if self.spans and self.proba == "all":
+            raise click.ClickException("--spans and --proba all do not go together")
         if self.to == "slash" and self.proba:
             raise click.ClickException("--to slash has no place for probabilities; leave out --proba")
 
@@ -126,7 +122,8 @@ class Tagger:
             "tokenize": tokenizer_of(model, options.tokenize),
         }
         upos = _upos_for(model, label, trained) if options.label else None
-        self._writer = WRITERS[options.writer](model.labels, 1 if options.spans else options.k, label, upos)
+        self._upos = upos
+        self._writer = WRITERS[options.writer](model.labels, 1 if options.spans else options.k, label)
         # In Python k=1 requests the one most probable span; -k 1 is the default and stands for the best labelling.
         self._spans = (options.k if options.k > 1 else None) if options.spans else 0
         self._constraints = constraints_of(model, options.scheme, options.dictionary)
@@ -157,6 +154,8 @@ class Tagger:
             both = model.tag_spans(X, self._spans, options.decoder, threads, **limits)
             return (Answer(own, [best], None, spans) for own, (best, spans) in zip(batch, both, strict=True))
         found = model.tag_kbest(X, self._writer.k, options.decoder, threads, bool(options.proba), **limits)
+        if (upos := self._upos) is not None:
+            found = [[own._replace(labels=[upos[label] for label in own.labels]) for own in some] for some in found]
         every = options.proba == "all"
         marginals = model.marginals(X, threads=threads, **limits) if every else [None] * len(batch)
         return map(Answer, batch, found, marginals)
@@ -194,7 +193,7 @@ class Tagger:
 
 
 def _upos_for(model: Model, label: str, trained: str) -> dict[str, str] | None:
-    """Return the UPOS of the model's labels where Penn tags would be written to UPOS; refuse other labels there."""
+    """Return the UPOS of the model's labels if they are Penn tags and UPOS is requested; refuse other labels."""
     fields = label.lower().split("+")
     if "upos" not in fields or "upos" in trained.lower().split("+") or {*model.labels} <= UPOS:
         return None
