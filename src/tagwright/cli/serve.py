@@ -22,7 +22,8 @@ class Limit(NamedTuple):
 
     field: str
     """Its name in `Settings`."""
-    kind: click.IntRange | click.FloatRange
+    kind: Any
+    """A type of click, which checks it."""
     default: int
     help: str
     scale: float = 1.0

@@ -42,32 +42,31 @@ class Rule(NamedTuple):
 class Constraints:
     """Rules that every labelling must satisfy, for a set of labels.
 
-    They are given to `decode`, `marginals` and their like. All that is given must hold; `c1 & c2` is all of both.
+    Accepted by `decode`, `marginals`, `Model.tag` and the learners. All rules must hold; ``c1 & c2`` combines the rules
+    of both.
 
     Parameters
     ----------
-    labels
-        The names of all labels, in the order of their numbers.
-    scheme
-        How labels mark spans: "BIO", "IOB1", "IOBES" (or "BIOES"), "BILOU", "BMES" or "IO". Spans then begin and end by
-        the rules of the scheme: I-X only after B-X or I-X.
-    part
-        Of joint labels, such as ``NN|B-NP``, the number of the part to which the scheme applies.
-    sep
-        What separates parts.
-    scheme_of
-        A function from a label's name to the label that the scheme applies to, in place of `part`.
-    forbid
-        Pairs of labels (previous, current) that may not follow each other.
-    start
-        Labels that may be the first of a sentence. None: all.
-    stop
-        Labels that may be the last. None: all.
-    words
-        A tag dictionary: for each word the labels it may have. Or the path of a file of lines: a word, a tab, and its
-        labels with commas between them.
-    unknown
-        Labels that words not in the dictionary may have. None: all.
+    labels : iterable of str
+        Names of all labels; label y has the y-th name.
+    scheme : str, optional
+        Scheme of span labels: "BIO", "IOB1", "IOBES" (or "BIOES"), "BILOU", "BMES" or "IO". In BIO, for example, I-X
+        may only follow B-X or I-X.
+    part : int, optional
+        For joint labels such as ``NN|B-NP``, the index of the part to which the scheme applies.
+    sep : str, default="|"
+        Separator of the parts.
+    scheme_of : callable, optional
+        Maps the name of a label to the label that the scheme applies to, instead of `part`.
+    forbid : iterable of (str, str), optional
+        Pairs of labels (previous, current) that are not allowed.
+    start, stop : iterable of str, optional
+        Labels that may be the first and the last of a sentence; all by default.
+    words : mapping from str to labels, or path, optional
+        Tag dictionary: the labels that each word may have. In a file, each line has a word, a tab, and comma-separated
+        labels.
+    unknown : iterable of str, optional
+        Labels that words outside of the dictionary may have; all by default.
 
     Raises
     ------

@@ -20,11 +20,11 @@ class PathArrays(NamedTuple):
     """The paths of a batch, best first."""
 
     labels: npt.NDArray[np.int32]
-    """(B, k, T): the label of each token; -1 behind the last token, and where there are fewer than k paths."""
+    """(B, k, T): the label of each token; -1 in the padding, and if there are fewer than k paths."""
     scores: npt.NDArray[np.float64]
-    """(B, k): the score of each path, as `Path.score` has it; -inf where there are fewer than k."""
+    """(B, k): the score of each path; -inf if there are fewer than k."""
     counts: npt.NDArray[np.int32]
-    """(B,): how many paths each sentence has."""
+    """(B,): the number of paths of each sentence."""
 
 
 def decode_arrays(
@@ -39,38 +39,24 @@ def decode_arrays(
     constraints: Constraints | None = None,
     deadline: float | None = None,
 ) -> PathArrays:
-    """Return the best paths of a padded batch as arrays: `decode_batch` without an object per path.
+    """Decode a padded batch into arrays, without an object per path.
 
     Parameters
     ----------
-    nodes : array of shape (B, T, L)
-        Node scores: float32 or float64, anything NumPy or DLPack can read, or a tensor of PyTorch.
-    edges : Edges, array of shape (L, L), or list of one per sentence
-        Edge scores.
-    k : int
-        How many paths.
-    decoder : str or Decoder
-        A name of `decoders()`, or a decoder with options, such as ``tw.Beam(width=16)``.
-    lengths : array of shape (B,), optional
-        How many tokens each sentence has; by default all have T.
-    mask : array of bool of shape (B, T), optional
-        In place of lengths: true for tokens, false for the padding behind them.
-    threads : int
-        How many threads share the sentences. The answers do not depend on it.
-    constraints : Constraints, optional
-        Rules that every path must satisfy.
-    deadline : float, optional
-        Seconds per sentence, as for `decode`.
+    nodes : array-like of shape (B, T, L)
+        Node scores; tensors of PyTorch are accepted.
+    edges, k, decoder, lengths, mask, threads, constraints, deadline
+        As for `decode_batch`.
 
     Returns
     -------
     PathArrays
-        Labels, scores, and how many paths each sentence has.
+        Labels and scores, padded, and the number of paths of each sentence.
 
     Raises
     ------
     ValueError
-        For scores that are NaN or +inf, shapes that do not fit, a mask with holes, or no path at all.
+        As for `decode_batch`, and for masks with holes.
 
     Examples
     --------

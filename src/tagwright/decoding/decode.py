@@ -92,26 +92,25 @@ def decode(
 
     Parameters
     ----------
-    nodes : array of shape (T, L)
-        Node scores: float32 or float64, anything NumPy or DLPack can read. T = 0 has one empty path.
-    edges : Edges, array of shape (L, L) or (T-1, L, L), or sparse matrix of shape (L, L)
+    nodes : array-like of shape (T, L)
+        Node scores: a float32 or float64 array, or any object that NumPy or DLPack can read. T may be 0.
+    edges : Edges, array-like of shape (L, L) or (T-1, L, L), or sparse matrix of shape (L, L)
         Edge scores. Entries that a matrix of scipy.sparse does not store are forbidden; see `Edges`.
-    k : int
-        How many paths.
-    decoder : str or Decoder
-        A name of `decoders()`, or a decoder with options, such as ``tw.Beam(width=16)``.
+    k : int, default=1
+        Number of paths.
+    decoder : str or Decoder, default="auto"
+        Name of a decoder, with an option as in ``"beam:16"`` or ``tw.Beam(width=16)``; `decoders` lists them.
     active : sequence of sequences of int, optional
         For each of the T-1 steps, the active sets of `Edges(corrections=...)`.
     constraints : Constraints, optional
-        Rules that every path must satisfy, in addition to those of the edges. A tag dictionary needs words: give
+        Rules that every path must satisfy. A tag dictionary needs the words: pass
         ``allowed=constraints.allowed(words)``.
-    allowed : sequence or array of bool of shape (T, L), optional
-        For each token the allowed labels, or None where all are allowed. Node scores of other labels are not read,
-        whatever they are.
+    allowed : sequence, or boolean array of shape (T, L), optional
+        For each token the allowed labels, or None if all are allowed. Node scores of other labels are not read.
     deadline : float, optional
-        Seconds after which the best path found so far is returned, for decoders that can stop (`auto` and `tree`). Then
-        `exact` is False, `gap` bounds how much better another path can be, and there is one path whatever k is. One
-        pass over the scores is always finished.
+        Seconds after which the best path found so far is returned, for the decoders `auto` and `tree`. The result then
+        has one path, `exact` is False, and `gap` bounds how much better another path can be. One pass over the scores
+        is always finished.
 
     Returns
     -------
@@ -121,7 +120,7 @@ def decode(
     Raises
     ------
     ValueError
-        For scores that are NaN or +inf, shapes that do not fit, or no path at all.
+        For scores that are NaN or +inf, shapes that do not match, or if there is no path.
 
     Examples
     --------
@@ -148,33 +147,42 @@ def decode_batch(
     lengths: object = None,
     mask: object = None,
 ) -> list[Decoding]:
-    """Return `decode` of many sentences, in one native call with `threads` threads over the sentences.
-
-    The answers do not depend on `threads`. `decode_arrays` returns arrays for a padded batch.
+    """Decode a batch of sentences in one native call. See `decode_arrays` for results as arrays.
 
     Parameters
     ----------
     nodes : list of arrays of shape (T, L), or array of shape (B, T, L)
         Node scores, one array per sentence or one padded array.
-    edges : Edges, array, or list of one per sentence
+    edges : Edges, array-like, or list with one per sentence
+        Edge scores.
+    k, decoder, constraints, deadline
+        As for `decode`; the deadline holds for each sentence.
+    threads : int, default=1
+        Number of threads over sentences. The results do not depend on it.
+    active, allowed : list with one per sentence, optional
         As for `decode`.
-    k, decoder, constraints
-        As for `decode`.
-    threads : int
-        How many threads share the sentences.
-    active, allowed : list of one per sentence, optional
-        As for `decode`.
-    deadline : float, optional
-        Seconds per sentence, as for `decode`.
-    lengths : array of shape (B,), optional
-        How many tokens each sentence of a padded array has; by default all have T.
-    mask : array of bool of shape (B, T), optional
-        In place of lengths: true for tokens, false for the padding behind them.
+    lengths : array-like of shape (B,), optional
+        Number of tokens of each sentence of a padded array; T by default.
+    mask : array-like of shape (B, T), optional
+        Instead of `lengths`: true for tokens, false for the padding after them.
 
     Returns
     -------
     list of Decoding
-        One per sentence, in order.
+        One per sentence.
+
+    Raises
+    ------
+    ValueError
+        As for `decode`; the message names the sentence.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> found = tw.decode_batch([[[1.0, 0.0]], [[0.0, 2.0], [0.0, 1.0]]], [[0.0, -1.0], [-1.0, 0.0]])
+    >>> [decoding.paths[0].labels.tolist() for decoding in found]
+    [[0], [1, 1]]
+
     """
     given = many_lattices(nodes, edges, active, constraints, allowed, lengths, mask)
     return _decode(given, k, decoder, threads, deadline)
@@ -191,9 +199,25 @@ def paths(
 ) -> Iterator[Path]:
     """Yield the paths of one sentence, best first, until the caller stops or there are no more.
 
-    It decodes with a growing k, so the number need not be known beforehand. Where scores differ by no more than the
-    rounding of their sums, a path may come before one that is that much better. The decoder must give k paths; a beam
-    grows with k, and may find a better path late.
+    The lattice is decoded again with a larger k when the caller needs more paths. Paths whose scores differ by no more
+    than the rounding error of the sums may be in either order. A beam grows with k and may find a better path late.
+
+    Parameters
+    ----------
+    nodes, edges, active, constraints, allowed
+        As for `decode`.
+    decoder : str or Decoder, default="auto"
+        A decoder with k-best search.
+
+    Yields
+    ------
+    Path
+        Distinct paths, best first.
+
+    Raises
+    ------
+    ValueError
+        As for `decode`.
 
     Examples
     --------
@@ -219,7 +243,32 @@ def paths(
 
 
 def score(nodes: object, edges: object, labels: object, *, active: ActiveSets | None = None) -> float:
-    """Return the score of one path, as `Path.score` has it."""
+    """Return the score of one path: start, nodes, edges and stop, summed from left to right in double precision.
+
+    Parameters
+    ----------
+    nodes, edges, active
+        As for `decode`.
+    labels : sequence of int of length T
+        The path.
+
+    Returns
+    -------
+    float
+        The score, as in `Path.score`.
+
+    Raises
+    ------
+    ValueError
+        For labels out of range, and in the cases of `decode`.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> tw.score([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]], [0, 1])
+    0.5
+
+    """
     prepared = _edges(edges)
     scores = _nodes(nodes, prepared.L, "nodes")
     path = ints("labels", labels)
@@ -252,7 +301,7 @@ def _decode(given: Lattices, k: int, decoder: str | Decoder, threads: int, deadl
 def plan_of(
     decoder: str | Decoder, k: int, threads: int, deadline: float | None
 ) -> tuple[_core.Plan, DecoderRow, float]:
-    """Return a decoder as the core takes it, its row, and the seconds of a deadline; checks them and what is beside."""
+    """Check the arguments of a search; return the core's plan, the row of the decoder, and the deadline in seconds."""
     row, _, core = plan(decoder)
     checks.at_least_one("k", k)
     checks.at_least_one("threads", threads)
@@ -272,7 +321,7 @@ def _seconds(deadline: float, row: DecoderRow) -> float:
 
 
 class Lattices(NamedTuple):
-    """Lattices of sentences as the core takes them."""
+    """Arguments of the core's functions: the lattices of sentences."""
 
     nodes: list[FloatArray]
     edges: list[_core.Edges]
@@ -288,7 +337,7 @@ def one_lattice(
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
 ) -> Lattices:
-    """Return the lattice of one sentence as the core takes it."""
+    """Return the lattice of one sentence for the core."""
     own = _edges(edges)
     arrays = [_nodes(nodes, own.L, "nodes")]
     on = None if active is None else [_active_sets(active, len(arrays[0]))]
@@ -315,7 +364,7 @@ def many_lattices(
     lengths: object = None,
     mask: object = None,
 ) -> Lattices:
-    """Return the lattices of many sentences as the core takes them; `given`: a list of arrays or a padded one."""
+    """Return the lattices of many sentences for the core; `given` is a list of arrays or a padded array."""
     if lengths is None and mask is None and not is_tensor(given):
         nodes: list[Any] = list(cast("Iterable[object]", given))
     else:
@@ -334,7 +383,7 @@ def many_lattices(
 
 
 def under(edges: Edges, constraints: Constraints | None, allowed: _core.AllowedLists | None) -> _core.Edges:
-    """Return edges that keep to constraints; allowed: what was given beside them."""
+    """Return the core's edges under constraints, whose tag dictionary needs `allowed`."""
     if constraints is None:
         return edges._core
     if not isinstance(constraints, Constraints):
@@ -347,7 +396,7 @@ def under(edges: Edges, constraints: Constraints | None, allowed: _core.AllowedL
 
 
 def _active_sets(active: ActiveSets | None, T: int) -> list[list[int]] | None:
-    """Return the active sets of each step; of an endless sequence one step more than there are, which is refused."""
+    """Return the active sets of each step; reads at most one step too many, which the core refuses."""
     if active is None:
         return None
     try:
@@ -370,7 +419,7 @@ def _edges(edges: object, where: str = "") -> Edges:
 
 
 def _is_ready(scores: object, L: int) -> TypeGuard[FloatArray]:
-    """Whether these are (T, L) scores that the core takes as they are."""
+    """Return whether these are (T, L) scores that the core reads without a copy."""
     if type(scores) is not np.ndarray or scores.dtype not in AS_IT_IS or scores.ndim != 2 or scores.shape[1] != L:
         return False
     flags = scores.flags

@@ -1,4 +1,4 @@
-"""The decoders: the table of the core, a small class for each that sets its options, and their text form."""
+"""The table of decoders, classes for those with options, and their text form."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class DecoderOption(NamedTuple):
     """"int", "int | None", "str" or "Keep | None"."""
     default: Any
     takes: str
-    """What it may be, in words: "a whole number of at least 1 and below 2**31"."""
+    """Valid values in words: "a whole number of at least 1 and below 2**31"."""
     values: tuple[Any, ...]
-    """The words it may be, or the smallest and the largest number."""
+    """The valid words, or the smallest and the largest number."""
 
 
 class DecoderRow(NamedTuple):
@@ -42,7 +42,7 @@ class DecoderRow(NamedTuple):
     deadline: bool
     """Whether it can stop at a deadline."""
     maximises: str
-    """What the best path has most of, as far as this decoder goes: "score", or "expected right tokens"."""
+    """The objective: "score", or "expected right tokens"."""
     ngrams: bool
     """Whether it decodes edges with label n-grams."""
     options: tuple[DecoderOption, ...]
@@ -52,7 +52,20 @@ TABLE = {row[0]: DecoderRow(*row[:7], tuple(DecoderOption(*option) for option in
 
 
 def decoders() -> list[DecoderRow]:
-    """Return every decoder: name, paper, exact or not, k paths or one, deadlines or none, aim, and options."""
+    """Return the table of decoders.
+
+    Returns
+    -------
+    list of DecoderRow
+        Name, paper, whether it is exact, finds k paths and can stop at a deadline, what it maximises, and its options.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> [row.name for row in tw.decoders() if row.deadline]
+    ['auto', 'tree']
+
+    """
     return list(TABLE.values())
 
 
@@ -84,10 +97,22 @@ class Decoder:
 
 
 class Beam(Decoder, name="beam"):
-    """Beam search: `width` partial paths per column. Approximate, unless width >= k * L.
+    """Beam search; approximate unless ``width >= k * L``.
 
-    keep: a rule in place of a width, such as ``tw.KeepDivergence(0.001, at_least=4)`` (Pal et al. 2006, 4.1): a column
-    keeps the labels it chooses, the scores of their best partial paths taken as log beliefs.
+    Parameters
+    ----------
+    width : int, default=8
+        Number of partial paths per column.
+    keep : KeepDivergence, KeepSize or KeepRatio, optional
+        Pruning rule instead of a width (Pal et al. 2006, section 4.1), which reads the scores of the best partial paths
+        as log beliefs.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> tw.decode([[1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], decoder=tw.Beam(width=1)).exact
+    False
+
     """
 
     width: int = _DEFAULT["beam", "width"]
@@ -103,7 +128,10 @@ class Beam(Decoder, name="beam"):
 class Staggered(Decoder, name="staggered"):
     """Staggered decoding, or iterative Viterbi (Kaji et al. 2010): refines a coarse lattice. 1-best.
 
-    expand: "column" splits the blocks that the best path passes through (SD+C-EXP), "all" one in every column (SD).
+    Parameters
+    ----------
+    expand : {"column", "all"}, default="column"
+        Whether to split only the blocks on the best path (SD+C-EXP) or one block in every column (SD).
     """
 
     expand: str = _DEFAULT["staggered", "expand"]
@@ -112,17 +140,23 @@ class Staggered(Decoder, name="staggered"):
 class AStar(Decoder, name="astar"):
     """A* (Huang et al. 2012, 4.1 and 4.3), 1-best and k-best.
 
-    bound: how far ahead it sees. None: the largest node and edge scores (equation 9); m: backward scores of the
-    coarse lattice with 2^m labels and one block per column (the paper tries 0, 3, 6 and 9).
+    Parameters
+    ----------
+    bound : int or None, default=6
+        Heuristic: backward scores of the coarse lattice with 2**bound labels and one block per column (the paper tries
+        0, 3, 6 and 9), or for None the largest node and edge scores (equation 9).
     """
 
     bound: int | None = _DEFAULT["astar", "bound"]
 
 
 class IterativeViterbiAStar(Decoder, name="iterative_viterbi_astar"):
-    """Viterbi A* on a coarse lattice that is refined until its k best paths hold labels only (Huang, Algorithm 4).
+    """Viterbi A* on a coarse lattice, refined until its k best paths contain labels only (Huang et al. 2012, Alg. 4).
 
-    extra: requests k' = extra * k paths in each round, since the k-th that holds labels only raises the floor.
+    Parameters
+    ----------
+    extra : int, default=2
+        Each round searches for ``extra * k`` paths: the k-th path that contains labels only raises the floor.
     """
 
     extra: int = _DEFAULT["iterative_viterbi_astar", "extra"]
@@ -148,7 +182,7 @@ class _ViterbiInWindows(Decoder, name="viterbi"):
 
 
 class Plan(NamedTuple):
-    """A decoder as the core takes it."""
+    """A decoder, its options and the core's object for them."""
 
     row: DecoderRow
     options: dict[str, Any]
@@ -164,10 +198,7 @@ def plan(decoder: str | Decoder) -> Plan:
 
 
 def plan_by_score(decoder: str | Decoder, user: str) -> Plan:
-    """Return the plan of a decoder that finds paths of high scores; ValueError for one that maximises something else.
-
-    user: who needs the score, for the message.
-    """
+    """Return the plan of a decoder that maximises the score; ValueError for any other. `user` names the caller."""
     found = plan(decoder)
     if found.row.maximises != "score":
         raise ValueError(
@@ -201,7 +232,7 @@ def _read(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _read_option(row: DecoderRow, text: str) -> dict[str, Any]:
-    """Give the text to the first option of a type that it can be read as, else to the first, which then complains."""
+    """Return the first option whose type the text has, or the first option, which then raises an error."""
     for option in row.options:
         if option.type.startswith("int"):
             try:
@@ -224,7 +255,7 @@ def _core_plan(where: str, name: str, options: dict[str, Any]) -> _core.Plan:
 
 
 def _taken(value: Any) -> Any:
-    """Return an option's value as the core takes it."""
+    """Return the value of an option for the core."""
     if isinstance(value, Keep):
         return keep_arguments(value)
     return int(value) if isinstance(value, np.integer) else value

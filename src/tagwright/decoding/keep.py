@@ -10,22 +10,29 @@ from tagwright import checks
 __all__ = ["Keep", "KeepDivergence", "KeepRatio", "KeepSize"]
 
 KeepArguments: TypeAlias = tuple[str, float, int]
-"""A rule as the core reads it: its name ("" keeps all), its number, the fewest labels that it keeps."""
+"""A rule for the core: its name ("" for no pruning), its parameter, and the smallest number of labels."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Base class of pruning rules, which choose the labels that a column keeps."""
+    """Base class of pruning rules."""
 
     name: ClassVar[str]
 
 
 @dataclass(frozen=True)
 class KeepDivergence(Keep):
-    """The minimum-divergence beam: the fewest labels whose share Z(I) of the belief has -log Z(I) <= epsilon.
+    """Minimum-divergence beam: the smallest set of labels with Kullback-Leibler divergence at most epsilon.
 
-    The Kullback-Leibler divergence between the pruned belief and the whole is then at most epsilon. A column whose
-    belief is concentrated keeps few labels, others keep many; never fewer than `at_least`.
+    A set I with share Z(I) of the belief has divergence -log Z(I) from the full belief. A concentrated column thus
+    keeps fewer labels than a flat one.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.001
+        The largest divergence per column.
+    at_least : int, default=1
+        The smallest number of labels per column.
     """
 
     name: ClassVar[str] = "divergence"
@@ -38,13 +45,19 @@ class KeepDivergence(Keep):
         checks.at_least_one("KeepDivergence(at_least=...)", self.at_least)
 
     def __str__(self) -> str:
-        """Return the rule as the command line writes it."""
+        """Return the text form."""
         return f"divergence:{float(self.epsilon)!r}:{self.at_least}"
 
 
 @dataclass(frozen=True)
 class KeepSize(Keep):
-    """The n labels of largest belief: a beam of fixed size."""
+    """Beam of fixed size.
+
+    Parameters
+    ----------
+    n : int, default=8
+        Number of labels per column, those of largest belief.
+    """
 
     name: ClassVar[str] = "size"
     n: int = 8
@@ -54,13 +67,19 @@ class KeepSize(Keep):
         checks.at_least_one("KeepSize(n)", self.n)
 
     def __str__(self) -> str:
-        """Return the rule as the command line writes it."""
+        """Return the text form."""
         return f"size:{self.n}"
 
 
 @dataclass(frozen=True)
 class KeepRatio(Keep):
-    """All labels whose belief is at least r times the largest: a threshold beam."""
+    """Threshold beam.
+
+    Parameters
+    ----------
+    r : float, default=0.001
+        Labels are kept whose belief is at least r times the largest of the column.
+    """
 
     name: ClassVar[str] = "ratio"
     r: float = 1e-3
@@ -72,17 +91,17 @@ class KeepRatio(Keep):
             raise ValueError(f"KeepRatio(r) must be above 0 and at most 1, not {self.r!r}")
 
     def __str__(self) -> str:
-        """Return the rule as the command line writes it."""
+        """Return the text form."""
         return f"ratio:{float(self.r)!r}"
 
 
 def is_rule(text: str) -> bool:
-    """Whether the text names a rule, as `parse_keep` reads it."""
+    """Return whether the text names a pruning rule."""
     return text.partition(":")[0] in ("divergence", "size", "ratio")
 
 
 def parse_keep(text: str) -> Keep:
-    """Return the rule that a text names, as the command line writes it: divergence:0.005:10, size:20 or ratio:0.001."""
+    """Return the rule of a text form: divergence:0.005:10, size:20 or ratio:0.001."""
     name, *numbers = text.split(":")
     form = "write divergence:EPSILON, divergence:EPSILON:AT_LEAST, size:N or ratio:R"
     try:
@@ -98,7 +117,7 @@ def parse_keep(text: str) -> Keep:
 
 
 def keep_arguments(keep: Keep | None) -> KeepArguments:
-    """Return a rule as the core reads it."""
+    """Return a rule for the core."""
     match keep:
         case None:
             return "", 0.0, 1

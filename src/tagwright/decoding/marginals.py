@@ -1,4 +1,4 @@
-"""Sums over any scores: `marginals` computes log Z and the probability of every label and every edge."""
+"""Log Z and marginal probabilities of labels and edges, by forward-backward: `marginals`, `marginals_batch`."""
 
 from __future__ import annotations
 
@@ -75,12 +75,8 @@ def marginals(
         the set of labels still changes.
     with_edges : bool, default=False
         Whether to fill `edges` of the result, T * L * L numbers.
-    active : list of lists, optional
-        For each of the T-1 steps, the active sets of `Edges(corrections=...)`.
-    constraints : Constraints, optional
-        Rules, as for `decode`: the sums are over the paths that obey them.
-    allowed : list, optional
-        For each token the labels that it may have, as for `decode`.
+    active, constraints, allowed : optional
+        As for `decode`. Labellings that the limits exclude have probability 0.
     keep : optional
         Deprecated name of `pruning`.
 
@@ -92,7 +88,7 @@ def marginals(
     Raises
     ------
     ValueError
-        For scores that are NaN or +inf, shapes that do not fit, or where there is no path.
+        For scores that are NaN or +inf, shapes that do not match, or if there is no path.
 
     Examples
     --------
@@ -167,16 +163,8 @@ def marginals_batch(
         Pruning rule, as for `marginals`.
     threads : int, default=1
         Number of threads that share the sentences. The result does not depend on it.
-    active : list, optional
-        One per sentence, as for `marginals`.
-    constraints : Constraints, optional
-        Rules that every path must obey.
-    allowed : list, optional
-        One per sentence, as for `marginals`.
-    lengths : array-like of shape (B,), optional
-        Number of tokens of each sentence of a padded array; T by default.
-    mask : array-like of shape (B, T), optional
-        In place of lengths: true for tokens, false for the padding behind them.
+    active, constraints, allowed, lengths, mask : optional
+        As for `decode_batch`. Labellings that the limits exclude have probability 0.
     edge_counts : "sum" or pair of arrays, optional
         "sum" for the expected number of times that each edge occurs in the whole batch, (L, L); or the pairs of labels
         to be counted, as two arrays (previous, current). The result is then one `BatchMarginals`, and nothing of size
@@ -193,7 +181,12 @@ def marginals_batch(
     Returns
     -------
     list of Marginals, or BatchMarginals
-        The latter where `edge_counts` is given.
+        The latter if `edge_counts` is given.
+
+    Raises
+    ------
+    ValueError
+        For invalid scores, shapes that do not match, or a sentence without a path.
 
     Examples
     --------
@@ -249,7 +242,7 @@ def _tags(labels: object, B: int, T: int) -> npt.NDArray[np.int64]:
 
 
 def _renamed(pruning: Keep | None, keep: Keep | None) -> Keep | None:
-    """Return the pruning rule, which was named keep until version 0.5.0."""
+    """Return the pruning rule, whose name was `keep` in 0.5.0."""
     if keep is None:
         return pruning
     warnings.warn("keep is deprecated: use pruning in its place", DeprecationWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""Samples of the distribution over labellings that scores define: `sample`."""
+"""Random labellings from the distribution that scores define: `sample`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def sample(
 ) -> npt.NDArray[np.int32]:
     """Draw n labellings of one sentence from p(path) = exp(score - log Z).
 
-    Forward filtering, backward sampling: exact sums from left to right once, then each labelling from its last label to
-    its first. The draws are independent, and a path may be drawn more than once. Labelling r depends on the seed and on
-    r only: with a larger n, the first ones are the same.
+    Forward filtering, backward sampling: one exact forward pass, then each labelling is drawn from its last label to
+    its first. Draws are independent and with replacement. Draw r depends on the seed and r only, so that a larger n
+    extends the same sequence.
 
     Parameters
     ----------
@@ -39,22 +39,18 @@ def sample(
         Number of labellings.
     seed : int, default=0
         Seed of the random numbers.
-    active : list of lists, optional
-        For each of the T-1 steps, the active sets of `Edges(corrections=...)`.
-    constraints : Constraints, optional
-        Rules, as for `decode`: labellings that break them have probability 0.
-    allowed : list, optional
-        For each token the labels that it may have, as for `decode`.
+    active, constraints, allowed : optional
+        As for `decode`. Labellings that the limits exclude have probability 0.
 
     Returns
     -------
-    array of shape (n, T)
-        Labels.
+    ndarray of shape (n, T)
+        The labels of each draw.
 
     Raises
     ------
     ValueError
-        For scores that are NaN or +inf, shapes that do not fit, or where there is no path.
+        For scores that are NaN or +inf, shapes that do not match, or if there is no path.
 
     Examples
     --------

@@ -65,12 +65,8 @@ def spans(
         Number of spans, the most probable first; by default those of the best path, from left to right.
     decoder : str or Decoder, default="auto"
         Finds the best path.
-    active : list of lists, optional
-        For each of the T-1 steps, the active sets of `Edges(corrections=...)`.
-    constraints : Constraints, optional
-        Rules, as for `decode`: labellings that break them have probability 0.
-    allowed : list, optional
-        For each token the labels that it may have, as for `decode`.
+    active, constraints, allowed : optional
+        As for `decode`. Labellings that the limits exclude have probability 0.
 
     Returns
     -------
@@ -80,7 +76,7 @@ def spans(
     Raises
     ------
     ValueError
-        For labels that are not of that form, and whatever `decode` refuses.
+        For labels that do not denote spans, and in the cases of `decode`.
 
     Examples
     --------

@@ -24,18 +24,35 @@ def evaluate(
     known: Sequence[Sequence[bool]] | None = None,
     probabilities: Sequence[Sequence[float]] | None = None,
 ) -> Evaluation:
-    """Return how good predicted labels are beside gold labels, both a list of label names for each sentence.
+    """Compare predicted labels with gold labels.
 
     Parameters
     ----------
-    gold
-        The right labels.
-    predicted
-        Labels that a model predicts.
-    known
-        For each word, whether it was observed in training; splits the accuracy.
-    probabilities
+    gold : list of list of str
+        The gold labels of each sentence.
+    predicted : list of list of str
+        The predicted labels.
+    known : list of list of bool, optional
+        For each token, whether its word was observed in training; adds the accuracy of known and unknown words.
+    probabilities : list of list of float, optional
         Probability of each predicted label, as in `Tagging.marginals`; adds the calibration.
+
+    Returns
+    -------
+    Evaluation
+        Accuracy, F1 of labels and spans, confusions and calibration.
+
+    Raises
+    ------
+    ValueError
+        If there are no tokens, or if the lengths differ.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> found = tw.evaluate([["B-NP", "I-NP", "O"]], [["B-NP", "O", "O"]])
+    >>> round(found.token_accuracy, 3), found.spans.micro.f1
+    (0.667, 0.0)
 
     Notes
     -----

@@ -84,26 +84,36 @@ def report(
     decoder: str | Decoder = "auto",
     threads: int = 1,
 ) -> Report:
-    """Tag sentences, compare with their labels, and return a report that notebooks show and `save` writes.
+    """Evaluate a model on labelled sentences, and return a report for notebooks or an HTML file.
 
     Parameters
     ----------
-    model
-        What is measured.
-    X
-        Tokens of each sentence, as for `Model.tag_batch`.
-    y
-        The right labels of each sentence.
-    title
-        Of the page.
-    labels
-        How many labels the table of confusions has at most, up to 100.
-    worst
-        How many sentences are shown, at most 100; 0 for none.
-    decoder
-        Tags the sentences.
-    threads
-        Threads over the sentences.
+    model : Model
+        The model to evaluate.
+    X : list of sentences
+        Tokens, as for `Model.tag_batch`.
+    y : list of list of str
+        Gold labels.
+    title : str, optional
+        Title of the page.
+    labels : int, default=20
+        Number of labels in the confusion matrix, at most 100.
+    worst : int, default=20
+        Number of sentences to show, those with most errors first; at most 100.
+    decoder : str or Decoder, default="auto"
+        Decoder for tagging.
+    threads : int, default=1
+        Number of threads over sentences.
+
+    Returns
+    -------
+    Report
+        The evaluation, its breakdowns and the sentences; `save` writes it as HTML.
+
+    Raises
+    ------
+    ValueError
+        If X and y have different lengths, or for numbers out of range.
 
     Examples
     --------
