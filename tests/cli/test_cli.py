@@ -21,7 +21,7 @@ from tagwright.cli.demo import SENTENCES
 from tagwright.cli.main import main
 from tagwright.data.upos import UPOS
 
-COMMANDS = ["train", "tune", "tag", "eval", "explain", "report", "info", "serve", "demo"]
+COMMANDS = ["tag", "explain", "serve", "train", "tune", "eval", "report", "info", "demo"]
 QUESTION = "Would service be voluntary or compulsory ?"
 ONE_SENTENCE = "the\tDT\ndog\tNN\ncan\tMD\nsee\tVB\n\n"
 PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -51,20 +51,20 @@ def model(corpus):
 def test_help_shows_an_example(command, flag):
     lines = [line.strip() for line in printed(*command, flag).splitlines()]
     assert lines[0].startswith("Usage: ")
-    example = lines[lines.index("Example:") + 1]
+    example = lines[lines.index("Example:" if command else "Examples:") + 1]
     assert example.startswith(("tagwright ", "echo "))
     assert " ".join(["tagwright", *command]) in example
 
 
 def test_help_names_every_command():
-    assert main.list_commands(None) == sorted(COMMANDS)
+    assert main.list_commands(None) == COMMANDS
     said = printed("--help")
     assert all(f"\n  {name} " in said for name in COMMANDS)
 
 
 def test_no_command_shows_the_help_as_it_is_laid_out():
     assert printed() == printed("--help")
-    assert "\nCommands:\n" in printed()
+    assert "\nUse a model:\n" in printed()
     ran = subprocess.run([sys.executable, "-m", "tagwright"], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith("Usage: tagwright ")
@@ -646,7 +646,7 @@ def ready_made(tmp_path_factory):
     [
         (["dmeo"], "No such command 'dmeo'; did you mean 'demo'?"),
         (["trian", "a.txt", "m"], "No such command 'trian'; did you mean 'train'?"),
-        (["xyz"], "No such command 'xyz'; there are demo, eval, "),
+        (["xyz"], "No such command 'xyz'; there are tag, explain, "),
         (["tune", "model.safetensors", "--dev", "x"], "Missing argument 'CORPUS...': tagwright tune CORPUS... MODEL"),
         (["tag", "--speed", "9"], "No such option"),
         (["demo", "-k", "0"], "'-k': 0 is not in the range"),

@@ -68,7 +68,7 @@ def test_tokens_that_are_not_split_are_warned_of_once(trained):
             assert result.stderr == ""
             continue
         assert result.stdout == tagged(path, [line.split() for line in RAW.split("\n") if line] * 3)
-        said = "Warning: <stdin>:1: 'good?' is one token, but the model knows 'good' and '?'; split raw English with"
+        said = "Warning: <stdin>:1: 'good?' is one token, but the model knows 'good' and '?'; use --tokenize english"
         assert result.stderr.startswith(said)
         assert "--tokenize english" in result.stderr
         assert result.stderr.count("\n") == 1
