@@ -26,7 +26,7 @@ std::exception_ptr no_answer(const Lattice& lattice, const Decoder& decoder, con
   return std::make_exception_ptr(std::runtime_error(kScoresChanged));
 }
 
-// Throws std::invalid_argument where a sentence of text takes too much to be decoded at once.
+// Throws std::invalid_argument where a sentence of text takes too much memory to be decoded at once.
 void need_room(size_t T, const Edges& edges, const Plan& plan) {
   const double bytes = bytes_to_decode(T, edges, plan, sizeof(float));
   if (bytes <= kMostBytes) return;
@@ -37,10 +37,10 @@ void need_room(size_t T, const Edges& edges, const Plan& plan) {
 }
 
 // Whether several sentences over the same edges are decoded faster in one batch.
-bool worth_a_batch(const Edges& edges) {
+bool worth_a_batch(const Decoder& decoder, const Edges& edges) {
   constexpr size_t kCache = size_t{256} << 10;
   const EdgeCosts costs = edges.costs();
-  return costs.lanes || costs.shared_bytes > kCache;
+  return decoder.variant(edges).batch && (costs.lanes || costs.shared_bytes > kCache);
 }
 
 // Returns the batches of sentences, those of similar length in one.
@@ -48,7 +48,7 @@ std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, c
                                        const Options& options, size_t threads) {
   std::vector<size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), 0);
-  const bool batched = decoder.batch && options.k == 1 && options.window == 0;
+  const bool batched = options.k == 1 && options.window == 0;
   std::vector<std::vector<size_t>> units;
   constexpr size_t kBatch = 32, kBytes = size_t{256} << 20;
   const size_t most = std::min(kBatch, (sentences.size() + threads - 1) / threads);
@@ -59,7 +59,7 @@ std::vector<std::vector<size_t>> units(const std::vector<Sentence>& sentences, c
     const Edges* edges = sentences[s].edges;
     const size_t needs = sentences[s].T * edges->L() * sizeof(double);
     if (batched && !units.empty() && units.back().size() < most && bytes + needs < kBytes &&
-        sentences[units.back()[0]].edges == edges && worth_a_batch(*edges)) {
+        sentences[units.back()[0]].edges == edges && worth_a_batch(decoder, *edges)) {
       units.back().push_back(s);
       bytes += needs;
     } else {
@@ -192,11 +192,11 @@ class BatchDecoder {
 
 std::vector<Answer> decode_all(const std::vector<Sentence>& sentences, const Decoder& decoder, const Options& options,
                                size_t threads, const Supply& supply, const Finish& finish) {
-  for (const Sentence& sentence : sentences) decoder.need_ngrams(*sentence.edges);
+  for (const Sentence& sentence : sentences) decoder.variant(*sentence.edges);  // throws
   const Plan plan{&decoder, options};
   BatchDecoder batch(sentences, plan, supply, finish);
   const std::vector<std::vector<size_t>> work = units(sentences, decoder, options, threads);
-  // The calling thread keeps some memory for its next call: one sentence at a time is a common way to call.
+  // The calling thread keeps some memory for its next call: often there is one call per sentence.
   const Trimmed trimmed(thread_arena(), size_t{16} << 20);
   // Threads take several units at a time where there are many: taking one costs as much as a short sentence.
   const size_t run = std::clamp<size_t>(work.size() / (16 * threads), 1, 64);

@@ -1,4 +1,4 @@
-// Many sentences through one decoder, on several threads.
+// Decoding of many sentences on several threads.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ struct Sentence {
   Allowed allowed = {};
 };
 
-// The scores of columns begin .. end - 1 of a sentence: of all, or of one window after the other.
+// Returns the scores of columns begin .. end - 1 of a sentence: of all columns, or of one window after the other.
 using Supply = std::function<Supplied(size_t sentence, size_t begin, size_t end, Arena& arena)>;
-// Is called when a sentence has its answer, while its scores are still there; nullptr: it was decoded in windows.
+// Called with each answer while the scores of the sentence are in memory; lattice: nullptr if decoded in windows.
 using Finish = std::function<void(size_t sentence, const Lattice* lattice, const Answer& answer)>;
 
 // Returns one answer per sentence, in order, the same for any number of threads. Throws std::invalid_argument for the

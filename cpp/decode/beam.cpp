@@ -1,9 +1,9 @@
 // Beam search from left to right (Huang et al. 2012, Table 1): approximate, and the first floor of every refinement.
 //
-// A column keeps `width` partial paths, at most k of them in the same state, since these are extended alike: the last
-// label or, with n-grams, the context (lattice/contexts.h). With width >= k times the number of states nothing is lost
-// and the answer is exact. With a pruning rule of sparse forward-backward in place of the width (Pal et al. 2006, 4.1)
-// a column keeps the labels that the rule chooses, the scores of their best partial paths taken as log beliefs; up to k
+// A column keeps `width` partial paths, at most k of them in the same state, since these have the same extensions: the
+// last label or, with label n-grams, the context (lattice/contexts.h). With width >= k times the number of states the
+// answer is exact. With a pruning rule of sparse forward-backward in place of the width (Pal et al. 2006, 4.1) a column
+// keeps the labels that the rule chooses, with the scores of their best partial paths as log beliefs, and up to k
 // partial paths per state.
 #include <algorithm>
 
@@ -16,18 +16,67 @@ namespace {
 
 struct Partial {
   double score;
-  int32_t at, before;  // its state; index of the partial path that it extends
+  int32_t at, before;  // its state; the index of the partial path that it extends
 };
 
 bool better(const Partial& a, const Partial& b) {
   return a.score != b.score ? a.score > b.score : a.at != b.at ? a.at < b.at : a.before < b.before;
 }
 
+// States of first-order paths: the last label.
+class LabelStates {
+ public:
+  explicit LabelStates(const Lattice& lattice) : lattice_(lattice) {}
+
+  // Whether a label may have several states.
+  static constexpr bool kSeveral = false;
+  int32_t label(int32_t at) const { return at; }
+  // The state after label y.
+  int32_t next(int32_t, int32_t y) const { return y; }
+  // out[j]: a partial path in state `at` of column t - 1 extended by label j of column t.
+  void extend(size_t t, double score, int32_t at, double* out) const {
+    lattice_.extend(t - 1, score, static_cast<size_t>(at), out);
+  }
+
+ private:
+  const Lattice& lattice_;
+};
+
+// States of paths with label n-grams: contexts, as nodes of LabelNgrams.
+class ContextStates {
+ public:
+  explicit ContextStates(const Lattice& lattice) : lattice_(lattice), ngrams_(*lattice.edges.ngrams()) {}
+
+  static constexpr bool kSeveral = true;
+  int32_t label(int32_t at) const { return ngrams_.label(at); }
+  int32_t next(int32_t at, int32_t y) const { return ngrams_.context(ngrams_.next(at, y)); }
+  // Labels that complete an n-gram are scored again. more() of a longer one includes the shorter ones that it ends
+  // with, so longer ones come last.
+  void extend(size_t t, double score, int32_t at, double* out) const {
+    const auto i = static_cast<size_t>(label(at));
+    lattice_.extend(t - 1, score, i, out);
+    for (size_t longest = ngrams_.depth(at), depth = 2; depth <= longest; ++depth) {
+      LabelNgrams::Node context = at;
+      for (size_t n = longest; n > depth; --n) context = ngrams_.suffix(context);
+      const auto [first, end] = ngrams_.children(context);
+      for (LabelNgrams::Node node = first; node < end; ++node) {
+        const auto k = static_cast<size_t>(ngrams_.label(node));
+        out[k] = (score + lattice_.edge(t - 1, i, k) + ngrams_.more(node)) + lattice_.node(t, k);
+      }
+    }
+  }
+
+ private:
+  const Lattice& lattice_;
+  const LabelNgrams& ngrams_;
+};
+
+template <class States>
 class Beam {
  public:
   Beam(const Lattice& lattice, const Options& options, Arena& arena)
       : lattice_(lattice),
-        ngrams_(lattice.edges.ngrams()),
+        states_(lattice),
         options_(options),
         ruled_(!options.keep.all()),
         width_(ruled_ ? SIZE_MAX : std::max(options.width, options.k)),
@@ -54,41 +103,18 @@ class Beam {
   }
 
  private:
-  int32_t label(const Partial& partial) const { return ngrams_ ? ngrams_->label(partial.at) : partial.at; }
-  // The state behind the p-th partial path of column t - 1 and label y.
-  int32_t state(size_t t, size_t p, int32_t y) const {
-    return ngrams_ && t ? ngrams_->context(ngrams_->next(kept_[t - 1][p].at, y)) : y;
-  }
+  // The state of the p-th partial path of column t - 1 extended by label y.
+  int32_t state(size_t t, size_t p, int32_t y) const { return t ? states_.next(kept_[t - 1][p].at, y) : y; }
 
-  // out[j]: the p-th partial path of column t - 1 extended by label j of column t.
+  // out[j]: the score of that, for every label j.
   void extend(size_t t, size_t p, double* out) {
-    if (t == 0) {
-      for (size_t j = 0; j < lattice_.L; ++j) out[j] = lattice_.edges.start(j) + lattice_.node(0, j);
-      return;
-    }
-    const Partial& from = kept_[t - 1][p];
-    lattice_.extend(t - 1, from.score, static_cast<size_t>(label(from)), out);
-    if (ngrams_) add_ngrams(t, from, out);
-  }
-
-  // Replaces the scores of labels that complete an n-gram. more() of a longer one includes the shorter ones that it
-  // ends with, so longer ones come last.
-  void add_ngrams(size_t t, const Partial& from, double* out) const {
-    const auto i = static_cast<size_t>(label(from));
-    for (size_t longest = ngrams_->depth(from.at), depth = 2; depth <= longest; ++depth) {
-      LabelNgrams::Node context = from.at;
-      for (size_t n = longest; n > depth; --n) context = ngrams_->suffix(context);
-      const auto [first, end] = ngrams_->children(context);
-      for (LabelNgrams::Node node = first; node < end; ++node) {
-        const auto k = static_cast<size_t>(ngrams_->label(node));
-        out[k] = (from.score + lattice_.edge(t - 1, i, k) + ngrams_->more(node)) + lattice_.node(t, k);
-      }
-    }
+    if (t) return states_.extend(t, kept_[t - 1][p].score, kept_[t - 1][p].at, out);
+    for (size_t j = 0; j < lattice_.L; ++j) out[j] = lattice_.edges.start(j) + lattice_.node(0, j);
   }
 
   // A beam of width 1 chooses the best label by the sum of edge and node score in their own precision.
   void keep_one(size_t t) {
-    if (t && !ngrams_) {
+    if (t && !States::kSeveral) {
       const Partial& from = kept_[t - 1][0];
       const auto i = static_cast<size_t>(from.at);
       const size_t y = lattice_.best_extension(t - 1, from.score, i, scores_);
@@ -101,8 +127,8 @@ class Beam {
     if (scores_[y] != kForbidden) kept_[t].push_back({scores_[y], state(t, 0, static_cast<int32_t>(y)), 0});
   }
 
-  // The p-th partial path extended by all labels. These rows are held unless that takes much memory: then they are
-  // computed twice.
+  // Returns the scores of the p-th partial path extended by every label. Rows are held unless that takes much memory:
+  // then they are computed twice.
   const double* extended(size_t t, size_t p, size_t before, bool again) {
     constexpr size_t kRows = size_t{1} << 18;
     const size_t L = lattice_.L;
@@ -140,7 +166,7 @@ class Beam {
   }
 
   void find_candidates(size_t t, size_t before, std::span<const int32_t> labels, double least) {
-    const bool one_per_label = options_.k == 1 && !ngrams_;
+    const bool one_per_label = options_.k == 1 && !States::kSeveral;
     candidates_.clear();
     for (const int32_t y : labels)
       if (one_per_label && best_[y] != kForbidden) candidates_.push_back({best_[y], y, -1});
@@ -157,7 +183,7 @@ class Beam {
     }
   }
 
-  // Leaves at most k partial paths per state: those beyond can end in no answer.
+  // Keeps at most k partial paths per state: no answer extends another one.
   void drop_beyond_k() {
     std::sort(candidates_.begin(), candidates_.end(),
               [](const Partial& a, const Partial& b) { return a.at != b.at ? a.at < b.at : better(a, b); });
@@ -172,7 +198,7 @@ class Beam {
   void trace_back() {
     std::vector<Partial> ends = kept_[lattice_.T - 1];
     for (size_t e = 0; e < ends.size(); ++e) {
-      ends[e].score += lattice_.edges.stop(static_cast<size_t>(label(ends[e])));
+      ends[e].score += lattice_.edges.stop(static_cast<size_t>(states_.label(ends[e].at)));
       ends[e].before = static_cast<int32_t>(e);
     }
     std::erase_if(ends, [](const Partial& end) { return end.score == kForbidden; });
@@ -181,13 +207,13 @@ class Beam {
       std::vector<int32_t> labels(lattice_.T);
       auto at = static_cast<size_t>(ends[e].before);
       for (size_t t = lattice_.T; t-- > 0; at = static_cast<size_t>(kept_[t][at].before))
-        labels[t] = label(kept_[t][at]);
+        labels[t] = states_.label(kept_[t][at].at);
       answer_.paths.push_back({std::move(labels)});
     }
   }
 
   const Lattice& lattice_;
-  const LabelNgrams* const ngrams_;  // nullptr: none
+  const States states_;
   const Options& options_;
   const bool ruled_;
   const size_t width_;
@@ -205,7 +231,11 @@ class Beam {
 }  // namespace
 
 Answer beam(const Lattice& lattice, const Options& options, Arena& arena) {
-  return Beam(lattice, options, arena).run();
+  return Beam<LabelStates>(lattice, options, arena).run();
+}
+
+Answer ngram_beam(const Lattice& lattice, const Options& options, Arena& arena) {
+  return Beam<ContextStates>(lattice, options, arena).run();
 }
 
 std::string beam_lost(const Options& options) {

@@ -231,13 +231,12 @@ class LaneDecoder {
 
 bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {
   constexpr size_t kFewSentences = 4, kLong = 2048;
-  if (!plan.decoder->lanes || plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences)
-    return false;
+  if (plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences) return false;
   if (plan.options.deadline < std::numeric_limits<double>::infinity()) return false;
   const Edges* const edges = sentences[0].edges;
-  return edges->costs().lanes && std::all_of(sentences.begin(), sentences.end(), [&](const Sentence& s) {
-           return s.edges == edges && !s.on && s.T <= kLong;
-         });
+  return plan.decoder->variant(*edges).lanes && edges->costs().lanes &&
+         std::all_of(sentences.begin(), sentences.end(),
+                     [&](const Sentence& s) { return s.edges == edges && !s.on && s.T <= kLong; });
 }
 
 bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads, const VisitPath& visit) {

@@ -6,14 +6,13 @@
 #include <list>
 
 #include "base/need.h"
-#include "decode/ngrams/ngrams.h"
 
 namespace tagwright {
 
-// Each is defined in the file of its name, the three that refine in refine/refine.cpp, variants for n-grams in ngrams/.
+// Each is defined in the file of its name; the three that refine in refine.cpp, most variants for n-grams in ngrams/.
 Decode automatic, viterbi, beam, staggered, carpediem, astar, iterative_astar, viterbi_astar, iterative_viterbi_astar,
     tree, posterior;
-Decode ngram_tree;
+Decode ngram_viterbi, ngram_beam, ngram_tree;
 DecodeBatch automatic_batch, viterbi_batch, tree_batch;
 std::string beam_lost(const Options& options);
 
@@ -24,74 +23,67 @@ std::span<const Decoder> decoders() {
        .kbest = true,
        .deadline = true,
        .lists = true,
-       .lanes = true,
        .bytes = 28,
-       .windows = true,
-       .decode = automatic,
-       .with_ngrams = automatic,
-       .batch = automatic_batch},
+       .labels = {.decode = automatic, .batch = automatic_batch, .lanes = true, .windows = true},
+       .contexts = {automatic}},
       {.name = "viterbi",
        .paper = "Viterbi 1967; Huang 2012, 3.1 and 3.4",
        .kbest = true,
-       .lanes = true,
        .bytes = 20,
-       .windows = true,
        .options = {{.name = "window", .field = &Options::window, .low = 1, .only_to_compare = true}},
-       .decode = viterbi,
-       .with_ngrams = ngram_viterbi,
-       .batch = viterbi_batch},
+       .labels = {.decode = viterbi, .batch = viterbi_batch, .lanes = true, .windows = true},
+       .contexts = {ngram_viterbi}},
       {.name = "beam",
        .paper = "Huang 2012, Table 1",
        .exact = false,
        .kbest = true,
        .bytes = 4,
        .options = {{.name = "width", .field = &Options::width, .low = 1}, {.name = "keep", .field = &Options::keep}},
-       .decode = beam,
-       .with_ngrams = beam,
+       .labels = {beam},
+       .contexts = {ngram_beam},
        .lost = beam_lost},
       {.name = "staggered",
        .paper = "Kaji 2010; Huang 2012, Algorithm 1",
        .bytes = 72,
        .options = {{.name = "expand", .field = &Options::expand, .choices = {"column", "all"}},
                    {.name = "prune", .field = &Options::prune, .only_to_compare = true}},
-       .decode = staggered,
-       .with_ngrams = ngram_viterbi},
-      {.name = "carpediem", .paper = "Esposito & Radicioni 2009", .bytes = 24, .decode = carpediem},
+       .labels = {staggered},
+       .contexts = {ngram_viterbi}},  // n-grams have no coarse lattice: Viterbi under another name
+      {.name = "carpediem", .paper = "Esposito & Radicioni 2009", .bytes = 24, .labels = {carpediem}},
       {.name = "astar",
        .paper = "Huang 2012, 4.1 and 4.3",
        .kbest = true,
        .bytes = 144,
        .options = {{.name = "bound", .field = &Options::bound, .high = 63}},
-       .decode = astar},
-      {.name = "iterative_astar", .paper = "Huang 2012, 4.2", .bytes = 144, .decode = iterative_astar},
+       .labels = {astar}},
+      {.name = "iterative_astar", .paper = "Huang 2012, 4.2", .bytes = 144, .labels = {iterative_astar}},
       {.name = "viterbi_astar",
        .paper = "Huang 2012, Algorithm 3",
        .kbest = true,
        .bytes = 24,
-       .decode = viterbi_astar,
-       .with_ngrams = ngram_viterbi},
+       .labels = {viterbi_astar},
+       .contexts = {ngram_viterbi}},
       {.name = "iterative_viterbi_astar",
        .paper = "Huang 2012, Algorithm 4",
        .kbest = true,
        .bytes = 80,
        .options = {{.name = "extra", .field = &Options::extra, .low = 1}},
-       .decode = iterative_viterbi_astar,
-       .with_ngrams = ngram_viterbi},
+       .labels = {iterative_viterbi_astar},
+       .contexts = {ngram_viterbi}},
       {.name = "tree",
        .paper = "ours",
        .kbest = true,
        .deadline = true,
        .lists = true,
        .bytes = 28,
-       .decode = tree,
-       .with_ngrams = ngram_tree,
-       .batch = tree_batch},
+       .labels = {tree, tree_batch},
+       .contexts = {ngram_tree}},
       {.name = "posterior",
        .paper = "of the sums: Goodman 1996",
        .maximises = "expected right tokens",
        .lists = true,
        .bytes = 60,
-       .decode = posterior},
+       .labels = {posterior}},
   };
   return table;
 }
@@ -107,13 +99,15 @@ const Option* Decoder::option(std::string_view named) const {
   return found == options.end() ? nullptr : &*found;
 }
 
-void Decoder::need_ngrams(const Edges& edges) const {
-  if (!edges.ngrams() || with_ngrams) return;  // the one refusal of n-grams
+const Variant& Decoder::variant(const Edges& edges) const {
+  // N-grams need states of several labels: other algorithms, not another kind of edges.
+  const Variant& own = edges.ngrams() ? contexts : labels;
+  if (own.decode) return own;
   std::string others;
   for (const Decoder& row : decoders())
-    if (row.with_ngrams) others += (others.empty() ? "'" : ", '") + std::string(row.name) + "'";
-  need(false,
-       "decoder '" + std::string(name) + "' knows no ngrams of labels, but the edges have some; use one of " + others);
+    if (row.contexts.decode) others += (others.empty() ? "'" : ", '") + std::string(row.name) + "'";
+  throw std::invalid_argument("decoder '" + std::string(name) +
+                              "' cannot handle label n-grams, but the edges have some; use one of " + others);
 }
 
 const Decoder& fallback_decoder(const Options& options) {
@@ -123,14 +117,14 @@ const Decoder& fallback_decoder(const Options& options) {
 
 Answer Decoder::search(const Lattice& lattice, const Options& options, Arena& arena) const {
   if (lattice.allowed && !lists) return search(Lattice(lattice, arena), options, arena);  // scores of -inf for lists
-  // n-grams need states of several labels: other algorithms, not another kind of edges.
-  return (lattice.edges.ngrams() ? with_ngrams : decode)(lattice, options, arena);
+  return variant(lattice.edges).decode(lattice, options, arena);
 }
 
 std::vector<Answer> Decoder::search(std::span<const Lattice* const> lattices, const Options& options,
                                     Arena& arena) const {
   std::vector<Answer> answers;
-  if (!batch || lattices.size() == 1) {
+  DecodeBatch* const batch = lattices.size() > 1 ? variant(lattices[0]->edges).batch : nullptr;
+  if (!batch) {
     for (const Lattice* lattice : lattices) answers.push_back(search(*lattice, options, arena));
     return answers;
   }
@@ -143,7 +137,7 @@ std::vector<Answer> Decoder::search(std::span<const Lattice* const> lattices, co
 
 namespace {
 
-// Decoders sum in their own order: reported scores may differ from theirs in the last bits.
+// Decoders sum in their own order: their scores may differ from reported ones in the last bits.
 void score_paths(const Lattice& lattice, std::vector<Path>& paths) {
   for (Path& path : paths) path.score = path_score(lattice, path.labels);
   std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) { return a.score > b.score; });
@@ -165,7 +159,7 @@ Answer Decoder::run(const Lattice& lattice, const Options& options, Arena& arena
 
 Plan Plan::with(size_t k) const {
   need(k >= 1, "k must be at least 1");
-  need(k == 1 || decoder->kbest, "this decoder gives one path only");
+  need(k == 1 || decoder->kbest, "decoder '" + std::string(decoder->name) + "' gives one path only");
   Plan plan = *this;
   plan.options.k = k;
   return plan;

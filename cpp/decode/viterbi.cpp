@@ -244,7 +244,7 @@ std::vector<Answer> viterbi_batch(std::span<const Lattice* const> lattices, cons
 }
 
 Answer viterbi(const Lattice& lattice, const Options& options, Arena& arena) {
-  if (options.k > 1) return kbest_viterbi(lattice, options.k, arena);
+  if (options.k > 1) return viterbi_astar(lattice, options, arena);
   const Lattice* one = &lattice;
   return std::move(viterbi_batch({&one, 1}, options, arena)[0]);
 }

@@ -5,7 +5,7 @@
 
 namespace tagwright {
 
-Answer kbest_viterbi(const Lattice& lattice, size_t k, Arena& arena);
+Decode viterbi_astar;  // for k > 1
 
 // [t][y]: score of the best path that ends in label y of column t, summed from left to right.
 struct ForwardScores {

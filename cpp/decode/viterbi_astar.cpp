@@ -1,29 +1,87 @@
 // Viterbi A* (Huang et al. 2012, section 3.5, Algorithm 3): a Viterbi pass, then its paths best first.
 //
-// The pass gives every node the score of the best path to it; walked against the pass, that is all A* needs to know
-// of what is ahead, and it never leaves the paths it returns. Differs from the paper in how the agenda is filled:
-// when a path is found, not all its neighbours go on the agenda, but the next best continuation at each of its
-// nodes; that one's own successor follows when it leaves. A node's continuations are ranked once for all paths, and
-// no further than is needed.
+// The pass gives every node the score of the best path to it: an exact heuristic for A* against the direction of the
+// pass, which therefore extends only partial paths of its answers. Deviations: when a path is found, not all its
+// neighbours enter the agenda, but the next best extension at each of its nodes; that one's own successor follows when
+// it is popped. The extensions of a node are ranked once for all paths, and no further than needed.
 #include <algorithm>
 #include <queue>
 #include <stdexcept>
 
 #include "base/stop.h"
 #include "decode/graph.h"
-#include "decode/ranking.h"
 #include "decode/viterbi.h"
+#include "kernels/kernels.h"
 
 namespace tagwright {
 namespace {
 
-// A partial path: a node, the partial path it continues, and as which of that one's continuations.
-struct Item {
-  double score;    // of the path so far
-  double promise;  // of the best path that starts with it
+// An extension of a node by node q of the next column.
+struct Extension {
+  double priority;  // its score plus the heuristic of node q
+  double score;
+  int32_t q;
+};
+
+bool better(const Extension& a, const Extension& b) {
+  return a.priority != b.priority ? a.priority > b.priority : a.q < b.q;
+}
+
+// The best extensions of one node: a range of a pool.
+struct Ranking {
+  size_t begin = 0, size = 0, requested = 0;
+};
+
+class Rankings {
+ public:
+  // Returns the n-th best extension, or nullptr where fewer are not forbidden; valid until the next call. fill(scores,
+  // priorities) writes those of all `size` nodes; it is called again when a ranking grows, by a factor of four.
+  template <class Fill>
+  const Extension* find(Ranking& ranking, size_t n, size_t size, Fill&& fill) {
+    if (n >= ranking.size && ranking.size == ranking.requested) {
+      ranking.requested = std::max<size_t>(n + 1, ranking.requested ? 4 * ranking.requested : 2);
+      scores_.resize(size);
+      priorities_.resize(size);
+      fill(scores_.data(), priorities_.data());
+      ranking.begin = pool_.size();
+      ranking.requested == 2 ? rank_two() : rank(ranking.requested);
+      ranking.size = pool_.size() - ranking.begin;
+    }
+    return n < ranking.size ? &pool_[ranking.begin + n] : nullptr;
+  }
+
+ private:
+  void rank_two() {
+    for (int n = 0; n < 2 && !priorities_.empty(); ++n) {
+      const size_t q = kernels().argmax_d(priorities_.data(), priorities_.size());
+      if (priorities_[q] == kForbidden) return;
+      pool_.push_back({priorities_[q], scores_[q], static_cast<int32_t>(q)});
+      priorities_[q] = kForbidden;
+    }
+  }
+
+  void rank(size_t n) {
+    const auto begin = static_cast<ptrdiff_t>(pool_.size());
+    for (size_t q = 0; q < priorities_.size(); ++q)
+      if (priorities_[q] != kForbidden) pool_.push_back({priorities_[q], scores_[q], static_cast<int32_t>(q)});
+    const auto first = pool_.begin() + begin;
+    const auto end = first + std::min(static_cast<ptrdiff_t>(n), pool_.end() - first);
+    std::nth_element(first, end, pool_.end(), better);
+    pool_.erase(end, pool_.end());
+    std::sort(first, pool_.end(), better);
+  }
+
+  std::vector<Extension> pool_;
+  std::vector<double> scores_, priorities_;
+};
+
+// A partial path: its last node, the partial path that it extends, and the rank of that extension.
+struct Partial {
+  double score;
+  double priority;  // score of the best path that starts with it
   int32_t t, q;
   int32_t before;
-  uint32_t sibling;
+  uint32_t rank;
 };
 
 class Enumeration {
@@ -37,32 +95,36 @@ class Enumeration {
 
   std::vector<GraphPath> run() {
     std::vector<GraphPath> found;
-    if (int32_t first = make(-1, 0); first >= 0) agenda_.push({promise(first), first});
+    push(-1, 0);
     while (!agenda_.empty() && found.size() < k_) {
-      int32_t item = agenda_.top().second;
+      int32_t partial = agenda_.top().second;
       agenda_.pop();
-      // Down the best continuations to the end: none of these need wait on the agenda, nothing on it is better.
-      while (item >= 0) {
-        const Item here = items_[static_cast<size_t>(item)];
+      // Along the best extensions to the end: they need not wait on the agenda, which holds nothing better.
+      while (partial >= 0) {
+        const Partial here = partials_[static_cast<size_t>(partial)];
         ++work_.nodes;
         meter_.count(16);
-        if (const int32_t next = make(here.before, here.sibling + 1); next >= 0) agenda_.push({promise(next), next});
+        push(here.before, here.rank + 1);
         if (static_cast<size_t>(here.t) + 1 == graph_.T) break;
-        item = make(item, 0);
+        partial = extend(partial, 0);
       }
-      // What is ahead is the truth: a path that cannot be extended would mean an endless search of all paths.
-      if (item < 0) throw std::runtime_error(kScoresChanged);
-      found.push_back(path_to(item));
+      // The heuristic is exact: a partial path without extension would mean an endless search of all paths.
+      if (partial < 0) throw std::runtime_error(kScoresChanged);
+      found.push_back(path_to(partial));
     }
     return found;
   }
 
  private:
-  double promise(int32_t item) const { return items_[static_cast<size_t>(item)].promise; }
+  double priority(int32_t partial) const { return partials_[static_cast<size_t>(partial)].priority; }
 
-  // The sibling-th best continuation of an item (-1: of nothing, in the first column); -1 where there is none.
-  int32_t make(int32_t before, uint32_t sibling) {
-    const Item* from = before < 0 ? nullptr : &items_[static_cast<size_t>(before)];
+  void push(int32_t before, uint32_t rank) {
+    if (const int32_t made = extend(before, rank); made >= 0) agenda_.push({priority(made), made});
+  }
+
+  // Returns a partial path (-1: the empty one) with its extension of this rank; -1 where there is none.
+  int32_t extend(int32_t before, uint32_t rank) {
+    const Partial* from = before < 0 ? nullptr : &partials_[static_cast<size_t>(before)];
     const size_t t = from ? static_cast<size_t>(from->t) + 1 : 0, p = from ? static_cast<size_t>(from->q) : 0;
     size_t index = 0;
     if (from) {
@@ -73,25 +135,25 @@ class Enumeration {
       }
       index = static_cast<size_t>(of);
     }
-    const auto fill = [&](double* scores, double* promises) {
+    const auto fill = [&](double* scores, double* priorities) {
       from ? graph_.next(t - 1, p, scores) : graph_.first(scores);
-      const double* ahead = graph_.ahead(t);
+      const double* heuristic = graph_.heuristic(t);
       const size_t size = graph_.size(t);
-      for (size_t q = 0; q < size; ++q) promises[q] = scores[q] + ahead[q];
+      for (size_t q = 0; q < size; ++q) priorities[q] = scores[q] + heuristic[q];
       work_.edges += from ? size : 0;
       meter_.count(4 * size);
     };
-    const Way* next = ways_.way(rankings_[index], sibling, graph_.size(t), fill);
+    const Extension* next = extensions_.find(rankings_[index], rank, graph_.size(t), fill);
     if (!next) return -1;
-    const double so_far = from ? from->score : 0;
-    items_.push_back({so_far + next->score, so_far + next->promise, static_cast<int32_t>(t), next->q, before, sibling});
-    return static_cast<int32_t>(items_.size() - 1);
+    const double score = from ? from->score : 0;
+    partials_.push_back({score + next->score, score + next->priority, static_cast<int32_t>(t), next->q, before, rank});
+    return static_cast<int32_t>(partials_.size() - 1);
   }
 
-  GraphPath path_to(int32_t item) const {
-    GraphPath path{std::vector<int32_t>(graph_.T), promise(item)};
-    for (; item >= 0; item = items_[static_cast<size_t>(item)].before) {
-      const Item& at = items_[static_cast<size_t>(item)];
+  GraphPath path_to(int32_t partial) const {
+    GraphPath path{std::vector<int32_t>(graph_.T), priority(partial)};
+    for (; partial >= 0; partial = partials_[static_cast<size_t>(partial)].before) {
+      const Partial& at = partials_[static_cast<size_t>(partial)];
       path.at[static_cast<size_t>(at.t)] = at.q;
     }
     return path;
@@ -103,8 +165,8 @@ class Enumeration {
   std::vector<size_t> begin_;        // [t]: where column t's nodes start in ranking_of_
   std::vector<int32_t> ranking_of_;  // [node]: index into rankings_, -1: not ranked yet
   std::vector<Ranking> rankings_;    // 0: of the first column
-  Rankings ways_;
-  std::vector<Item> items_;
+  Rankings extensions_;
+  std::vector<Partial> partials_;
   Meter meter_;
   std::priority_queue<std::pair<double, int32_t>> agenda_;
 };
@@ -115,30 +177,41 @@ std::vector<GraphPath> enumerate_paths(const Graph& graph, size_t k, Work& work)
   return Enumeration(graph, k, work).run();
 }
 
-Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
-  const size_t T = lattice.T, L = lattice.L;
-  Answer answer;
-  answer.work.rounds = 1;
-  const ForwardScores alpha = forward_scores(lattice, arena, answer.work);
-  // Walked from the last column to the first: position s is column T - 1 - s. What is ahead of a label is its
-  // alpha, which holds its own node score already; that score joins the path when the path moves on.
+std::vector<Path> enumerate_backward(const Lattice& lattice, const ForwardPass& pass, size_t k, Work& work) {
+  const size_t T = lattice.T, C = pass.states;
+  // Position s is column T - 1 - s. The heuristic of a state is its alpha, which includes its own node score: that
+  // score is added with the step that leaves the state.
   Graph graph;
   graph.T = T;
-  graph.size = [&](size_t) { return L; };
+  graph.size = [&](size_t) { return C; };
   graph.first = [&](double* out) {
-    for (size_t y = 0; y < L; ++y) out[y] = lattice.edges.stop(y);
+    for (size_t c = 0; c < C; ++c) out[c] = lattice.edges.stop(static_cast<size_t>(pass.label(c)));
   };
   graph.next = [&](size_t s, size_t p, double* out) {
     const size_t t = T - 1 - s;
-    const double node = lattice.node(t, p);
-    lattice.column(t - 1, p, out);
-    for (size_t y = 0; y < L; ++y) out[y] += node;
+    const double node = lattice.node(t, static_cast<size_t>(pass.label(p)));
+    pass.into(t, p, out);
+    for (size_t c = 0; c < C; ++c) out[c] += node;
   };
-  graph.ahead = [&](size_t s) { return alpha[T - 1 - s]; };
-  for (GraphPath& path : enumerate_paths(graph, options.k, answer.work)) {
+  graph.heuristic = [&](size_t s) { return pass.alpha(T - 1 - s); };
+  std::vector<Path> paths;
+  for (GraphPath& path : enumerate_paths(graph, k, work)) {
     std::reverse(path.at.begin(), path.at.end());
-    answer.paths.push_back({std::move(path.at)});
+    for (int32_t& at : path.at) at = pass.label(static_cast<size_t>(at));
+    paths.push_back({std::move(path.at)});
   }
+  return paths;
+}
+
+Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& arena) {
+  Answer answer;
+  answer.work.rounds = 1;
+  const ForwardScores alpha = forward_scores(lattice, arena, answer.work);
+  const ForwardPass pass{.states = lattice.L,
+                         .label = [](size_t y) { return static_cast<int32_t>(y); },
+                         .alpha = [&](size_t t) { return alpha[t]; },
+                         .into = [&](size_t t, size_t y, double* out) { lattice.column(t - 1, y, out); }};
+  answer.paths = enumerate_backward(lattice, pass, options.k, answer.work);
   return answer;
 }
 

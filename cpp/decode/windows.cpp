@@ -13,13 +13,13 @@ namespace tagwright {
 
 namespace {
 
-// Bytes of the corrections of a step, held by row and by column; several sets may be active.
-size_t corrected(const Edges& edges) {
+// Returns the bytes of the corrections of a step, by row and by column; several sets may be active.
+size_t correction_bytes(const Edges& edges) {
   const Corrections& sets = edges.corrections();
   return sets.rows() ? 4 * sizeof(Override) * sets.entries() / sets.rows() + 2 * sizeof(Patch) : 0;
 }
 
-// use(lattice) of columns begin .. end - 1.
+// Calls use(lattice) with columns begin .. end - 1.
 template <class Use>
 void with_window(const Edges& edges, const Columns& columns, size_t begin, size_t end, Arena& arena, Use&& use) {
   arena.reset();
@@ -32,31 +32,31 @@ void with_window(const Edges& edges, const Columns& columns, size_t begin, size_
 
 size_t window_of(size_t T, const Edges& edges, size_t bytes, size_t whole) {
   constexpr size_t kWindow = size_t{8} << 20;
-  if (edges.steps()) return 0;  // their edges take more than any column
-  const size_t column = times(edges.L(), bytes) + corrected(edges);
+  if (edges.steps()) return 0;  // edges per step take more memory than any column
+  const size_t column = times(edges.L(), bytes) + correction_bytes(edges);
   if (times(T, column) <= whole) return 0;
   // No shorter than there are windows: the last column of each is held too.
   return std::max({kWindow / column, static_cast<size_t>(std::sqrt(static_cast<double>(T))), size_t{2}});
 }
 
 size_t window_to_decode(size_t T, const Edges& edges, const Plan& plan, bool given) {
-  // With many labels and a matrix, bounds are much faster than a pass over all edges, and a caller who has the scores
-  // has room.
+  // With many labels and a matrix, bounds are much faster than a pass over all edges; scores that are given already fit
+  // into memory.
   constexpr size_t kManyLabels = 128, kWholeGiven = size_t{1} << 30;
   const Options& options = plan.options;
   const bool one = options.k == 1 && options.deadline == std::numeric_limits<double>::infinity();
-  if (!plan.decoder->windows || !one || T == 0) return 0;
-  if (edges.ngrams()) return 0;  // windows hold scores of labels, not of contexts
-  if (options.window) return edges.steps() ? 0 : options.window;
+  if (!plan.decoder->variant(edges).windows || !one || T == 0) return 0;
+  if (options.window) return window_of(T, edges, sizeof(double), 0) ? options.window : 0;
   const bool bounds = given && edges.costs().max_step > kManyLabels * edges.L();
   return window_of(T, edges, sizeof(double), bounds ? kWholeGiven : kWholeBytes);
 }
 
 double bytes_to_decode(size_t T, const Edges& edges, const Plan& plan, size_t held) {
-  constexpr double kPath = 40;  // for each token of each of the k paths
-  // Decoders with n-grams may fall back to a number for each context of each token.
-  const size_t contexts = edges.ngrams() ? edges.ngrams()->contexts() * sizeof(double) : 0;
-  const auto labels = static_cast<double>(edges.L() * (held + plan.decoder->bytes) + corrected(edges) + contexts);
+  constexpr double kPath = 40;  // per token of each of the k paths
+  // Decoders of n-grams may fall back to one number per context and token.
+  const size_t contexts = (edges.states() - edges.L()) * sizeof(double);
+  const auto labels =
+      static_cast<double>(edges.L() * (held + plan.decoder->bytes) + correction_bytes(edges) + contexts);
   return static_cast<double>(T) * (labels + kPath * static_cast<double>(plan.options.k));
 }
 

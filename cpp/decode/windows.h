@@ -1,8 +1,8 @@
-// Sentences too long to be held at once, decoded a window of columns at a time.
+// Decoding of very long sentences, a window of columns at a time.
 //
-// Checkpointed dynamic programming (Grice, Hughey and Speck 1997): a pass forward keeps the scores of each window's
-// last column only; on the way back a window's scores are computed again when the path comes to it. So T tokens take
-// the memory of one window and of T / window columns, and twice the time.
+// Checkpointed dynamic programming (Grice, Hughey and Speck 1997): the forward pass keeps only the scores of each
+// window's last column; the backward pass computes a window's scores again when the path reaches it. T tokens take the
+// memory of one window and of T / window columns, and twice the time.
 #pragma once
 
 #include <functional>
@@ -12,35 +12,34 @@
 
 namespace tagwright {
 
-// What a sentence lacks, computed when its turn comes on the thread that decodes it. nodes stay valid until the arena
-// is reset.
+// Scores of a sentence that are computed by the thread that decodes it. nodes: valid until the arena is reset.
 struct Supplied {
   Scores nodes;
   std::vector<std::vector<int32_t>> on;  // correction sets active at each step between the columns
   Allowed allowed = {};
 };
 
-// The scores of columns begin .. end - 1 of a sentence. Windows overlap: the first column of one is the last of the one
-// before.
+// Returns the scores of columns begin .. end - 1 of a sentence. Windows overlap: the first column of one is the last of
+// the one before.
 using Columns = std::function<Supplied(size_t begin, size_t end, Arena& arena)>;
 
-// What the scores of a sentence may take before it is worked on in windows.
+// Sentences whose scores take more are processed in windows.
 inline constexpr size_t kWholeBytes = size_t{256} << 20;
 
-// How many columns a window has given the bytes that each label of each column takes; 0 where all are held at once.
+// Returns the number of columns of a window; 0 where all columns fit into `whole` bytes. bytes: per label and column.
 size_t window_of(size_t T, const Edges& edges, size_t bytes, size_t whole = kWholeBytes);
 
-// The same for decoding; options.window, where it is set, decides. given: whether node scores are there already.
+// Returns the same for decoding; options.window, where set, decides. given: whether node scores are in memory already.
 size_t window_to_decode(size_t T, const Edges& edges, const Plan& plan, bool given);
 
-// What a sentence takes that is decoded at once. held: bytes of what is known of each label of each token.
+// Returns the bytes that decoding a sentence at once takes. held: bytes of scores per label and token.
 double bytes_to_decode(size_t T, const Edges& edges, const Plan& plan, size_t held);
 
-// The best path, with the labels and score of `viterbi` in double precision. Throws std::invalid_argument for the first
-// token with a bad score, or where there is no path.
+// Returns the best path, with the labels and score of `viterbi` in double precision. Throws std::invalid_argument for
+// the first token with a bad score, or where there is no path.
 Answer viterbi_in_windows(size_t T, const Edges& edges, size_t window, const Columns& columns, Arena& arena);
 
-// The score of a path, as path_score() has it.
+// Returns the score of a path, as path_score() sums it.
 double score_in_windows(const Edges& edges, size_t window, const Columns& columns, std::span<const int32_t> labels,
                         Arena& arena);
 

@@ -70,6 +70,8 @@ class EdgeScores {
   const StepEdges& step(size_t t) const { return per_step_ ? *steps_[t] : *shared_; }
   // How many steps the edges are for; none where the same edges serve sentences of any length.
   std::optional<size_t> steps() const { return per_step_ ? std::optional(steps_.size()) : std::nullopt; }
+  // The number of states of a column in an exact search: labels, or contexts of label n-grams.
+  size_t states() const { return ngrams_ ? ngrams_->contexts() : L_; }
   // Numbers that the result of a max step has room for.
   size_t stride() const { return stride_; }
   EdgeCosts costs() const;

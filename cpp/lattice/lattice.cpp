@@ -157,6 +157,20 @@ const float* Lattice::best_outs(size_t t, std::span<const int32_t> list, const f
   return made;
 }
 
+void Lattice::max_step_without_ngrams(size_t t, const MaxStep<double>& run, Arena& arena) const {
+  if (is_uniform()) return edges.other_edges().step(t).max_step({&run, 1}, arena);
+  const LabelNgrams& ngrams = *edges.ngrams();
+  double* const scores = arena.array<double>(L);
+  run.work->edges += L * L;
+  std::fill(run.best, run.best + L, kForbidden);
+  for (size_t i = 0; i < L; ++i) {
+    row(t, i, scores);
+    const LabelNgrams::Range pairs = ngrams.children(static_cast<LabelNgrams::Node>(i));
+    for (LabelNgrams::Node pair = pairs.first; pair < pairs.end; ++pair) scores[ngrams.label(pair)] = kForbidden;
+    for (size_t k = 0; k < L; ++k) run.best[k] = std::max(run.best[k], run.previous[i] + scores[k]);
+  }
+}
+
 void Lattice::bound_step(size_t t, const BoundStep& step, float* before, float* scores, Work& work) const {
   edges.step(t).bound_step(step, before, scores, work);
   for (size_t q = 0; patched() && q < step.hot.size(); ++q) {

@@ -55,9 +55,13 @@ class Lattice {
   bool is_uniform() const { return !edges.steps() && !patched(); }
   // Whether max steps may be taken in float32.
   bool has_float_steps() const { return nodes.f && T > 1 && edges.step(0).has_float_steps(); }
+  // [y]: the best edge out of label y at every step, or a little more; nullptr where steps differ.
+  const float* reach() const { return is_uniform() ? edges.reach() : nullptr; }
   // [y], or [place in the list] where there is one: the best edge out of a label of column t, or a little more; its
   // stop score in the last column. shared: upper bounds of the edges of all steps, or nullptr.
   const float* best_outs(size_t t, std::span<const int32_t> list, const float* shared, Arena& arena) const;
+  // The max step from column t to t + 1 without the edges of pairs that label n-grams contain.
+  void max_step_without_ngrams(size_t t, const MaxStep<double>& run, Arena& arena) const;
   // See StepEdges::bound_step.
   void bound_step(size_t t, const BoundStep& step, float* before, float* scores, Work& work) const;
   // How much edges matter. A hint, not a bound.

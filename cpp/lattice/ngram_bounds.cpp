@@ -12,7 +12,7 @@ namespace tagwright {
 NgramBounds::NgramBounds(const EdgeScores& edges) {
   const LabelNgrams& ngrams = *edges.ngrams();
   const size_t L = edges.L(), nodes = ngrams.nodes();
-  left_.assign(nodes, 0.0);
+  most_longer_.assign(nodes, 0.0);
   is_open_.assign(nodes, false);
   pair_.resize(nodes - L);
   known_.assign(nodes, kForbidden);
@@ -20,7 +20,7 @@ NgramBounds::NgramBounds(const EdgeScores& edges) {
   best_known_.assign(nodes, kForbidden);
   best_any_.assign(nodes, kForbidden);
   reach_.assign((L + kGroup - 1) / kGroup * kGroup, -std::numeric_limits<float>::infinity());
-  most_left_.resize(L);
+  most_longer_after_.resize(L);
   const LabelNgrams::Range pairs = ngrams.at_depth(2);
   for (Node pair = pairs.first; pair < pairs.end; ++pair)
     edge_.push_back(edges.steps() ? 0
@@ -29,7 +29,7 @@ NgramBounds::NgramBounds(const EdgeScores& edges) {
   double most = 0, least = 0;
   // Longer ones first.
   for (auto node = static_cast<Node>(nodes); node-- > 0;) {
-    find_left(ngrams, node);
+    find_longer(ngrams, node);
     for (const Node longer : ngrams.longer(node)) is_open_[node] = is_open_[node] || ngrams.context(longer) == longer;
     if (ngrams.is_label(node)) continue;
     pair_[static_cast<size_t>(node) - L] = node;
@@ -60,16 +60,16 @@ void NgramBounds::raise_into(const LabelNgrams& ngrams, Node pair) {
   raise(into_[y], any_[pair]);
 }
 
-void NgramBounds::find_left(const LabelNgrams& ngrams, Node node) {
-  left_[node] = 0;
+void NgramBounds::find_longer(const LabelNgrams& ngrams, Node node) {
+  most_longer_[node] = 0;
   for (const Node longer : ngrams.longer(node))
-    left_[node] = std::max(left_[node], ngrams.score(longer) + left_[longer]);
+    most_longer_[node] = std::max(most_longer_[node], ngrams.score(longer) + most_longer_[longer]);
 }
 
 void NgramBounds::find_sums(const LabelNgrams& ngrams, Node node) {
   const auto L = static_cast<Node>(ngrams.L());
   known_[node] = edge_[pair_[node - L] - L] + ngrams.more(node);
-  any_[node] = known_[node] + left_[node];
+  any_[node] = known_[node] + most_longer_[node];
 }
 
 void NgramBounds::find_best(const LabelNgrams& ngrams, Node node) {
@@ -85,8 +85,8 @@ void NgramBounds::find_best(const LabelNgrams& ngrams, Node node) {
 void NgramBounds::find_reach(const EdgeScores& edges, size_t y) {
   double most = 0;
   const LabelNgrams::Range pairs = edges.ngrams()->children(static_cast<Node>(y));
-  for (Node pair = pairs.first; pair < pairs.end; ++pair) most = std::max(most, left_[pair]);
-  most_left_[y] = rounded_up(most);
+  for (Node pair = pairs.first; pair < pairs.end; ++pair) most = std::max(most, most_longer_[pair]);
+  most_longer_after_[y] = rounded_up(most);
   if (edges.steps()) return;
   reach_[y] = std::max(edges.step(0).best_out(y), rounded_up(best_any_[y]));
 }
@@ -119,7 +119,7 @@ void NgramBounds::ngram_changed(const EdgeScores& edges, Node changed) {
   Node node = changed;
   while (!ngrams.is_label(ngrams.parent(node))) {
     node = ngrams.suffix(node);
-    find_left(ngrams, node);
+    find_longer(ngrams, node);
     change(node);
   }
   raise_into(ngrams, node);

@@ -15,16 +15,16 @@ class NgramBounds {
   explicit NgramBounds(const EdgeScores& edges);
 
   // The most that n-grams which are longer than a node, and end with it, add to more(node); at least 0.
-  double left(Node node) const { return left_[node]; }
+  double most_longer(Node node) const { return most_longer_[node]; }
   // Its maximum over the pairs that begin with a label.
-  float most_left(int32_t y) const { return most_left_[static_cast<size_t>(y)]; }
+  float most_longer_after(int32_t y) const { return most_longer_after_[static_cast<size_t>(y)]; }
   // Whether the history before this node may matter: whether a longer node is a context.
   bool is_open(Node node) const { return is_open_[node]; }
 
   // --- with edges, where all steps share them ---
 
   // The edge of a pair.
-  double edge(Node pair) const { return edge_[static_cast<size_t>(pair) - most_left_.size()]; }
+  double edge(Node pair) const { return edge_[static_cast<size_t>(pair) - most_longer_after_.size()]; }
   // For the children of a node, [node]: the edge to their last label and what n-grams add, where no history or none
   // that matters precedes them (known), or with the best history (any).
   const double* known(Node node) const { return known_.data() + node; }
@@ -45,21 +45,21 @@ class NgramBounds {
   void ngram_changed(const EdgeScores& edges, Node node);
 
  private:
-  void find_left(const LabelNgrams& ngrams, Node node);
+  void find_longer(const LabelNgrams& ngrams, Node node);
   void find_sums(const LabelNgrams& ngrams, Node node);
   void find_best(const LabelNgrams& ngrams, Node node);
   void find_reach(const EdgeScores& edges, size_t y);
   static void raise(float& bound, double score);
   void raise_into(const LabelNgrams& ngrams, Node pair);
 
-  std::vector<double> left_;                   // [node]
+  std::vector<double> most_longer_;            // [node]
   std::vector<bool> is_open_;                  // [node]
   std::vector<double> edge_;                   // [pair - L]
   std::vector<Node> pair_;                     // [node - L]: its last two labels
   std::vector<double> known_, any_;            // [node]
   std::vector<double> best_known_, best_any_;  // [node]
   std::vector<float> reach_, into_;            // [label]
-  std::vector<float> most_left_;               // [label]
+  std::vector<float> most_longer_after_;       // [label]
   double spread_ = 0;
 };
 

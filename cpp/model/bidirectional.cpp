@@ -144,7 +144,7 @@ void in_pieces(size_t sentences, size_t threads, const std::function<void(size_t
 LatticeModel::LatticeModel(const Scorer& scorer, const Edges& edges, Plan plan)
     : scorer_(scorer), edges_(edges), plan_(std::move(plan)) {
   need(scorer.L() == edges.L(), "the edges are for another number of labels");
-  plan_.decoder->need_ngrams(edges);
+  plan_.decoder->variant(edges);  // throws where the edges have label n-grams that it cannot handle
 }
 
 std::unique_ptr<SentenceSearch> LatticeModel::search() const {

@@ -76,7 +76,7 @@ nb::list rows() {
     for (const Option& option : d.options)
       if (!option.only_to_compare) options.append(row_of(option));
     rows.append(nb::make_tuple(std::string(d.name), std::string(d.paper), d.exact, d.kbest, d.deadline,
-                               std::string(d.maximises), bool(d.with_ngrams), options));
+                               std::string(d.maximises), bool(d.contexts.decode), options));
   }
   return rows;
 }

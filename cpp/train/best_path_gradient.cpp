@@ -54,7 +54,7 @@ BestPathGradient::BestPathGradient(const WeightStore& store, BestPathOptions opt
 void BestPathGradient::ngrams_replaced(NgramIndex& ngrams) {
   edges_.hold_ngrams(ngrams.labels());
   if (edges_.ngrams()) ngrams.place(*edges_.ngrams());
-  options_.plan.decoder->need_ngrams(edges_);
+  options_.plan.decoder->variant(edges_);  // throws where it cannot handle label n-grams
 }
 
 std::unique_ptr<Gradient::Workspace> BestPathGradient::workspace() const {

@@ -248,10 +248,10 @@ def test_bad_orders(learner, options, says):
 
 @pytest.mark.parametrize("decoder", ["astar", "carpediem"])
 def test_decoders_that_know_no_patterns(decoder):
-    with pytest.raises(ValueError, match=f"'{decoder}' knows no ngrams"):
+    with pytest.raises(ValueError, match=f"'{decoder}' cannot handle label n-grams"):
         tw.Perceptron(order=2, decoder=decoder).fit(X10, Y10)
     model = tw.CRF(order=2).fit(X10, Y10).model_
-    with pytest.raises(ValueError, match=f"'{decoder}' knows no ngrams"):
+    with pytest.raises(ValueError, match=f"'{decoder}' cannot handle label n-grams"):
         model.tag_batch(X10, decoder)
 
 

@@ -10,7 +10,7 @@
 namespace tagwright {
 namespace {
 
-constexpr double kAbsurd = 0x1p18;                                      // see lowest_that_matters()
+constexpr double kAbsurd = 0x1p18;                                      // see lowest_relevant()
 constexpr double kLargestMagnitude = 1e30;                              // beyond it, sums of float32 might overflow
 constexpr float kForbiddenF = -std::numeric_limits<float>::infinity();  // kForbidden in float32
 
@@ -22,7 +22,7 @@ bool TreeBounds::can(const Lattice& lattice) {
   return magnitude <= kLargestMagnitude;
 }
 
-TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
+TreeBounds::TreeBounds(const Lattice& lattice, const float* reach, Arena& arena)
     : lattice_(lattice),
       edges_(lattice.edges),
       T_(lattice.T),
@@ -31,21 +31,19 @@ TreeBounds::TreeBounds(const Lattice& lattice, Arena& arena)
       scale_(lattice.edge_scale()),
       usual_(static_cast<float>(edges_.usual())),
       hot_factor_(edges_.costs().hot_factor),
-      margin_(static_cast<float>(scale_) / 16),
       arena_(arena),
-      columns_(arena.array<TreeColumn>(lattice.T)) {
+      columns_(arena.array<TreeColumn>(lattice.T)),
+      margin_(static_cast<float>(scale_) / 16) {
   std::fill(columns_, columns_ + T_, TreeColumn{});
-  if (edges_.ngrams()) states_.emplace(lattice, arena);  // hot labels have several states
   before_ = floats(L_);
   found_ = arena.array<int32_t>(width_ + kTreeLanes);
   keys_ = arena.array<float>(width_ + kTreeLanes);
   sums_ = arena.array<float>(width_ + kTreeLanes);
   scores_ = arena.array<float>(L_);
-  const float* const shared = T_ < 2 ? nullptr : states_ ? states_->reach() : edges_.reach();
-  for (size_t t = 0; t < T_; ++t) columns_[t].out = lattice.best_outs(t, lattice.allowed[t], shared, arena);
+  for (size_t t = 0; t < T_; ++t) columns_[t].out = lattice.best_outs(t, lattice.allowed[t], reach, arena);
 }
 
-// Room for one score for each of n labels; what lies beyond the last one, up to a whole group, is forbidden.
+// Returns room for one score per label; those beyond the n-th, up to a whole group, are -inf.
 float* TreeBounds::floats(size_t n) {
   const size_t width = (n + kGroup - 1) / kGroup * kGroup;
   float* made = arena_.array<float>(width);
@@ -53,10 +51,10 @@ float* TreeBounds::floats(size_t n) {
   return made;
 }
 
-// Scores such as -1e9, which all but forbid a label, would leave so much room for rounding that nothing could be
-// pruned. Where there are such scores, they are raised to the lowest that could matter, which leaves a bound. Returns
-// it, or -inf; `size` becomes that of the scores that count. top: the best of the column.
-double TreeBounds::lowest_that_matters(double top, double& size) const {
+// Returns the lowest score that can matter where there are scores such as -1e9, which all but forbid a label; otherwise
+// -inf. Such scores would leave so much room for rounding that nothing could be pruned; raised to this one they still
+// give a bound. size: becomes the magnitude of the scores after that. top: the best of the column.
+double TreeBounds::lowest_relevant(double top, double& size) const {
   constexpr double kEnough = 256;
   const double matters = std::fabs(top) + scale_;
   if (!(size > kAbsurd * matters) || matters == 0) return kForbidden;
@@ -65,11 +63,11 @@ double TreeBounds::lowest_that_matters(double top, double& size) const {
   return -low;
 }
 
-// Returns the node scores to take.
+// Returns the node scores of a column, raised where lowest_relevant() says so.
 Scores TreeBounds::lift(size_t t, double& size) {
   const Scores nodes = lattice_.nodes.from(t * L_);
   if (size <= kAbsurd * scale_) return nodes;
-  const double low = lowest_that_matters(largest_of(nodes, L_), size);
+  const double low = lowest_relevant(largest_of(nodes, L_), size);
   if (low == kForbidden) return nodes;
   for (size_t y = 0; y < L_; ++y) {
     const double score = nodes[y];
@@ -79,14 +77,14 @@ Scores TreeBounds::lift(size_t t, double& size) {
   return {scores_, nullptr};
 }
 
-// The sums of a narrow column; returns the largest.
+// Fills the sums of a narrow column; returns the largest.
 float TreeBounds::bound_list(size_t t, double& size) {
   const TreeColumn& c = columns_[t];
   const std::span<const int32_t> list = lattice_.allowed[t];
   const Scores nodes = lattice_.nodes.from(t * L_);
   double best = kForbidden;
   for (const int32_t y : list) best = std::max(best, nodes[static_cast<size_t>(y)]);
-  const double low = lowest_that_matters(best, size);
+  const double low = lowest_relevant(best, size);
   float top = kForbiddenF;
   for (size_t q = 0; q < list.size(); ++q) {
     const double score = nodes[static_cast<size_t>(list[q])];
@@ -106,7 +104,7 @@ bool TreeBounds::make(size_t t, size_t most, bool margin_only, Work& work) {
     c.sum = arena_.array<float>(narrow ? list.size() : width_);
     if (!narrow) c.blocks = arena_.array<float>(width_ / kTreeLanes);
   }
-  double size = lattice_.node_magnitude(t) + 2 * lattice_.edge_magnitude() + (states_ ? states_->size() : 0);
+  double size = lattice_.node_magnitude(t) + 2 * lattice_.edge_magnitude() + state_size_;
   if (t == 0) {
     const std::span<const double> start = edges_.start();
     if (start.empty()) {
@@ -129,15 +127,14 @@ bool TreeBounds::make(size_t t, size_t most, bool margin_only, Work& work) {
   c.offset = t ? columns_[t - 1].offset + static_cast<double>(columns_[t - 1].top) : 0;
   c.error = (t ? columns_[t - 1].error : 0) + 8 * kFloatRounding * size + kFloatTiny;
   choose(t, most, margin_only);
-  if (states_) states_->enter(t, columns_, work);
+  enter(t, work);
   work.nodes += c.hots;
   return true;
 }
 
 size_t TreeBounds::open(size_t t, double least) {
   const TreeColumn& c = columns_[t];
-  // Rounding is monotone: what reaches `least` before its sum is rounded reaches the rounded one after it. -inf never
-  // does.
+  // Rounding is monotone: a sum that reaches `least` before rounding reaches the rounded one after it. -inf never does.
   const float reached = std::max(static_cast<float>(least), -std::numeric_limits<float>::max());
   size_t n = 0;
   if (const std::span<const int32_t> list = lattice_.allowed[t]; !list.empty()) {
@@ -154,7 +151,7 @@ size_t TreeBounds::open(size_t t, double least) {
   return n;
 }
 
-// A key that the best labels of at least n blocks reach.
+// Returns a key that the best labels of at least n blocks reach.
 float TreeBounds::reached_by(const float* blocks, size_t count, size_t n) {
   if (n <= 16) return kernels().reached_by_16(blocks, count);
   if (n >= count) return kForbiddenF;
@@ -163,15 +160,15 @@ float TreeBounds::reached_by(const float* blocks, size_t count, size_t n) {
   return scores_[n - 1];
 }
 
-// The hot labels: those of the best blocks.
+// Chooses the hot labels: those of the best blocks.
 void TreeBounds::choose(size_t t, size_t most, bool margin_only) {
   TreeColumn& c = columns_[t];
   c.rest = c.blocks ? reached_by(c.blocks, width_ / kTreeLanes, most) : kForbiddenF;
   if (margin_only) c.rest = std::max(c.rest, c.top + usual_ - margin_);
-  c.rest = std::min(c.rest, c.top - c.heated);
+  c.rest = std::min(c.rest, c.top - c.hot_margin);
   c.hots = open(t, static_cast<double>(c.rest));
-  if (states_) c.rest = best_below(t, c.rest);
-  if (c.hots > (states_ ? most : hot_factor_ * most)) cut(c, most);
+  c.rest = rest_below(t, c.rest);
+  if (c.hots > hot_factor_ * most) cut(c, most);
   c.hot = arena_.array<int32_t>(c.hots);
   c.key = arena_.array<float>(c.hots);
   c.hot_sum = arena_.array<float>(c.hots);
@@ -180,7 +177,7 @@ void TreeBounds::choose(size_t t, size_t most, bool margin_only) {
   std::copy(sums_, sums_ + c.hots, c.hot_sum);
 }
 
-// Leaves the `most` best of what was found.
+// Keeps the `most` best of the labels that were found.
 void TreeBounds::cut(TreeColumn& c, size_t most) {
   std::copy(keys_, keys_ + c.hots, scores_);
   std::nth_element(scores_, scores_ + most, scores_ + c.hots, std::greater<>());
@@ -197,15 +194,15 @@ void TreeBounds::cut(TreeColumn& c, size_t most) {
   c.hots = n;
 }
 
-// before_[j]: bound of what reaches label j of column t + 1, counted from the top of column t. Returns the largest
-// magnitude of what was added to edges.
+// Fills before_ for column t + 1, relative to the top of column t. Returns the largest magnitude of what was added to
+// edges.
 double TreeBounds::follow(size_t t, Work& work) {
   const TreeColumn& c = columns_[t];
   const float rest = c.rest - c.top;
   double size = std::isfinite(rest) ? std::fabs(rest) : 0;
   for (size_t q = 0; q < c.hots; ++q) size = std::max(size, std::fabs(static_cast<double>(c.hot_sum[q] - c.top)));
-  if (!lattice_.allowed[t + 1].empty()) {
-    follow_into_list(t, c, rest, work);
+  if (const std::span<const int32_t> list = lattice_.allowed[t + 1]; !list.empty()) {
+    for (size_t q = 0; q < list.size(); ++q) before_[q] = into(t, list[q], rest, work);
     return size;
   }
   const BoundStep step{.hot = {c.hot, c.hots},
@@ -217,23 +214,21 @@ double TreeBounds::follow(size_t t, Work& work) {
                        .sum = c.sum,
                        .out = c.out};
   lattice_.bound_step(t, step, before_, scores_, work);
-  if (states_) states_->scatter(c, rest, before_, work);
+  scatter(t, rest, work);
   return size;
 }
 
-// Into a narrow column, edge by edge; not where the best edge of a hot label would bring nothing.
-void TreeBounds::follow_into_list(size_t t, const TreeColumn& c, float rest, Work& work) {
-  const std::span<const int32_t> list = lattice_.allowed[t + 1];
-  for (size_t q = 0; q < list.size(); ++q) {
-    float best = states_ ? std::max(rest, states_->into(t, c, list[q], work)) : rest;
-    for (size_t p = 0; p < c.hots && !states_; ++p) {
-      if (!(c.key[p] - c.top > best)) continue;
-      const double edge = lattice_.edge(t, static_cast<size_t>(c.hot[p]), static_cast<size_t>(list[q]));
-      best = std::max(best, c.hot_sum[p] - c.top + static_cast<float>(edge));
-      ++work.edges;
-    }
-    before_[q] = best;
+// Edge by edge; not where the best edge of a hot label would not raise the bound.
+float TreeBounds::into(size_t t, int32_t k, float rest, Work& work) {
+  const TreeColumn& c = columns_[t];
+  float best = rest;
+  for (size_t p = 0; p < c.hots; ++p) {
+    if (!(c.key[p] - c.top > best)) continue;
+    const double edge = lattice_.edge(t, static_cast<size_t>(c.hot[p]), static_cast<size_t>(k));
+    best = std::max(best, c.hot_sum[p] - c.top + static_cast<float>(edge));
+    ++work.edges;
   }
+  return best;
 }
 
 }  // namespace tagwright

@@ -1,11 +1,10 @@
-// tree: our own exact decoder, 1-best and k-best. Node scores are read once; most labels are never examined
-// individually.
+// tree: an exact decoder, 1-best and k-best, that reads node scores once and examines few labels individually.
 //
-// Bounds for every label come first (bounds.h), then a path of labels that they lead to, which gives the floor. Going
-// back, blocks and labels whose bound reaches the floor are opened, and only there edges are summed in double
-// precision: what is left holds every path that is good enough. On real models that is little more than the answer
-// itself. Where it is more than a budget allows, another round makes more labels hot, and in the end Viterbi takes
-// over, so that no input costs much more than with it.
+// A forward pass bounds every label (bounds.h); a path of hot labels gives the floor. A backward pass opens the blocks
+// and labels whose bound reaches the floor, and only there sums edges in double precision: the surviving nodes contain
+// every path that is good enough. On real models they are little more than the answer itself. Where they exceed a
+// budget, another round makes more labels hot; in the end the search falls back to Viterbi, so that no input costs much
+// more than with it.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -13,25 +12,23 @@
 #include "base/stages.h"
 #include "base/stop.h"
 #include "decode/graph.h"
-#include "decode/ngrams/ngrams.h"
 #include "decode/tree/bounds.h"
-#include "decode/tree/lists.h"
-#include "decode/tree/reached.h"
+#include "decode/tree/incumbent.h"
 
 namespace tagwright {
 namespace {
 
 constexpr size_t kFirst = 16;  // hot labels of the first round
 
-// What is left of a column on the way back.
-struct Left {
+// The nodes of a column that survive the backward pass.
+struct Surviving {
   size_t size = 0;
   int32_t* label = nullptr;
   double* behind = nullptr;  // [q]: score of the best path behind label[q], its own node not counted
   double* node = nullptr;    // [q]: its node score, with the start score in the first column
-  double* from = nullptr;    // [q]: behind and node
-  int32_t* next = nullptr;   // [q]: where that path continues in the next column
-  double* edges = nullptr;   // [q][p]: to what is left of the next column; for k > 1
+  double* from = nullptr;    // [q]: behind + node
+  int32_t* next = nullptr;   // [q]: the surviving node of the next column with which that path continues
+  double* edges = nullptr;   // [q][p]: to the surviving nodes of the next column; for k > 1
 };
 
 class Tree {
@@ -45,23 +42,23 @@ class Tree {
         L_(lattice.L),
         bounds_(lattice, arena),
         arena_(arena),
-        left_(arena.array<Left>(lattice.T)),
+        surviving_(arena.array<Surviving>(lattice.T)),
         path_(arena.array<int32_t>(lattice.T)),
-        reached_(lattice, options) {}
+        incumbent_(lattice, options) {}
 
-  // Rounds with more and more hot labels, until little enough is left. None where Viterbi is the better choice.
+  // Rounds with more and more hot labels, until few enough nodes survive. None where Viterbi is the better choice.
   std::optional<Answer> run() {
     bool margin_only = true;  // in the first round; see TreeBounds::make
     for (size_t most = kFirst; !round(most, margin_only); margin_only = false) {
-      if (reached_.late()) {
-        reached_.give(answer_);
+      if (incumbent_.late()) {
+        incumbent_.report(answer_);
         return std::move(answer_);
       }
-      if (more_hot_labels_are_useless_ && !reached_.timed()) return std::nullopt;
-      if (costs_.one_round && !reached_.timed()) return std::nullopt;
+      if (more_hot_labels_are_useless_ && !incumbent_.timed()) return std::nullopt;
+      if (costs_.one_round && !incumbent_.timed()) return std::nullopt;
       if (margin_only && !flat_) continue;
-      // With a deadline, an answer with a gap is better than falling back to Viterbi.
-      if (most >= L_ || (4 * most > costs_.hot_labels && !reached_.timed())) return std::nullopt;
+      // With a deadline, an answer with a gap is better than the time that Viterbi takes.
+      if (most >= L_ || (4 * most > costs_.hot_labels && !incumbent_.timed())) return std::nullopt;
       most *= 4;
     }
     return std::move(answer_);
@@ -78,18 +75,18 @@ class Tree {
     if (!greedy()) return false;
     double least = 0;
     if (!floor(least)) return false;
-    for (int tries = 0; tries < 8 && !reached_.late(); ++tries) {
+    for (int tries = 0; tries < 8 && !incumbent_.late(); ++tries) {
       if (!back(least)) {
         // Tighter bounds do not help where the k-th path itself is far below the first.
-        more_hot_labels_are_useless_ = reached_.bound() - reached_.score() < (reached_.bound() - least) / 2;
+        more_hot_labels_are_useless_ = incumbent_.bound() - incumbent_.score() < (incumbent_.bound() - least) / 2;
         return false;
       }
       if (k_ == 1) {
-        if (left_[0].size > 0) answer_.paths.push_back(best());
-        return left_[0].size > 0;
+        if (surviving_[0].size > 0) answer_.paths.push_back(best());
+        return surviving_[0].size > 0;
       }
       answer_.paths = enumerate();
-      if (reached_.proven(answer_.paths, bounds_.scale(), least)) return true;
+      if (incumbent_.proven(answer_.paths, bounds_.scale(), least)) return true;
       answer_.paths.clear();
     }
     return false;
@@ -98,23 +95,23 @@ class Tree {
   enum class Outcome { kOpen, kNoPath, kLost };
 
   // Makes the bounds of every column. kNoPath: there is no path. kLost: time is up, or the bounds of the rest exceed
-  // what is usual by as much as an edge can score, so that they would prune little.
+  // typical scores by as much as an edge can score, so that they would prune little.
   Outcome forward(size_t most, bool margin_only) {
     const InStage bounds(Stage::bounds);
     double excess = 0;
     for (size_t t = 0; t < T_; ++t) {
-      if (reached_.late()) return Outcome::kLost;
+      if (incumbent_.late()) return Outcome::kLost;
       meter_.count(4 * L_);
       if (!bounds_.make(t, most, margin_only, answer_.work)) return Outcome::kNoPath;
       excess += t + 1 < T_ ? bounds_.excess(t) : 0;
       flat_ = excess > bounds_.scale();
-      if (flat_ && !reached_.timed()) return Outcome::kLost;
+      if (flat_ && !incumbent_.timed()) return Outcome::kLost;
     }
     return Outcome::kOpen;
   }
 
-  // Finds a path through hot labels from the last column back, each the best before the next; false where none
-  // continues.
+  // Finds a path through hot labels, from the last column back: each is the best before the next. False where there is
+  // none.
   bool greedy() {
     const TreeColumn& last = bounds_[T_ - 1];
     size_t best = 0;
@@ -127,7 +124,7 @@ class Tree {
     for (size_t q = 0; q < last.hots; ++q)
       most = std::max(most, static_cast<double>(last.hot_sum[q]) +
                                 static_cast<double>(rounded_up(edges_.stop(static_cast<size_t>(last.hot[q])))));
-    reached_.limit(last.offset + last.error + most);
+    incumbent_.limit(last.offset + last.error + most);
     for (size_t t = T_ - 1; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
       double reached = kForbidden;
@@ -145,71 +142,71 @@ class Tree {
     return true;
   }
 
-  // least: the k-th best score, if bounds were scores, of the paths that leave the greedy path at one label, going
-  // back, and do not return to it. A guess where these are too few; what is left in the end proves it or not.
+  // least: the k-th best score, if bounds were scores, of the paths that differ from the greedy path up to one label. A
+  // guess where these are too few; the surviving paths prove it or not.
   bool floor(double& least) {
-    const double score = reached_.note({path_, T_});
-    least = reached_.score() - lattice_.slack();
-    if (k_ == 1 || score == kForbidden) return reached_.score() != kForbidden;
-    // Few paths may be as close as half an edge can score; then those that are farther are considered, too.
+    const double score = incumbent_.offer({path_, T_});
+    least = incumbent_.score() - lattice_.slack();
+    if (k_ == 1 || score == kForbidden) return incumbent_.score() != kForbidden;
+    // Fewer than k paths may be within half of what an edge can score: then the limit is widened.
     double guess = score;
-    for (double far = bounds_.scale() / 2; !promises(score, guess = score - far) && far < 8 * bounds_.scale();)
+    for (double far = bounds_.scale() / 2; !estimate(score, guess = score - far) && far < 8 * bounds_.scale();)
       far *= 4;
-    least = reached_.kth(guess) - lattice_.slack() - bounds_[T_ - 1].error;
+    least = incumbent_.kth(guess) - lattice_.slack() - bounds_[T_ - 1].error;
     return least != kForbidden;
   }
 
-  // Collects the best of these scores, as far as they reach the guess; returns whether there are k.
-  bool promises(double score, double guess) {
-    reached_.begin_promises(score);
+  // Collects the best of these scores that reach the guess; returns whether there are k.
+  bool estimate(double score, double guess) {
+    incumbent_.begin_estimates(score);
     double behind = 0;
     for (size_t t = T_; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
       const size_t next = t + 1 < T_ ? static_cast<size_t>(path_[t + 1]) : 0;
-      const size_t n = bounds_.open(t, reached_.kth(guess) - behind - c.offset);
+      const size_t n = bounds_.open(t, incumbent_.kth(guess) - behind - c.offset);
       for (size_t q = 0; q < n; ++q) {
         if (bounds_.found()[q] == path_[t]) continue;
         const size_t i = static_cast<size_t>(bounds_.found()[q]);
         const double step = t + 1 < T_ ? lattice_.edge(t, i, next) : edges_.stop(i);
-        reached_.promise(c.offset + static_cast<double>(bounds_.found_sum()[q]) + step + behind);
+        incumbent_.estimate(c.offset + static_cast<double>(bounds_.found_sum()[q]) + step + behind);
       }
       answer_.work.edges += n;
       const size_t here = static_cast<size_t>(path_[t]);
       behind += (t + 1 < T_ ? lattice_.edge(t, here, next) : edges_.stop(here)) + lattice_.node(t, here);
     }
-    return reached_.promised();
+    return incumbent_.estimated();
   }
 
-  // Finds everything that lies on a path of at least this score; false where it is too much.
+  // Finds the nodes on paths of at least this score; false where there are too many.
   bool back(double least) {
-    // What a sum in double costs, against an edge in Viterbi's inner loop.
+    // Sums in double precision that cost as much as Viterbi, about.
     size_t budget = T_ * (64 + 4 * std::min<size_t>(k_, 1024) + L_ * L_ / 256);
     double most = 0;
     for (size_t t = T_; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
-      const Left* next = t + 1 < T_ ? &left_[t + 1] : nullptr;
+      const Surviving* next = t + 1 < T_ ? &surviving_[t + 1] : nullptr;
       const double needed = least - c.offset - c.error;
       const size_t n = bounds_.open(t, needed - most);
       const size_t pairs = n * (next ? next->size : 1);
-      if (pairs > budget || reached_.late()) return false;
+      if (pairs > budget || incumbent_.late()) return false;
       meter_.count(L_ + 4 * pairs);
       budget -= pairs;
       answer_.work.edges += pairs;
-      Left& left = left_[t];
-      left.size = 0;
-      left.label = arena_.array<int32_t>(n);
-      left.next = arena_.array<int32_t>(n);
-      left.behind = arena_.array<double>(n);
-      left.node = arena_.array<double>(n);
-      left.from = arena_.array<double>(n);
-      left.edges = k_ > 1 && next ? arena_.array<double>(pairs) : nullptr;
+      Surviving& here = surviving_[t];
+      here.size = 0;
+      here.label = arena_.array<int32_t>(n);
+      here.next = arena_.array<int32_t>(n);
+      here.behind = arena_.array<double>(n);
+      here.node = arena_.array<double>(n);
+      here.from = arena_.array<double>(n);
+      here.edges = k_ > 1 && next ? arena_.array<double>(pairs) : nullptr;
       most = kForbidden;
       for (size_t q = 0; q < n; ++q) {
         const size_t y = static_cast<size_t>(bounds_.found()[q]);
         double behind = next ? kForbidden : edges_.stop(y);
         int32_t where = 0;
-        double* edges = left.edges ? left.edges + left.size * next->size : nullptr;
-        // What its best edge would not take to the floor need not be looked up.
+        double* edges = here.edges ? here.edges + here.size * next->size : nullptr;
+        // An edge that cannot reach the floor need not be looked up.
         const double low = needed - bounds_.found_reach(q) - lattice_.slack();
         if (edges) std::fill_n(edges, next->size, kForbidden);
         for (size_t p = 0; next && p < next->size; ++p) {
@@ -224,17 +221,17 @@ class Tree {
         if (!(static_cast<double>(bounds_.found_sum()[q]) + behind >= needed)) continue;
         double node = lattice_.node(t, y);
         if (t == 0) node = edges_.start(y) + node;
-        left.label[left.size] = static_cast<int32_t>(y);
-        left.next[left.size] = where;
-        left.behind[left.size] = behind;
-        left.node[left.size] = node;
-        left.from[left.size] = node + behind;
-        most = std::max(most, left.from[left.size]);
-        ++left.size;
+        here.label[here.size] = static_cast<int32_t>(y);
+        here.next[here.size] = where;
+        here.behind[here.size] = behind;
+        here.node[here.size] = node;
+        here.from[here.size] = node + behind;
+        most = std::max(most, here.from[here.size]);
+        ++here.size;
       }
-      answer_.work.nodes += left.size;
-      if (left.size == 0) {
-        left_[0].size = 0;
+      answer_.work.nodes += here.size;
+      if (here.size == 0) {
+        surviving_[0].size = 0;
         break;
       }
     }
@@ -244,32 +241,32 @@ class Tree {
   Path best() const {
     std::vector<int32_t> labels(T_);
     size_t q = 0;
-    for (size_t p = 1; p < left_[0].size; ++p)
-      if (left_[0].from[p] > left_[0].from[q]) q = p;
+    for (size_t p = 1; p < surviving_[0].size; ++p)
+      if (surviving_[0].from[p] > surviving_[0].from[q]) q = p;
     for (size_t t = 0; t < T_; ++t) {
-      labels[t] = left_[t].label[q];
-      q = static_cast<size_t>(left_[t].next[q]);
+      labels[t] = surviving_[t].label[q];
+      q = static_cast<size_t>(surviving_[t].next[q]);
     }
     return {std::move(labels)};
   }
 
-  // Node scores are those that were read on the way back, even if another thread has changed them since: what is ahead
-  // of a path was summed of them, and must be the truth, or the search would never end.
+  // Node scores are those that the backward pass read, even if another thread has changed them since: the heuristic was
+  // summed from them, and must be exact, or the search would not terminate.
   std::vector<Path> enumerate() {
-    if (left_[0].size == 0) return {};
+    if (surviving_[0].size == 0) return {};
     Graph graph;
     graph.T = T_;
-    graph.size = [&](size_t t) { return left_[t].size; };
-    graph.first = [&](double* out) { std::copy_n(left_[0].node, left_[0].size, out); };
+    graph.size = [&](size_t t) { return surviving_[t].size; };
+    graph.first = [&](double* out) { std::copy_n(surviving_[0].node, surviving_[0].size, out); };
     graph.next = [&](size_t t, size_t p, double* out) {
-      const Left& next = left_[t + 1];
-      for (size_t q = 0; q < next.size; ++q) out[q] = left_[t].edges[p * next.size + q] + next.node[q];
+      const Surviving& next = surviving_[t + 1];
+      for (size_t q = 0; q < next.size; ++q) out[q] = surviving_[t].edges[p * next.size + q] + next.node[q];
     };
-    graph.ahead = [&](size_t t) { return left_[t].behind; };
+    graph.heuristic = [&](size_t t) { return surviving_[t].behind; };
     std::vector<Path> paths;
     for (GraphPath& path : enumerate_paths(graph, k_, answer_.work)) {
-      for (size_t t = 0; t < T_; ++t) path.at[t] = left_[t].label[path.at[t]];
-      paths.push_back(scored(lattice_, std::move(path.at)));
+      for (size_t t = 0; t < T_; ++t) path.at[t] = surviving_[t].label[path.at[t]];
+      paths.push_back(scored(lattice_, std::move(path.at)));  // proven() needs scores
     }
     return paths;
   }
@@ -280,14 +277,83 @@ class Tree {
   const size_t k_, T_, L_;
   TreeBounds bounds_;
   Arena& arena_;
-  Left* left_;
+  Surviving* surviving_;
   int32_t* path_;
   Answer answer_;
   bool flat_ = false;  // whether too many labels are alike to be pruned
   bool more_hot_labels_are_useless_ = false;
-  Reached reached_;
+  Incumbent incumbent_;
   Meter meter_;
 };
+
+constexpr size_t kLong = 64;  // labels of a list; beyond, bounds of columns are faster
+
+struct Reached {
+  double alpha;    // score of the best path that ends in the label
+  double at_best;  // alpha and the label's best edge out
+  int32_t label;
+  int32_t place;  // in its list
+};
+
+bool all_short(const Lattice& lattice) {
+  for (size_t t = 0; t < lattice.T; ++t)
+    if (lattice.allowed[t].empty() || lattice.allowed[t].size() > kLong) return false;
+  return true;
+}
+
+// Viterbi over lists of allowed labels; nothing where a column is wide, lists are long, or k paths are requested.
+//
+// Predecessors are tried in the order of what their best edges would reach, so that the first that cannot improve ends
+// the search: as in CarpeDiem (Esposito and Radicioni 2009), but over lists. Rounding is monotone, so a sum with an
+// edge is no more than the sum with the best edge, and the answer is that of Viterbi in double precision.
+std::optional<Answer> viterbi_over_lists(const Lattice& lattice, const Options& options, Arena& arena) {
+  if (options.k > 1 || !lattice.allowed || !all_short(lattice)) return std::nullopt;
+  const Edges& edges = lattice.edges;
+  const float* const reach = lattice.reach();  // nullptr: not known before the step
+  Answer answer;
+  answer.work.rounds = 1;
+  const size_t* const begin = lattice.allowed.begin;
+  int32_t* const before = arena.array<int32_t>(begin[lattice.T] - begin[0]);  // [place]: that of its best predecessor
+  Reached reached[kLong], next[kLong];
+  size_t size = 0;
+  for (size_t t = 0; t < lattice.T; ++t) {
+    const std::span<const int32_t> list = lattice.allowed[t];
+    int32_t* const back = before + (begin[t] - begin[0]);
+    size_t n = 0;
+    for (size_t q = 0; q < list.size(); ++q) {
+      const auto j = static_cast<size_t>(list[q]);
+      double best = t ? kForbidden : edges.start(j);
+      for (size_t p = 0; p < size && reached[p].at_best > best; ++p) {
+        const double score = reached[p].alpha + lattice.edge(t - 1, static_cast<size_t>(reached[p].label), j);
+        ++answer.work.edges;
+        if (!(score > best)) continue;
+        best = score;
+        back[q] = reached[p].place;
+      }
+      best += lattice.node(t, j);
+      if (best == kForbidden) continue;
+      if (t + 1 == lattice.T) best += edges.stop(j);
+      const double out = t + 1 == lattice.T ? 0
+                         : reach            ? static_cast<double>(reach[j])
+                                            : std::numeric_limits<double>::infinity();
+      next[n++] = {best, best + out, list[q], static_cast<int32_t>(q)};
+    }
+    answer.work.nodes += n;
+    size = n;
+    std::copy_n(next, n, reached);
+    for (size_t p = 0; p < n && t + 1 < lattice.T; ++p) edges.step(t).prefetch(static_cast<size_t>(next[p].label));
+    std::sort(reached, reached + n, [](const Reached& a, const Reached& b) { return a.at_best > b.at_best; });
+  }
+  if (size == 0 || reached[0].alpha == kForbidden) return answer;
+  std::vector<int32_t> labels(lattice.T);
+  int32_t place = reached[0].place;
+  for (size_t t = lattice.T; t-- > 0;) {
+    labels[t] = lattice.allowed[t][static_cast<size_t>(place)];
+    place = before[begin[t] - begin[0] + static_cast<size_t>(place)];
+  }
+  answer.paths.push_back({std::move(labels)});
+  return answer;
+}
 
 // Returns whether the search succeeded; false where Viterbi is the better choice. The work is counted in any case.
 bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
@@ -296,11 +362,14 @@ bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answ
     return true;
   }
   if (!TreeBounds::can(lattice)) return false;
-  return answered(Tree(lattice, options, arena), answer);
+  return found_answer(Tree(lattice, options, arena), answer);
 }
 
-Answer or_fallback(bool found, Answer answer, const Lattice& lattice, const Options& options, Arena& arena) {
-  if (found) return answer;
+// Returns the answer of a search, or of Viterbi where it gives up.
+template <class Search>
+Answer with_fallback(Search&& search, const Lattice& lattice, const Options& options, Arena& arena) {
+  Answer answer;
+  if (search(lattice, options, arena, answer)) return answer;
   Answer exact = fallback_decoder(options).search(lattice, options, arena);
   exact.work += answer.work;
   return exact;
@@ -309,18 +378,14 @@ Answer or_fallback(bool found, Answer answer, const Lattice& lattice, const Opti
 }  // namespace
 
 Answer tree(const Lattice& lattice, const Options& options, Arena& arena) {
-  Answer answer;
-  const bool found = try_tree(lattice, options, arena, answer);
-  return or_fallback(found, std::move(answer), lattice, options, arena);
+  return with_fallback(try_tree, lattice, options, arena);
 }
 
 Answer ngram_tree(const Lattice& lattice, const Options& options, Arena& arena) {
-  Answer answer;
-  const bool found = try_ngram_tree(lattice, options, arena, answer);
-  return or_fallback(found, std::move(answer), lattice, options, arena);
+  return with_fallback(try_ngram_tree, lattice, options, arena);
 }
 
-// Sentences that the search gives up are left to one batch of the fallback.
+// Sentences whose search gives up are decoded in one batch by the fallback.
 std::vector<Answer> tree_batch(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) {
   std::vector<Answer> answers(lattices.size());
   std::vector<const Lattice*> given_up;

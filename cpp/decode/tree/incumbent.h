@@ -1,4 +1,5 @@
-// What a search of `tree` has reached: the best path so far, a bound for all paths, time, and what the k-th may score.
+// Incumbent: the best path that a search of `tree` has found so far, with a bound for all paths, the deadline, and an
+// estimate of the k-th best score.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +15,9 @@
 
 namespace tagwright {
 
-class Reached {
+class Incumbent {
  public:
-  Reached(const Lattice& lattice, const Options& options)
+  Incumbent(const Lattice& lattice, const Options& options)
       : lattice_(lattice), k_(options.k), timed_(options.deadline < std::numeric_limits<double>::infinity()) {
     if (timed_) deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(options.deadline));
   }
@@ -24,13 +25,14 @@ class Reached {
   bool timed() const { return timed_; }
   // Whether time is up. It never is before there is a path to return.
   bool late() const { return timed_ && score_ != kForbidden && Clock::now() > deadline_; }
-  // Of the best path so far; -inf where there is none.
+  // Returns the score of the best path so far; -inf where there is none.
   double score() const { return score_; }
+  // The upper bound of all paths, and lowering it.
   double bound() const { return bound_; }
   void limit(double bound) { bound_ = std::min(bound_, bound); }
 
-  // Notes a path; returns its score.
-  double note(std::span<const int32_t> path) {
+  // Returns the score of a path, which becomes the incumbent if it is better.
+  double offer(std::span<const int32_t> path) {
     const double score = path_score(lattice_, path);
     if (score > score_) {
       score_ = score;
@@ -39,32 +41,31 @@ class Reached {
     return score;
   }
 
-  // Makes the best path so far the answer, which may not be the best of all.
-  void give(Answer& answer) const {
+  // Makes the incumbent the answer, with the gap by which another path may be better.
+  void report(Answer& answer) const {
     answer.paths.assign(1, {path_, score_});
     answer.gap = std::max(0.0, bound_ + lattice_.slack() - score_);
     answer.exact = false;
   }
 
   // Collects the k best of some scores, beginning with this one.
-  void begin_promises(double score) { promises_.assign(1, score); }
-  void promise(double score) {
+  void begin_estimates(double score) { estimates_.assign(1, score); }
+  void estimate(double score) {
     if (score == kForbidden) return;
-    if (promised()) {
-      if (score <= promises_.front()) return;
-      std::pop_heap(promises_.begin(), promises_.end(), std::greater<>());
-      promises_.pop_back();
+    if (estimated()) {
+      if (score <= estimates_.front()) return;
+      std::pop_heap(estimates_.begin(), estimates_.end(), std::greater<>());
+      estimates_.pop_back();
     }
-    promises_.push_back(score);
-    std::push_heap(promises_.begin(), promises_.end(), std::greater<>());
+    estimates_.push_back(score);
+    std::push_heap(estimates_.begin(), estimates_.end(), std::greater<>());
   }
-  // Whether there are k of them; the k-th, or the guess.
-  bool promised() const { return promises_.size() == k_; }
-  double kth(double guess) const { return promised() ? promises_.front() : guess; }
+  // Whether there are k of them; and the k-th, or the guess.
+  bool estimated() const { return estimates_.size() == k_; }
+  double kth(double guess) const { return estimated() ? estimates_.front() : guess; }
 
-  // Whether these paths, all that reach the floor `least`, are the k best. If not, the floor was a guess made from
-  // bounds, and too high: it is lowered. If there are k paths, the k-th gives a true floor, which may be far too low.
-  // scale: what an edge can score.
+  // Whether these paths, all that reach the floor `least`, are the k best. If not, the floor was estimated too high and
+  // is lowered. If there are k paths, the k-th gives a true floor, which may be far too low. scale: see TreeBounds.
   bool proven(const std::vector<Path>& found, double scale, double& least) const {
     const bool enough = found.size() == k_;
     if (enough && found.back().score >= least + lattice_.slack()) return true;
@@ -84,12 +85,12 @@ class Reached {
   double score_ = kForbidden;
   double bound_ = std::numeric_limits<double>::infinity();
   std::vector<int32_t> path_;
-  std::vector<double> promises_;
+  std::vector<double> estimates_;
 };
 
 // Runs a search; false where it gives up. The work is counted in any case.
 template <class Search>
-bool answered(Search&& search, Answer& answer) {
+bool found_answer(Search&& search, Answer& answer) {
   std::optional<Answer> found = search.run();
   if (found) {
     answer = std::move(*found);
@@ -98,5 +99,8 @@ bool answered(Search&& search, Answer& answer) {
   }
   return found.has_value();
 }
+
+// tree over label n-grams (decode/ngrams/tree.cpp): the same for a lattice whose edges have some.
+bool try_ngram_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer);
 
 }  // namespace tagwright
