@@ -1,1 +1,1 @@
-"""The papers' tables made again, and peers beside us: `python -m benchmarks --help`."""
+"""The papers' tables reproduced, and compared with other packages: `python -m benchmarks --help`."""

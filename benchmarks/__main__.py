@@ -71,7 +71,7 @@ def measure(
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def main() -> None:
-    """Make the papers' tables again, and measure other packages beside us.
+    """Reproduce the papers' tables, and compare with other packages.
 
     A run may be interrupted: the same command continues it. Several modules may be named: `decoders tagger --quick`.
     `report` makes docs/benchmarks.md from the results.
@@ -88,8 +88,8 @@ def add_command(name: str) -> None:
 
     for option in OPTIONS:
         command = option(command)
-    says = "Run all modules, one after the other." if name == "all" else first_line(name)
-    main.command(name, help=says, short_help=says)(command)
+    summary = "Run all modules, one after the other." if name == "all" else first_line(name)
+    main.command(name, help=summary, short_help=summary)(command)
 
 
 for each in (*MODULES, "all"):
@@ -108,7 +108,7 @@ def parts() -> None:
 @click.option("--out", type=FOLDER, default=OUT / "full", help="Folder of the results.")
 @click.option("--docs", type=FOLDER, default=ROOT / "docs", help="Folder of the page.")
 def report(out: Path, docs: Path) -> None:
-    """Make docs/benchmarks.md from the results, and a file of all tables beside them."""
+    """Make docs/benchmarks.md from the results, and a file of all tables next to them."""
     from benchmarks.frame.report import collect
 
     try:

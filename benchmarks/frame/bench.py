@@ -33,7 +33,7 @@ OUT = ROOT / "build" / "benchmarks"
 DATA = ROOT.parent / "shared" / "data"
 HOW_TO_GET = """\
   How to get it: corpora are column files, a folder each with train.txt.xz and test.txt.xz. They are looked for in
-  ../shared/data, in $TAGWRIGHT_DATA or in --data, and lattices beside them. They are not part of tagwright, since
+  ../shared/data, in $TAGWRIGHT_DATA or in --data, and lattices next to them. They are not part of tagwright, since
   their licences differ; docs/benchmarks.md lists them. What needs no data is measured nevertheless."""
 PACKAGES = (
     "numpy", "scipy", "scikit-learn", "python-crfsuite", "libwapiti", "hmmlearn", "torch", "pytorch-crf",
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class MissingError(Exception):
-    """Data or a package that a part needs; the message says which, and how to get it."""
+    """Data or a package that a benchmark needs; the message names it and where to get it."""
 
 
 class MissingDataError(MissingError):
@@ -96,7 +96,7 @@ class Bench:
 
     def steps(self, works: Mapping[str, Callable[[], T]]) -> dict[str, T]:
         """Run several steps, without those whose data are missing; MissingError where all are."""
-        found, problem = {}, MissingError("nothing was asked for")
+        found, problem = {}, MissingError("nothing was requested")
         for name, work in works.items():
             try:
                 found[name] = self.step(name, work)
@@ -137,8 +137,8 @@ class Bench:
     def claim(self, what: str, where: str, measured: str, against: str, holds: bool, why: str = "") -> None:
         """Note a claim for a corpus, a size or the like; whether it holds, and why not. A quick run claims nothing."""
         if not self.quick:
-            said = {"what": what, "where": where, "measured": measured, "against": against}
-            self._claims.append(said | {"holds": bool(holds), "why": why})
+            claim_ = {"what": what, "where": where, "measured": measured, "against": against}
+            self._claims.append(claim_ | {"holds": bool(holds), "why": why})
 
     def figure(self, name: str, title: str, curves: list[plots.Curve], xlabel: str, ylabel: str, **style: Any) -> None:
         """Draw a figure where matplotlib is installed; `style` as of plots.draw."""
@@ -172,11 +172,11 @@ def slug(name: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write to a file beside and rename it, so that no file is ever half written."""
+    """Write to a temporary file and rename it, so that no file is ever half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    part_file = path.with_name(f".{path.name}.{os.getpid()}")
+    part_file.write_text(text, encoding="utf-8")
+    part_file.replace(path)
 
 
 def markdown(header: list[str], rows: Rows, figures: bool = True) -> str:

@@ -26,7 +26,7 @@ FIELDS = [
 
 
 def random_bodies(seed, count):
-    """Yield so many bodies, the same for the same seed."""
+    """Yield this many bodies, the same for the same seed."""
     rng = random.Random(seed)
 
     def value(depth=0):
@@ -44,9 +44,9 @@ def random_bodies(seed, count):
         if how == 0:
             yield rng.randbytes(rng.randrange(200))
             continue
-        told = value()
+        payload = value()
         if how > 1:
-            told = {"text": "Time flies."} if rng.random() < 0.5 else {"sentences": [["Time", "flies"]]}
-            told |= {rng.choice(FIELDS): value() for _ in range(rng.randrange(3))}
-        body = json.dumps(told).encode()
+            payload = {"text": "Time flies."} if rng.random() < 0.5 else {"sentences": [["Time", "flies"]]}
+            payload |= {rng.choice(FIELDS): value() for _ in range(rng.randrange(3))}
+        body = json.dumps(payload).encode()
         yield body[: rng.randrange(len(body) + 1)] if how == 3 else body

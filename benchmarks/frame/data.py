@@ -109,9 +109,9 @@ def spans(labels: list[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def gazetteer(X: list[Any], y: list[list[str]], least: int = 2) -> dict[str, list[str]]:
-    """Return a word list per slot: what stood in it at least so often in these sentences, whose labels are intent:slot.
+    """Return a word list per slot: its fillers in these sentences, at least this often; labels are intent:slot.
 
-    What stood there once is left out: else every slot of the training set would be on its list, unlike in new text.
+    Rarer fillers are left out; otherwise every slot of the training set would be on its list, unlike in new text.
     """
     slots = [[label.rpartition(":")[2] for label in labels] for labels in y]
     count = Counter(
@@ -139,12 +139,12 @@ def share(predicted: list[list[str]], gold: list[list[str]]) -> float:
 
 def covering(X: list[Any], y: list[list[str]], count: int) -> Corpus:
     """Return `count` sentences that have all labels: each label's first sentence, then the first of the others."""
-    met: set[str] = set()
+    observed: set[str] = set()
     needed = []
     for s, labels in enumerate(y):
-        if not met.issuperset(labels):
+        if not observed.issuperset(labels):
             needed.append(s)
-            met.update(labels)
+            observed.update(labels)
     chosen = set(needed)
     chosen.update(itertools.islice((s for s in range(len(y)) if s not in chosen), max(0, count - len(chosen))))
     return [X[s] for s in sorted(chosen)], [y[s] for s in sorted(chosen)]
@@ -234,7 +234,7 @@ def lattices(bench: Bench, corpus: str, learner: str = "perceptron", sentences: 
 
 
 def stored(bench: Bench, name: str) -> Lattices:
-    """Return lattices that are stored beside the corpora."""
+    """Return lattices that are stored next to the corpora."""
     path = bench.data.parent / "lattices" / f"{name}.npz"
     if not path.exists():
         raise MissingDataError(f"{path} is not there")

@@ -1,4 +1,4 @@
-"""A bounded load on a server on this machine: so many requests over so many connections, each waiting for its answer.
+"""A bounded load on a server on this machine: requests over connections, each of which waits for its answer.
 
 `python -m benchmarks.frame.load` is the client, a process of its own that reads what to do as JSON from standard input.
 """
@@ -112,25 +112,25 @@ def post(path, body, kind="application/json"):
 
 def measure(port, requests, connections, count):
     """The same in a process of its own, so that server and client do not share a lock."""
-    told = {"port": port, "requests": [one.decode("latin-1") for one in requests]}
-    told |= {"connections": connections, "count": count}
+    job = {"port": port, "requests": [one.decode("latin-1") for one in requests]}
+    job |= {"connections": connections, "count": count}
     command = [sys.executable, "-m", "benchmarks.frame.load"]
     done = subprocess.run(
-        command, input=json.dumps(told).encode(), capture_output=True, check=True, timeout=2 * MOST_SECONDS
+        command, input=json.dumps(job).encode(), capture_output=True, check=True, timeout=2 * MOST_SECONDS
     )
     return json.loads(done.stdout)
 
 
 def main():
-    told = json.load(sys.stdin)
-    told["requests"] = [one.encode("latin-1") for one in told["requests"]]
+    job = json.load(sys.stdin)
+    job["requests"] = [one.encode("latin-1") for one in job["requests"]]
     try:
         import uvloop
 
         runner = uvloop.run
     except ImportError:
         runner = asyncio.run
-    print(json.dumps(runner(run(**told))))
+    print(json.dumps(runner(run(**job))))
 
 
 if __name__ == "__main__":

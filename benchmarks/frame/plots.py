@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# (colour, dashes, marker): told apart in grey, too, by dashes, markers and darkness. Ours are heavy.
+# (colour, dashes, marker): distinguishable in greyscale by dashes, markers and darkness. Ours are heavy.
 LOOKS: dict[str, list[tuple[Any, ...]]] = {
     "ours": [("black", "-", "o"), ("#1f5fa8", (0, (6, 1.5)), "s"), ("#2f9464", "-", "^"), ("#7a3e9d", "-.", "D")],
     "other": [
@@ -85,7 +85,7 @@ def draw(
 
 
 def name_lines(figure: Any, axes: Any, ends: list[tuple[Curve, str]]) -> None:
-    """Write each curve's name at its height in the right margin, a single point's beside it; names do not overlap."""
+    """Write each curve's name at its height in the right margin, a single point's next to it; names do not overlap."""
     figure.canvas.draw()
     placed = [(*axes.transData.transform((curve.xs[-1], curve.ys[-1])), curve, colour) for curve, colour in ends]
     lines = sorted((end for end in placed if len(end[2].xs) > 1), key=lambda end: end[1])

@@ -21,7 +21,7 @@ def crf(features: str | None, *, dense_edges: bool = False, **options: Any) -> t
 
 
 def perceptron(features: str | None, *, dense_edges: bool | None = None, **options: Any) -> tw.Perceptron:
-    """Return a perceptron that holds edges as a matrix only (dense_edges), or (None) where most pairs were met."""
+    """Return a perceptron that holds edges as a matrix only (dense_edges), or (None) if most pairs were observed."""
     learner = tw.Perceptron(features, **options)
     learner._dense_edges = dense_edges
     return learner

@@ -1,4 +1,4 @@
-"""Make docs/benchmarks.md from the results of a run, and beside the results a file of all tables.
+"""Make docs/benchmarks.md from the results of a run, and a file of all tables next to the results.
 
 benchmarks/page.md is the text of the page. In it stand, for what a run left,
 
@@ -97,7 +97,7 @@ class Results:
 
 
 def together(texts: list[str]) -> str:
-    """Return several texts as one, and say only once what all of them say or begin with, such as "paper: "."""
+    """Return several texts as one, without repeating a common prefix such as "paper: "."""
     if len(set(texts)) == 1:
         return texts[0]
     begin, colon, _ = texts[0].partition(": ")

@@ -59,7 +59,7 @@ class Timed(NamedTuple):
 
 
 def full(k: int) -> str:
-    """Return the decoder that looks at every edge."""
+    """Return the decoder that examines every edge."""
     return "viterbi" if k == 1 else "viterbi_astar"
 
 

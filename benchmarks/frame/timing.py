@@ -18,7 +18,7 @@ from tqdm import tqdm
 def best_of(
     run: Callable[[], Any], repeats: int, seconds: float = 4.0, clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, Any]:
-    """Return the best time of several, and the answer; what has taken so many seconds in all is not run again."""
+    """Return the best time of several, and the answer; stops once the total exceeds the given seconds."""
     best, began = math.inf, clock()
     for _ in range(repeats):
         start = clock()
@@ -32,7 +32,7 @@ def best_of(
 def interleaved(
     runs: dict[Any, Callable[[], Any]], turns: tuple[int, int], seconds: float, name: str
 ) -> dict[Any, list[float]]:
-    """Return the times of each; all take turns, at least and at most so many, and stop after `seconds` each."""
+    """Return the times of each, measured in alternation: least and most turns, at most `seconds` each."""
     times: dict[Any, list[float]] = {key: [] for key in runs}
     for turn in tqdm(range(turns[1]), desc=name, disable=None, leave=False):
         for key, run in runs.items():
@@ -44,7 +44,7 @@ def interleaved(
 
 
 def kernel_mb(file: str, process: str | int = "self") -> dict[str, float]:
-    """Return what the kernel says about a process's memory. VmHWM is its peak; getrusage's begins with the parent's."""
+    """Return the kernel's figures of a process's memory. VmHWM is its peak; getrusage's begins with the parent's."""
     lines = [line.split() for line in Path(f"/proc/{process}/{file}").read_text(encoding="utf-8").splitlines()]
     return {line[0].rstrip(":"): int(line[1]) / 1024 for line in lines if line[-1] == "kB"}
 
@@ -109,7 +109,7 @@ def _within(answer: Connection, megabytes: float, work: Callable[..., Any], argu
         problem = "out of memory"
     except Exception as error:
         value = error
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        problem = "out of memory" if "alloc" in str(error).lower() else f"failed: {said[:100]}"
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        problem = "out of memory" if "alloc" in str(error).lower() else f"failed: {message[:100]}"
     answer.send((value, kernel_mb("status")["VmHWM"], problem))
     answer.close()

@@ -19,7 +19,7 @@ BEFORE = "TAGWRIGHT_BEFORE"
 
 
 class Version:
-    """A process of one version, which waits for what it is asked."""
+    """A process of one version, which waits for requests."""
 
     def __init__(self, python: str, script: Path, *arguments: object) -> None:
         """Start it. Its folder is the script's, so that it imports what is installed, not what lies around."""
@@ -35,10 +35,10 @@ class Version:
         assert from_it is not None
         to.write(json.dumps({"what": what, **options}) + "\n")
         to.flush()
-        said = from_it.readline()
-        if not said:
+        reply = from_it.readline()
+        if not reply:
             raise RuntimeError(f"{self._process.args!r} ended before it answered")
-        return json.loads(said)
+        return json.loads(reply)
 
     def __enter__(self) -> Version:
         """Return the process."""

@@ -2,8 +2,8 @@
 
 One thread, unless two are named. Decoders take turns, and the best of their times counts; scores of exact answers are
 checked before, in growth those of the first sample. The sentences of a set are decoded in one call; "alone" means one
-call per sentence, which slows dense Viterbi down: in one call it takes several sentences side by side. What looks at
-every edge, or at most of them, is timed on some of the sentences, so times are compared per token.
+call per sentence, which slows dense Viterbi down: in one call it processes several sentences in SIMD lanes.
+What examines every edge, or most of them, is timed on some of the sentences, so times are compared per token.
 
 The limit is a plain vectorised pass over the node scores, NumPy's: `max` of each sentence. For short sentences that is
 mostly the cost of calling NumPy, so there is also one `max` over the scores of all sentences, "limit, one call".
@@ -35,7 +35,7 @@ from tagwright.decoding.decode import Decoding
 T = TypeVar("T")
 OURS = ", our model"  # what the names of lattices end with whose model is not stored
 ALONE = 50  # sentences that are decoded one per call
-WORTH = 1e10  # edges; a decoder that looks at all of them gets sentences for about so many
+WORTH = 1e10  # edges; a decoder that examines all of them gets sentences with about this many
 FORMS = ("dense", "sparse")
 # These look at most of the matrix, and take long for each edge.
 SLOW = {"carpediem", "astar:none", "astar:0", "astar:3", "astar:6", "astar:9", "iterative_astar"}
@@ -111,7 +111,7 @@ class Measured(NamedTuple):
         elif taken == "tree":
             why = "it tries tree, which sees only after some columns that nothing can be pruned"
         else:
-            why = "few labels, where it does not try tree"
+            why = "small label sets, for which tree is not tried"
         return timed["auto"].us_token / timed[better].us_token, why
 
 
@@ -213,9 +213,9 @@ def by_corpus(*limits: float, names: tuple[str, ...] = STORED) -> dict[str, floa
 
 
 MANY = 1000  # labels; some aims differ below and above
-FASTER = "dense Viterbi became three to six times faster after the aim was set"
-STEPS = f"{FASTER}; what is left of staggered decoding is many small steps, and calls, not edges"
-AND_STAGGERED = "staggered decoding became four to five times faster after the aim was set"
+FASTER = "dense Viterbi became three to six times faster after the target was set"
+STEPS = f"{FASTER}; the remaining cost of staggered decoding is many small steps and calls, not edges"
+AND_STAGGERED = "staggered decoding became four to five times faster after the target was set"
 TREE_AIMS = [
     Aim(
         "dense Viterbi / tree",
@@ -266,7 +266,7 @@ PAPER_AIMS = [
         "dense Viterbi A* / iterative Viterbi A*, alone",
         lambda own: own.us(5, "viterbi_astar", "dense", True) / own.refined(5, True),
         by_corpus(5, 5, 5, names=STORED[1:]),
-        f"{FASTER}; ten rounds are many for a few tokens, and a fifth of the time goes into the first floor",
+        f"{FASTER}; ten rounds are many for a few tokens, and a fifth of the time is spent on the first floor",
         k=5,
     ),
 ]
@@ -283,7 +283,7 @@ def claim_auto(bench: Bench, where: str, found: dict[str, tuple[float, str]]) ->
 
 
 def modes_of(k: int) -> list[Mode]:
-    """Return every decoder that matters; beam:1 is a greedy pass, but keeps k labels where k paths are wanted."""
+    """Return every decoder that matters; beam:1 is a greedy pass, but keeps k labels if k paths are requested."""
     modes = [Mode(k, name, form) for name in (full(k), refining(k), "tree", "auto") for form in FORMS[::-1]]
     modes += [Mode(k, name, form, True) for name in (full(k), refining(k)) for form in FORMS]
     modes += [Mode(k, name, "sparse", True) for name in ("tree", "auto")]
@@ -337,7 +337,7 @@ def lattices(bench: Bench) -> None:
     header += ["dense / it", "staggered / it", "it / limit", "rounds", "nodes/token", "edges/token"]
     rows = [line(own, mode, timed) for own in found for mode, timed in own.modes.items()]
     sizes = [f"{own.name}: {own.sentences:,} sentences, {own.tokens:,} tokens, {own.edges}" for own in found]
-    title = 'Everything; "dense / it" says how many times faster it is than dense Viterbi'
+    title = 'Everything; "dense / it" is the speed-up over dense Viterbi'
     bench.table("lattices_all", title, header, rows, "; ".join(sizes))
     for where, group in grouped({own.name: own for own in found}).items():
         for aim in TREE_AIMS:
@@ -377,7 +377,7 @@ def threads(bench: Bench) -> None:
     header = ["lattices", "L", "k", "sentences", "one, us/sentence", "two, us/sentence", "one / two", "load"]
     bench.table("threads", "tree, one thread and two", header, rows)
     for where, group in grouped(gains[1]).items():
-        why = "the answers' Python objects are made by one thread; the load tells whether other work took a core"
+        why = "the answers' Python objects are made by one thread; the load shows whether other processes used a core"
         claim_all(bench, "tree, one thread / two, k = 1", where, group, why)
 
 
@@ -407,7 +407,7 @@ def every_mode(L: int) -> list[Mode]:
 
 
 def synthetic(bench: Bench) -> None:
-    """Every decoder on synthetic lattices, one call per sentence; ratios say how many times faster than dense Viterbi.
+    """Every decoder on synthetic lattices, one call per sentence; ratios are speed-ups over dense Viterbi.
 
     model_like: Zipf label frequencies, sparse edges, a few likely labels per token, as in `tagwright demo`. hmm: random
     HMMs as in Pal et al. 2006, section 4.1; flat label frequencies and sharp transitions. normal: independent normal
@@ -529,11 +529,11 @@ def growth(bench: Bench) -> None:
             yield Lattices.make(f"{size} labels", [one[:, own] for one in nodes], scores)
 
     def pieces(T: int) -> Iterable[Lattices]:
-        rng, wanted = np.random.default_rng(T), max(1, tokens // T)
+        rng, drawn = np.random.default_rng(T), max(1, tokens // T)
         every = np.concatenate(whole().nodes)
         for _ in range(samples):
-            begin = int(rng.integers(0, len(every) - wanted * T + 1))
-            yield whole().over(np.split(every[begin : begin + wanted * T], wanted))
+            begin = int(rng.integers(0, len(every) - drawn * T + 1))
+            yield whole().over(np.split(every[begin : begin + drawn * T], drawn))
 
     sizes = (100, 800, L) if bench.quick else (100, 200, 400, 800, 1600, L)
     lengths = (10, 50) if bench.quick else (10, 20, 50, 100, 200, 500, 1000)
@@ -618,7 +618,7 @@ def import_seconds() -> float:
 
 
 def staggered_edges(bench: Bench, name: str) -> float:
-    """Return the edges per token that staggered decoding looks at; counted, so the same on every machine."""
+    """Return the edges per token that staggered decoding examines; counted, so the same on every machine."""
     case = data.stored(bench, name)
     found = tw.decode_batch(case.nodes, case.dense, 1, "staggered")
     return sum(one.work.edges for one in found) / case.tokens
@@ -627,12 +627,12 @@ def staggered_edges(bench: Bench, name: str) -> float:
 MOST_EDGES = by_corpus(5000, 6000, 60000, 45000)
 CACHE = (
     "at 319 labels a sixth of the time is the call and the way back through the lattice; at 1,024 the matrix is read "
-    "at the speed of the third-level cache, and nothing that looks at every edge can do much better"
+    "at the speed of the third-level cache, and nothing that examines every edge can do much better"
 )
 
 
 def basics(bench: Bench) -> None:
-    """Dense Viterbi against the NumPy recursion, a batch against one at a time, edges that are looked at, import."""
+    """Dense Viterbi against the NumPy recursion, batched against unbatched, edges examined, import."""
     repeats, rows = 5 if bench.quick else 15, []
 
     def note(what: str, where: str, got: float, form: str, limit: str, holds: bool, why: str = "") -> None:

@@ -1,8 +1,8 @@
-"""Label n-grams: exact decoding of orders 2 and 3 beside order 1 and a beam; and what they gain.
+"""Label n-grams: exact decoding of orders 2 and 3 compared with order 1 and a beam; and the gain in accuracy.
 
 Models are averaged perceptrons and CRFs with the same features and seeds; those of order 2 and 3 have a weight for
-every run of labels that training met at least three times. Times are CPU time of one thread, taking turns, the best of
-several. Scores are those of models; every answer is checked first.
+every label n-gram that occurs at least three times in training. Times are CPU time of one thread, the best of several,
+measured in alternation. Scores are those of models; every answer is checked first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def learner(kind: str, corpus: str, order: int, epochs: int, seed: int = 0, star
 
 
 def perceptron(bench: Bench, corpus: str, order: int) -> tw.Model:
-    """Return a perceptron that has met all labels, from the cache where it is there."""
+    """Return a perceptron trained with all labels, from the cache if possible."""
     epochs = 2 if bench.quick else EPOCHS
 
     def train() -> tuple[Any, Any]:
@@ -143,7 +143,7 @@ def beams(bench: Bench) -> None:
     ]  # fmt: skip
     head = ["corpus", "labels", "beam", "sentences not best, %", "exact: us/token", "beam: us/token"]
     note = "The narrowest beam, of 2, 4, 8, ..., that has the best path of all sentences but two in a thousand."
-    bench.table("beams", "Order 2: exact beside a beam that is as good", head, rows, note)
+    bench.table("beams", "Order 2: exact compared with a beam of the same quality", head, rows, note)
 
 
 def accuracy(bench: Bench) -> None:
@@ -211,8 +211,8 @@ def accuracy(bench: Bench) -> None:
         head += [f"order {how}: accuracy", "s"]
     note = (
         f"{SENTENCES:,} sentences of each training set that have all labels, {EPOCHS} epochs ({EPOCHS // 2} and "
-        f"{EPOCHS // 2} where order 2 goes on from order 1), means of three seeds and half the range; order 3: one "
-        "seed. s: CPU seconds of training."
+        f"{EPOCHS // 2} where order 2 is warm-started from order 1), means of three seeds and half the range; "
+        "order 3: one seed. s: CPU seconds of training."
     )
     bench.table("accuracy", "Token accuracy, %", head, rows, note)
 

@@ -11,7 +11,7 @@ _SENTENCES = 20_000  # that are drawn at a time
 
 
 def write_sample(path: Path, tokens: int, seed: int = 0) -> None:
-    """Write a column file of so many tokens, in sentences of twenty; the same words, whatever the size."""
+    """Write a column file of this many tokens, in sentences of twenty; the same words, whatever the size."""
     rng = np.random.default_rng(seed)
     follows = np.cumsum(rng.dirichlet(np.full(LABELS, 0.3), LABELS), axis=1)  # [i][j]
     # Each label has its own order of the words, whose frequencies fall as Zipf has it.

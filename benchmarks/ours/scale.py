@@ -36,7 +36,7 @@ NOT_QUIET = "the machine has two cores, which Ray's own processes and whatever e
 
 @contextlib.contextmanager
 def own_ray(cpus: int) -> Iterator[Any]:
-    """Start Ray on this machine, with so many CPUs in its books, and end it."""
+    """Start Ray on this machine, with this many CPUs, and end it."""
     try:
         import ray
     except ImportError:
@@ -133,7 +133,7 @@ class TimedWorker(BatchWorker):
         self._spent.append((time.perf_counter() - began, time.process_time() - used))
         return found
 
-    def told(self) -> tuple[float, float]:
+    def reported(self) -> tuple[float, float]:
         """Return the least seconds of a call."""
         least = np.min(self._spent or [(0.0, 0.0)], axis=0)
         return float(least[0]), float(least[1])
@@ -145,9 +145,9 @@ class CountingEngine(RayEngine):
     sent = received = puts = 0
     sums: BatchSums
 
-    def told(self) -> list[tuple[float, float]]:
+    def reported(self) -> list[tuple[float, float]]:
         workers = self.sums._all.workers
-        return self.get([self.call(worker, "told") for worker in workers], lambda: None)
+        return self.get([self.call(worker, "reported") for worker in workers], lambda: None)
 
     def put(self, value: object) -> Any:
         if isinstance(value, np.ndarray):  # weights, once per evaluation
@@ -165,18 +165,18 @@ class CountingEngine(RayEngine):
 
 
 class Measured(Ray):
-    """A cluster whose engine counts, and tells when a training has ended."""
+    """A cluster whose engine counts, and reports when a training has ended."""
 
     def batch(self, engine: Any, run: Any) -> Any:
         engine.sums = BatchSums(engine, run, self.workers)
-        engine.told()  # all workers have started
+        engine.reported()  # all workers have started
         return engine.sums
 
     @contextlib.contextmanager
     def connected(self, threads: int = 1) -> Iterator[Any]:
         engine: Any = CountingEngine()
         yield engine
-        wall, used = np.max(engine.told(), axis=0)
+        wall, used = np.max(engine.reported(), axis=0)
         LAST.update(
             wall=float(wall), used=float(used), sent=engine.sent / engine.puts, received=engine.received / engine.puts
         )
@@ -184,7 +184,7 @@ class Measured(Ray):
 
 
 LAST: dict[str, float] = {}
-"""What the last training on a cluster has told."""
+"""Measurements of the last training on a cluster."""
 
 
 def timed_iterations(bench: Bench, workers: int) -> dict[str, float]:
@@ -331,7 +331,7 @@ def mixed(bench: Bench, corpus: str, preset: str, label: str | None) -> dict[str
 
 
 def mixing(bench: Bench) -> None:
-    """Perceptrons by iterative parameter mixing, beside the same in order; token accuracy on test data."""
+    """Perceptrons by iterative parameter mixing, compared with sequential training; token accuracy on test data."""
     rows = []
     for corpus, preset, label in (
         ("pos_ewt", "pos", None),
@@ -363,13 +363,15 @@ LEARNERS = {
 
 
 def peak(bench: Bench, learner: str, tokens: int) -> dict[str, float]:
-    """Return the peak of a process that trains on so many tokens of a sampled HMM."""
+    """Return the peak of a process that trains on this many tokens of a sampled HMM."""
     with tempfile.TemporaryDirectory(dir=bench.out) as folder:
         path = Path(folder, "sample.txt")
         write_sample(path, tokens)
         code = _TRAIN.format(learner=LEARNERS[learner], path=str(path))
-        told = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-        found: dict[str, float] = json.loads(told.stdout.splitlines()[-1])
+        reported = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+        )
+        found: dict[str, float] = json.loads(reported.stdout.splitlines()[-1])
         return found | {"file": path.stat().st_size / 2**20}
 
 

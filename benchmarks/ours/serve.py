@@ -1,8 +1,8 @@
-"""The server under a bounded load on this machine: beside a handler that does nothing, and attacked.
+"""The server under a bounded load on this machine: compared with a handler that does nothing, and attacked.
 
 One server process with one thread, and one client process. What is compared takes turns, and the best of several rounds
 counts. Rounds are short, so that some of them find the machine to themselves; the seconds of the processor that a
-request takes are shown beside those of the clock.
+request takes are shown next to wall-clock times.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ TOKENS = sum(len(text.split()) for text in SENTENCES) / len(SENTENCES)
 
 
 def requests(bench: Bench) -> None:
-    """Requests per second at 1, 16 and 256 connections, beside a handler that does nothing."""
+    """Requests per second at 1, 16 and 256 connections, compared with a handler that does nothing."""
     need_server()
     rounds, count = (1, 200) if bench.quick else (15, 1500)  # short: some of them find the machine to themselves
     kinds: dict[str, tuple[tuple[object, ...], bool]] = {
@@ -162,11 +162,11 @@ def requests(bench: Bench) -> None:
             )
     header = ["connections", "handler", "requests/s", "tokens/s", "p50 ms", "p99 ms", "cpu µs", "of nothing", "by cpu"]
     note = "One sentence per request. cpu: microseconds of the processor per request, of the server alone."
-    bench.table("requests", "Requests per second, beside a handler that does nothing", header, rows, note)
+    bench.table("requests", "Requests per second, compared with a handler that does nothing", header, rows, note)
 
 
 def connections(bench: Bench) -> None:
-    """The slowest of a hundred answers, beside 500 idle or slow connections."""
+    """The slowest of a hundred answers, with 500 idle or slow connections."""
     need_server()
     others, count, rounds = (50, 200, 1) if bench.quick else (500, 4000, 5)
 
@@ -191,8 +191,8 @@ def connections(bench: Bench) -> None:
         ["none", f"{found['alone'] * 1e3:.2f}"],
         [f"{others}, half of them in a body", f"{found['beside'] * 1e3:.2f}"],
     ]
-    bench.table("connections", "p99 beside idle and slow connections", ["other connections", "p99 ms"], rows)
-    bench.claim("p99 below twice beside 500 idle or slow connections", "16 busy ones", f"{ratio:.2f}", "2", ratio < 2)
+    bench.table("connections", "p99 with idle and slow connections", ["other connections", "p99 ms"], rows)
+    bench.claim("p99 below twice with 500 idle or slow connections", "16 busy ones", f"{ratio:.2f}", "2", ratio < 2)
 
 
 def attacks(bench: Bench) -> None:
@@ -232,8 +232,8 @@ def attacks(bench: Bench) -> None:
     found = bench.step("attacks", work)
     rows = []
     for own in found:
-        told = ", ".join(f"{status}: {n:,}" for status, n in sorted(own["statuses"].items()))
-        rows.append([own["name"], told, f"{own['grown'] / 1e6:+.1f}"])
+        listed = ", ".join(f"{status}: {n:,}" for status, n in sorted(own["statuses"].items()))
+        rows.append([own["name"], listed, f"{own['grown'] / 1e6:+.1f}"])
         right = "500" not in own["statuses"] and own["grown"] < GROWTH
         bench.claim("no 500, and no growth of memory", own["name"], f"{own['grown'] / 1e6:+.1f} MB", "0", right)
     bench.table("attacks", "What nobody should send", ["sent", "answers by status", "memory MB"], rows)

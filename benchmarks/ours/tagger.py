@@ -1,4 +1,4 @@
-"""Training and tagging on real corpora: accuracy, python-crfsuite beside us, start-up, streaming.
+"""Training and tagging on real corpora: accuracy, comparison with python-crfsuite, start-up, streaming.
 
 One thread, also for python-crfsuite, which has no more. Memory is the peak of a process of its own, as the kernel keeps
 it.
@@ -252,20 +252,20 @@ def opened(bench: Bench) -> list[list[str]]:
 
 def echoed(bench: Bench) -> list[list[str]]:
     echo = partial(subprocess.run, COMMAND, input=SENTENCES[0], capture_output=True, text=True, check=True)
-    seconds, said = best_of(echo, 3 if bench.quick else 10, 20)
-    assert len(said.stdout.split()) == 2 * len(SENTENCES[0].split()), said
+    seconds, ran = best_of(echo, 3 if bench.quick else 10, 20)
+    assert len(ran.stdout.split()) == 2 * len(SENTENCES[0].split()), ran
     return [['echo "..." | tagwright tag, ms', f"{1e3 * seconds:,.0f}"]]
 
 
 def startup(bench: Bench) -> None:
     """Opening a large model, sharing it, and tagging one sentence from the shell."""
     rows = bench.step("opened", partial(opened, bench)) + bench.step("echoed", partial(echoed, bench))
-    note = "Opening a model is nearly all digest and checks: every index in the file is looked at once."
+    note = "Opening a model is nearly all digest and checks: every index in the file is read once."
     bench.table("startup", "Start-up", ["figure", "measured"], rows, note)
 
 
 def write_tokens(path: Path, tokens: int, pool: list[list[str]]) -> int:
-    """Write random sentences, every tenth word a new one, so that any cache of words would be seen to grow."""
+    """Write random sentences, every tenth word a new one, so that any cache of words would grow visibly."""
     rng, count = random.Random(0), 0
     with open(path, "w", encoding="utf-8") as file:
         while count < tokens:
@@ -280,11 +280,11 @@ def tag_file(source: Path, target: Path) -> tuple[float, float]:
     return seconds, kernel_mb("status")["VmHWM"]
 
 
-def streamed(pool: list[list[str]], wanted: int) -> list[float]:
-    """Return tokens, seconds and the peak of tagging a file of about so many tokens."""
+def streamed(pool: list[list[str]], total: int) -> list[float]:
+    """Return tokens, seconds and the peak of tagging a file of about this many tokens."""
     with TemporaryDirectory() as folder:
         source, target = Path(folder) / "long.txt", Path(folder) / "tagged.txt"
-        tokens = write_tokens(source, wanted, pool)
+        tokens = write_tokens(source, total, pool)
         seconds, peak = apart(tag_file, source, target)
         assert source.read_bytes().count(b"\n") == target.read_bytes().count(b"\n"), "lines were lost"
     return [tokens, seconds, peak]
@@ -298,7 +298,7 @@ def streaming(bench: Bench) -> None:
         bench.say(f"{missing}; the sentences of `tagwright demo` are taken instead")
         pool = [sentence.split() for sentence in SENTENCES]
     sizes = (5_000, 50_000) if bench.quick else (1_000_000, 10_000_000)
-    found = [bench.step(f"{wanted} tokens", partial(streamed, pool, wanted)) for wanted in sizes]
+    found = [bench.step(f"{total} tokens", partial(streamed, pool, total)) for total in sizes]
     rows = [[f"{n:,}", f"{s:.2f}", f"{n / s:,.0f}", f"{peak:,.0f}"] for n, s, peak in found]
     bench.table("streaming", "Tagging long files", ["tokens", "s", "tokens/s", "peak MB"], rows)
     (_, _, tenth), (_, _, whole) = found

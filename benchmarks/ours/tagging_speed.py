@@ -1,4 +1,4 @@
-"""From text to labels: `tag_batch` beside decoding alone, k best, threads, files, and an earlier version."""
+"""From text to labels: `tag_batch` compared with decoding alone, k best, threads, files, and an earlier version."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def model_path(bench: Bench, corpus: str) -> Path:
     return data.kept_path(bench, name, corpus, made_of)
 
 
-def best_times(versions: dict[str, Version], turns: int, asked: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def best_times(versions: dict[str, Version], turns: int, requests: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the best of several times by version and by name; all take turns."""
     best: dict[str, dict[str, float]] = {version: {} for version in versions}
     for _ in range(turns):
-        for name, options in asked.items():
+        for name, options in requests.items():
             for version, process in versions.items():
                 seconds = process.ask(**options)
                 best[version][name] = min(best[version].get(name, seconds), seconds)
@@ -100,7 +100,7 @@ def tagging(bench: Bench) -> None:
 
     The model has tagged the dev set and the first half of the test set, and the second half is timed. Decoding is
     decode_batch of node scores that are there already. File to file is `tagwright tag` in this process, without opening
-    the model, beside tag_batch by a model that has tagged nothing yet either.
+    the model, compared with tag_batch by a model that has tagged nothing yet either.
     """
     found = bench.steps({corpus: partial(timed, bench, corpus) for corpus in CORPORA})
     rows, times = [], []
@@ -143,7 +143,7 @@ def split(bench: Bench, found: dict[str, Any]) -> None:
     note = (
         "read: Python's strings to the core's text; features: text to rows of weights; rows: their sums; bounds: of "
         "labels, where the decoder has bounds, and the check of scores; sums: over edges; write: labels to Python's "
-        "strings, what is left of tag_batch."
+        "strings, the remainder of tag_batch."
     )
     header = ["corpus", "labels", "read", "features", "rows", "bounds", "sums", "other", "write"]
     bench.table("split", "From text to labels: where the time goes, us/token", header, rows, note)

@@ -2,7 +2,7 @@
 
 Each line that comes in is a JSON object whose "what" names one of the functions below; what it returns is written as
 one line of JSON. Every turn has a model that was loaded anew and has tagged other text and the first half of this one:
-what is timed is text that it has not seen.
+what is timed is text that is new to it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Worker:
     def _model(self) -> tw.Model:
         model = tw.load(self.path)
         model.tag_batch(self.before)
-        model.edges  # noqa: B018  (made when it is first asked for)
+        model.edges  # noqa: B018  (made on first use)
         return model
 
 
@@ -122,5 +122,5 @@ def _run(call: list[str]) -> None:
 if __name__ == "__main__":
     worker = Worker(*sys.argv[1:])
     for line in sys.stdin:
-        asked = json.loads(line)
-        print(json.dumps(getattr(worker, asked.pop("what"))(**asked)), flush=True)
+        request = json.loads(line)
+        print(json.dumps(getattr(worker, request.pop("what"))(**request)), flush=True)

@@ -1,4 +1,4 @@
-"""Trainings: epochs of CRFs beside those of perceptrons, threads, default learners, and all of supertag_erg."""
+"""Trainings: epochs of CRFs compared with those of perceptrons, threads, default learners, and all of supertag_erg."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def defaults(bench: Bench) -> None:
         times = [f"{own['seconds']:.1f}" for own in (other, mine)] + [f"{ratio:.2f}"]
         rows.append([corpus, f"{mine['labels']:,}", *figures, *times])
         bench.claim(
-            "default CRF beside the default perceptron",
+            "default CRF compared with the default perceptron",
             corpus,
             f"{gain:+.2f} points, {ratio:.2f} of its time",
             "as accurate, 3 times its time",
@@ -147,7 +147,7 @@ def fitted(bench: Bench, corpus: str, kind: str) -> dict[str, float]:
 
 
 def divergence(bench: Bench) -> None:
-    """Minimum divergence in stochastic training beside exact sums over all edges by L-BFGS; processor time.
+    """Minimum divergence in stochastic training compared with exact sums over all edges by L-BFGS; processor time.
 
     Pal et al. (2006) compare the two within L-BFGS, as `pal2006` does.
     """

@@ -1,4 +1,4 @@
-"""Huang et al. 2012: iterative Viterbi and A*, 1-best and k-best; their tables beside ours.
+"""Huang et al. 2012: iterative Viterbi and A*, 1-best and k-best; their tables compared with ours.
 
 The models are plain averaged perceptrons of 10 epochs, as the paper's. CoNLL-2000 is the paper's corpus; the others
 stand for those that it has: pos_ewt for the Penn Treebank, supertag_erg (3,282 labels) for its HPSG supertags (2,602),
@@ -7,7 +7,7 @@ morphological tags are added. CoNLL-2003 is not free.
 
 One thread, one sentence per call, features not counted. The paper's decoders get the whole matrix of edges; rows with
 sparse edges are ours. Machines and, more so, programs differ: compare ratios of decoders, not times. The paper does not
-say how wide its beam is; ours has a width of k, as its Table 1 (TL, KTL) suggests.
+specify the width of its beam; ours has a width of k, as its Table 1 (TL, KTL) suggests.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FIVE_BEST = {
     "tree (ours)": [Choice("tree", "sparse")],
     "auto (ours)": [Choice("auto", "sparse")],
 }
-# The paper's columns: POS, CoNLL2000, CoNLL2003, supertag, query search; and which of them each corpus stands beside.
+# The paper's columns: POS, CoNLL2000, CoNLL2003, supertag, query search; and the one that each corpus is compared with.
 LIKE = {"pos_ewt": 0, "slots_snips": 4, "chunk_conll2000": 1, "slots_hwu64": 4, "supertag_erg": 3}
 PAPER_ACCURACY = (97.00, 94.70, 95.80, 90.60, 88.60)
 PAPER_LABELS = (45, 319, 443, 2602, 323)
@@ -94,7 +94,7 @@ def accuracy(bench: Bench) -> None:
             why = {
                 "chunk_conll2000": "the same corpus; the paper's features are not all known. With options chosen on "
                 "dev data ours has 94.06 (see the tagger)",
-                "pos_ewt": "other text: web and e-mail in place of newspapers, and a third of the sentences",
+                "pos_ewt": "other text: web and e-mail instead of newspapers, and a third of the sentences",
             }.get(corpus, "another corpus")
             holds = found["accuracy"] >= theirs
             bench.claim("accuracy", corpus, f"{found['accuracy']:.2f}", f"paper: {theirs:.2f}", holds, why)
@@ -155,7 +155,7 @@ def against_viterbi(own: dict[str, dict[str, float]], row: str, corpus: str, k: 
 
 
 WHY = (
-    "less is left to win: a newer machine and 8 labels at once helped passes over all edges far more than decoders "
+    "smaller potential gain: a newer machine and 8 labels at once helped passes over all edges far more than decoders "
     "that look at few of them, as the sentences per second of both tables show"
 )
 
@@ -168,20 +168,20 @@ def claims(bench: Bench, speeds: dict[int, Speeds]) -> None:
             theirs = [name for name in own if name not in (row, "beam") and not name.endswith("(ours)")]
             others = {name: own[name]["per_second"] for name in theirs}
             quickest = max(others, key=lambda name: others[name])
-            why = "with few labels one pass over the matrix costs less than several rounds over parts of it"
+            why = "with small label sets, one pass over the matrix costs less than several rounds over sections of it"
             what = f"{row} is the fastest of the paper's exact decoders, k = {k}"
-            said = f"{quickest}: {digits(others[quickest])}/s"
-            bench.claim(what, corpus, f"{digits(fast)}/s", said, fast >= others[quickest], why)
+            reference = f"{quickest}: {digits(others[quickest])}/s"
+            bench.claim(what, corpus, f"{digits(fast)}/s", reference, fast >= others[quickest], why)
             if corpus in LIKE:
                 column = LIKE[corpus]
                 what, least = f"{row} / {base}, k = {k}", PAPER[k][row][column] / PAPER[k][base][column]
                 bench.claim(what, corpus, f"{fast / slow:.3g}", f"paper: {least:.3g}", fast / slow >= least, WHY)
             ours, beam = own["auto (ours)"]["per_second"], own["beam"]["per_second"]
-            why = "a beam looks at few edges and promises nothing; auto proves that its answer is the best"
+            why = "a beam examines few edges and guarantees nothing; auto proves that its answer is the best"
             what = f"auto is at least half as fast as a beam of {k}"
             bench.claim(what, corpus, f"{ours / beam:.2f}", "0.5", ours >= 0.5 * beam, why)
             best = max(fast, *others.values())
-            why = "with few labels auto is Viterbi itself over other edges, and neither is much faster"
+            why = "with small label sets, auto is Viterbi itself over other edges, and neither is much faster"
             what = f"auto is at least as fast as every exact decoder of the paper, k = {k}"
             bench.claim(what, corpus, f"{digits(ours)}/s", f"{digits(best)}/s", ours >= best, why)
 
@@ -207,12 +207,12 @@ def figure4(bench: Bench) -> None:
             for name in drawn
         ]
         bench.figure(f"figure4_{corpus}", title, curves, "k", "sentences per second", scales="log-log")
-        for k, least, said in ((5, 7.4, "paper, CoNLL-2003: 7.4"), (100, 0.8, "paper: about 1 from k = 90 on")):
+        for k, least, reference in ((5, 7.4, "paper, CoNLL-2003: 7.4"), (100, 0.8, "paper: about 1 from k = 90 on")):
             if k in found:
                 ratio = found[k]["iterative Viterbi A*"]["per_second"] / found[k]["Viterbi A*"]["per_second"]
                 why = "the pass over all edges is fast here, so that rounds cost more than they save once paths spread"
                 what = f"figure 4: iterative Viterbi A* / Viterbi A*, k = {k}"
-                bench.claim(what, corpus, f"{ratio:.2f}", said, ratio >= least, why)
+                bench.claim(what, corpus, f"{ratio:.2f}", reference, ratio >= least, why)
 
 
 def _against_k(bench: Bench, corpus: str, k: int) -> dict[str, dict[str, Any]]:
@@ -233,8 +233,8 @@ def pruning(bench: Bench) -> None:
         ratio = kept["per_second"] / without["per_second"]
         rows.append([*line, f"{ratio:.2f}"])
         why = "both skip a node, pruned or not, where its score and its largest edge beat nothing that is needed"
-        what, said = "speed-up of iterative Viterbi by pruning", f"paper, CoNLL-2003: {PAPER_PRUNING:.2f}"
-        bench.claim(what, corpus, f"{ratio:.2f}", said, ratio >= PAPER_PRUNING, why)
+        what, reference = "speed-up of iterative Viterbi by pruning", f"paper, CoNLL-2003: {PAPER_PRUNING:.2f}"
+        bench.claim(what, corpus, f"{ratio:.2f}", reference, ratio >= PAPER_PRUNING, why)
     header = ["corpus", "sentences/s, with", "without", "nodes/token, with", "without", "edges/token, with", "without"]
     title = f"Pruning of nodes in iterative Viterbi, dense edges (the paper, CoNLL-2003: {PAPER_PRUNING:.2f} times)"
     bench.table("pruning", title, [*header, "with / without"], rows)
@@ -279,7 +279,7 @@ def extreme(case: str, L: int, T: int, sentences: int) -> Lattices:
 def growth(bench: Bench) -> None:
     """Table 1: how time grows with labels and with tokens, in a good case and in a bad one.
 
-    Exponents are slopes through the logarithms of microseconds per sentence; "looked at" counts nodes and edges.
+    Exponents are slopes through the logarithms of microseconds per sentence; "visited" counts nodes and edges.
     """
     labels, lengths = ((32, 128), (10, 40)) if bench.quick else ((64, 128, 256, 512, 1024), (10, 20, 40, 80, 160))
     middle_L, middle_T = (64, 20) if bench.quick else (256, 20)
@@ -310,14 +310,14 @@ def growth(bench: Bench) -> None:
         rows.append(line)
     header = ["decoder"]
     for case in ("best", "worst"):
-        header += [f"{case}: time", "looked at", "time", "paper, Table 1"]
+        header += [f"{case}: time", "visited", "time", "paper, Table 1"]
     title = (
         f"Table 1, measured: L from {labels[0]} to {labels[-1]:,} (T = {middle_T}), "
         f"T from {lengths[0]} to {lengths[-1]} (L = {middle_L})"
     )
     note = (
         "Time has the cost of a call in it, and loops that take 8 labels at once hide growth while there are few. What "
-        "is looked at are nodes and edges that are summed; sorting labels and taking maxima of blocks is not counted. "
+        "is visited are nodes and edges that are summed; sorting labels and taking maxima of blocks is not counted. "
         "Every decoder reads all node scores at least once, so its best case is TL where the paper has T."
     )
     bench.table("table1", title, header, rows, note)

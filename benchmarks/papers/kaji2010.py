@@ -1,4 +1,4 @@
-"""Kaji et al. 2010: staggered decoding (SD), with and without column-wise expansion; their tables beside ours.
+"""Kaji et al. 2010: staggered decoding (SD), with and without column-wise expansion; their tables compared with ours.
 
 For averaged perceptrons, as the paper has, and for HMMs. CoNLL-2000 is the paper's corpus; pos_ewt stands for the Penn
 Treebank, supertag_erg (3,282 labels) for its HPSG supertags (2,602). One thread, one sentence per call, features not
@@ -74,7 +74,8 @@ def decoding(bench: Bench) -> None:
     header = ["model", "corpus", "beam width", "accuracy, exact", "accuracy, beam"]
     header += ["Viterbi", "SD+C-EXP", "auto (ours)", "beam"]
     title = (
-        f"Table 4: sentences per second beside a beam of the least width (1, 2, 4, ...) within {WITHIN} points of exact"
+        f"Table 4: sentences per second compared with a beam of the least width (1, 2, 4, ...) "
+        f"within {WITHIN} points of exact"
     )
     bench.table("table4", f"{title} (in brackets: the paper's)", header, rows)
 
@@ -118,7 +119,7 @@ def claims(bench: Bench, learner: str, corpus: str, speed: dict[str, float]) -> 
 def training(bench: Bench) -> None:
     """Table 3: training a perceptron with dense Viterbi and with the decoders that prune; the weights are the same.
 
-    pos_ewt and chunk_conll2000: whole, the epochs that are said. supertag_erg: one epoch on 2,000 sentences and one
+    pos_ewt and chunk_conll2000: whole, the stated epochs. supertag_erg: one epoch on 2,000 sentences and one
     that has every label of the corpus, since the whole of it would take dense Viterbi hours per epoch. Training is in
     double precision for every decoder, which is half as fast for dense Viterbi as the float32 of tagging.
     """
@@ -146,7 +147,7 @@ def training(bench: Bench) -> None:
                 why = (
                     "with 49 labels several rounds cost more than one pass over the matrix"
                     if corpus == "pos_ewt"
-                    else "features and node scores, which cost all decoders the same, are a large part of what is left"
+                    else "features and node scores, equal for all decoders, are a large share of the remaining time"
                 )
                 what = f"training with {decoder}, times as fast as with dense Viterbi"
                 bench.claim(what, corpus, f"{ratio:.1f}", f"paper: {least}", ratio >= least, why)

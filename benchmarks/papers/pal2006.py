@@ -1,11 +1,11 @@
-"""Sparse forward-backward beside exact sums: the experiments of Pal, Sutton and McCallum 2006, and larger ones.
+"""Sparse forward-backward compared with exact sums: the experiments of Pal, Sutton and McCallum 2006, and larger ones.
 
 One thread, BLAS too. Every training is run once and timed as a whole, reading of features and the start on a tenth of
 the corpus included; 40 iterations of L-BFGS are the limit.
 
 Our copy of the paper is scrambled in places. Sequences of length 75, 50 of them to train on and 50 to test on, and the
-figures 9.6 and 20 of section 4.1 are what we make of it. It does not say how many symbols the HMMs have, nor how many
-states in 4.1: we take 100 states, as in 4.2, and several numbers of symbols, since the figures depend on them.
+figures 9.6 and 20 of section 4.1 are our interpretation. It does not report the numbers of symbols of the HMMs, nor
+those of states in 4.1: we take 100 states, as in 4.2, and several numbers of symbols, since the figures depend on them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Found(NamedTuple):
 def decode(bench: Bench) -> None:
     """Section 4.1: how many labels a beam must keep to find the best path of synthetic HMMs.
 
-    Each rule is tried from few labels to many until it finds the exact score, on all sequences or on 99 %.
+    Each rule is tried from small to large sets of labels until it finds the exact score, on all sequences or on 99 %.
     """
     models, sequences = (1, 10) if bench.quick else (4, 25)
     paper = {"min. divergence, the paper's": "9.6", "fixed": "20 to 25", "ratio": "26.4"}
@@ -88,7 +88,7 @@ def decode(bench: Bench) -> None:
         ", ".join(f"{labels:.1f}" for labels in kept_by_paper),
         "9.6 (paper)",
         min(kept_by_paper) <= 9.6,
-        "the paper does not say how many symbols there are, and the more there are, the fewer labels are kept",
+        "the paper does not report the number of symbols, and the more there are, the fewer labels are kept",
     )
     least = {
         rule: [found[f"{rule}, 100% exact"].labels for found in every.values()]
@@ -243,13 +243,13 @@ def result(method: str, made: Training, train: Corpus, test: Corpus) -> Result:
 def kept_result(bench: Bench, name: str, work: Callable[[], Result]) -> Result:
     """Run a training as a step, and return its result."""
 
-    def told() -> dict[str, Any]:
+    def measured() -> dict[str, Any]:
         own = work()
         counted = f"{own.seconds:.1f} s, {len(own.each)} iterations, {own.ended}, kept {own.kept:.1f}"
         bench.say(f"  {own.method}: {counted}")
         return own._asdict()
 
-    return Result(**bench.step(name, told))
+    return Result(**bench.step(name, measured))
 
 
 def exact_objective(model: tw.Model, X: list[Any], y: list[list[str]]) -> float:
@@ -276,7 +276,7 @@ def same_size(kept_by: Callable[[tw.KeepRatio], float], target: float, tries: in
 
 
 def as_large(model: tw.Model, X: list[Any], target: float) -> float:
-    """Return the ratio that keeps so many labels of a sample, with the weights of a model."""
+    """Return the ratio that keeps this many labels of a sample, with the weights of a model."""
     sample = [model.lattice(tokens).nodes for tokens in X[:: max(1, len(X) // SAMPLE)]]
 
     def kept_by(rule: tw.KeepRatio) -> float:
@@ -387,7 +387,7 @@ def synthetic(bench: Bench) -> None:
 
 # --- corpora ---
 
-# What a table says of a method, where it has it.
+# Notes of tables on methods.
 NOTES = {
     DENSE: f"All begin on {START:.0%} of the sentences, which is in the time. *Dense* is what the paper had: sums over "
     "all pairs of labels, one sentence after the other.",
@@ -429,7 +429,7 @@ def real(
         every[method] = kept_result(bench, method, partial(work, method, named, options))
     first = every[DENSE]
     about = f"{name}: {first.sentences:,} sentences, {first.labels} labels"
-    note = " ".join(said for method, said in NOTES.items() if method in every)
+    note = " ".join(own for method, own in NOTES.items() if method in every)
     show(bench, name, about, list(every.values()), paper, note)
     lines = {own.method: (own.times().tolist(), [-value for value in own.objectives]) for own in every.values()}
     draw(bench, name, about, "log-likelihood less penalty, as the method sums it", lines)
@@ -451,7 +451,7 @@ def nettalk(bench: Bench) -> None:
     methods = (DENSE, SPARSE, TEN, FIXED, RATIO)
     made = real(bench, "nettalk", "g2p", partial(words, bench, None), methods, paper)
     exact, sparse, fixed = made[DENSE], made[TEN], made[FIXED]
-    why = "with so few labels choosing what is kept costs more than it saves"
+    why = "with so few labels, selecting labels costs more than it saves"
     quarter(bench, "NETtalk", "paper", sparse, [exact], why)
     other = "the features are not the paper's, which are not known"
     for own, least, whose in ((exact, 91.6, "paper"), (exact, 92.3, "aim"), (sparse, 91.7, "paper")):

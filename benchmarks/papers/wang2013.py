@@ -38,7 +38,7 @@ SHOWN = (1, 2, 3, 5, 10, 20, 30)
 DIRECTIONS = ("right", "left")
 Labels = list[list[str]]
 SIDES = ["left to right", "right to left", "bidirectional"]
-LEAST = ((10, 80, "paper"), (30, 95, "aim"))  # so many percent of the sentences agree in so many rounds
+LEAST = ((10, 80, "paper"), (30, 95, "aim"))  # (rounds, percent of the sentences that agree, source)
 
 
 def runs(prefix: str, column: int, first: int, last: int, n: int) -> str:
@@ -286,7 +286,7 @@ def peer(bench: Bench, task: Task) -> dict[str, Any]:
     training, _ = best_of(lambda: tagger.train(tagged, nr_iter=1 if bench.quick else 5), 1)
     seconds, found = cpu(lambda: [tagger.tag(sentence) for sentence in held], 3)
     labels = [[label for _, label in sentence] for sentence in found]
-    return told(training, seconds, task, gold, labels)
+    return summary(training, seconds, task, gold, labels)
 
 
 def ourselves(bench: Bench, task: Task) -> dict[str, Any]:
@@ -294,10 +294,10 @@ def ourselves(bench: Bench, task: Task) -> dict[str, Any]:
     X, gold = task.test(bench)
     model = task.model(bench, DIRECTIONS[0])
     seconds, labels = cpu(lambda: model.tag_batch(X), 5)
-    return told(model.facts["seconds"], seconds, task, gold, labels)
+    return summary(model.facts["seconds"], seconds, task, gold, labels)
 
 
-def told(training: float, seconds: float, task: Task, gold: Labels, labels: Labels) -> dict[str, float]:
+def summary(training: float, seconds: float, task: Task, gold: Labels, labels: Labels) -> dict[str, float]:
     accuracy, tokens = task.score(gold, labels), sum(map(len, gold))
     return {"training": training, "seconds": seconds, "accuracy": accuracy, "tokens": tokens}
 

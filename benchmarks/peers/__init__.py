@@ -1,1 +1,1 @@
-"""Other packages beside us."""
+"""Comparison with other packages."""

@@ -1,8 +1,8 @@
 """How each package is given our scores to decode: one function per package, all in DECODERS.
 
 A function takes the sentences' node scores (T, L), edge scores (L, L) and k. It prepares what can be prepared once, and
-returns what `Ready` says. All use one thread. A process that decodes imports this and little else, since its memory is
-measured.
+returns what `Ready` describes. All use one thread. A process that decodes imports this and little else, since its
+memory is measured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Other packages beside us: decoding of the same scores, training on the same features, and the memory it takes.
+"""Comparison with other packages: decoding of the same scores, training on the same features, and the memory it takes.
 
 Every measurement is a process of its own, with one thread, a limit of time and one of address space. "over the limit",
-"out of memory" and "does not have it" are results. A package that met a limit is not tried with more labels.
+"out of memory" and "does not have it" are results. A package that exceeded a limit is not tried with more labels.
 
 Peers are what pip installs and what can be given scores. Left out are
 
@@ -31,7 +31,7 @@ from benchmarks.peers.packages import HERE, Package, Paths
 from benchmarks.peers.trainers import CRF, EM, PERCEPTRON, TRAINERS, Set, run_trainer
 
 CORPORA = {"pos_ewt": 49, "chunk_conll2000": 319, "slots_hwu64": 719, "morph_lv_lvtb": 1705, "supertag_erg": 3282}
-"""Corpora and how many labels they have; without them lattices as a model of so many labels has are made."""
+"""Corpora and how many labels they have; without them, synthetic lattices with this number of labels are used."""
 LENGTH = 16  # tokens of sentences that are made
 TRAINED_ON, TESTED_ON = 1000, 200  # sentences
 MEGABYTES = 8192
@@ -69,7 +69,7 @@ def attempt(bench: Bench, name: str, package: Package, before: Row | None, work:
         problem = before["problem"]
         return {"problem": problem if problem.endswith(NOT_RUN) else f"{problem} {NOT_RUN}"}
     if bench.quick and package != HERE and before and before["process_s"] > 1.5:
-        return {"problem": f"quick {NOT_RUN}"}  # mostly imports, which were seen to work
+        return {"problem": f"quick {NOT_RUN}"}  # mostly imports, which are known to work
     return bench.step(name, work)
 
 
@@ -146,7 +146,7 @@ def decoding(bench: Bench) -> None:
     """The same scores decoded by every package and by our decoders, k = 1 and k = 5; answers are compared.
 
     Time is what a caller waits for, from scores in the form that a package takes to labels; one sentence per call,
-    unless a row says otherwise. What is done once is not counted: models, tensors, compiling. python-crfsuite and
+    unless a row states otherwise. What is done once is not counted: models, tensors, compiling. python-crfsuite and
     Wapiti look up their scores in a model, where each token has a feature of its own, and this counts. HMM packages get
     rows that sum to 1, what they were divided by moved into the node scores. Finite-state packages get each sentence's
     lattice, made by NumPy as a file in memory, which counts: it takes half the time of composing it with an automaton.
@@ -181,7 +181,7 @@ def show(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], found: 
             rows.append([peer, *(cell(row, text) for row in shown)])
         bench.table(f"{name}_k{k}", title, header, rows, note)
 
-    note = f"{bounds(limits(bench).process)} Labels: sentences of so many tokens in all: {size}."
+    note = f"{bounds(limits(bench).process)} Labels: total tokens of the sentences: {size}."
     table("speed", f"Microseconds per token, k = {k}", "{us}", note)
     title = f"Answers equal to exact ones, k = {k}; seconds to prepare"
     table("answers", title, "{equal} of {sentences}; {prepare_s:.1f} s")
@@ -237,12 +237,12 @@ def compare(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], foun
 
     A process is measured while others may be at work. Where times are close, both are measured again, by turns.
     """
-    others, auto, told = list(filter(is_peer, found)), f"{US} auto", []
+    others, auto, speedups = list(filter(is_peer, found)), f"{US} auto", []
     for q, about in enumerate(abouts):
         ours = found[auto][q]
         times = {name: found[name][q]["us_per_token"] for name in others if not found[name][q]["problem"]}
         if ours["problem"] or not times:
-            told.append("-")
+            speedups.append("-")
             continue
         peer = min(times, key=lambda name: times[name])
         theirs, own = times[peer], ours["us_per_token"]
@@ -253,11 +253,11 @@ def compare(bench: Bench, k: int, sets: list[Sentences], abouts: list[Row], foun
         what, against = "auto against the fastest peer", "faster than every peer"
         where = f"{about['labels']:,} labels, k = {k}"
         bench.claim(what, where, f"{ratio} as {peer}", against, theirs > own)
-        told.append(ratio)
+        speedups.append(ratio)
     rows = [row for name in others for row in found[name] if not row["problem"]]
     equal, of = (sum(row[key] for row in rows) for key in ("equal", "sentences"))
     bench.claim("peers' answers equal ours", f"k = {k}", f"{equal:,} of {of:,}", "all", equal == of)
-    return told
+    return speedups
 
 
 # --- training ---
@@ -326,7 +326,7 @@ def training(bench: Bench) -> None:
         bench.table(name, f"{kind[0].upper()}{kind[1:]}", header, rows, note)
         short += claim_training(bench, kind, abouts, found)
     note = f"A dash: no other package finished within {limits(bench).training:.0f} s."
-    bench.table("training", "Seconds of training, beside the fastest other package", header, short, note)
+    bench.table("training", "Seconds of training, compared with the fastest other package", header, short, note)
 
 
 def trained_cell(row: Row) -> str:

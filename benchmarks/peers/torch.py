@@ -1,4 +1,4 @@
-"""The CRF layer for PyTorch beside pytorch-crf and torch-struct, and decoding into arrays.
+"""The CRF layer for PyTorch compared with pytorch-crf and torch-struct, and decoding into arrays.
 
 Each comparison is one process in which both take turns, and the ratio is of their best times on the processor's clock
 with one thread; what two threads bring is on the wall clock. Answers are compared before anything is timed.
@@ -110,7 +110,7 @@ def struct_decode(crf: Any, emissions: Any) -> Any:
 def turns(
     runs: dict[str, Callable[[], Any]], seconds: float = 4.0, clock: Callable[[], float] = time.process_time
 ) -> Times:
-    """The best time of each in milliseconds; all take turns, up to 30, for about so many seconds.
+    """The best time of each in milliseconds; measured in alternation, up to 30 turns, for about this many seconds.
 
     A turn is up to three runs, one behind the other, so that none is timed with the other's data in its cache only.
     """
@@ -186,7 +186,7 @@ def layer(bench: Bench) -> None:
 
 
 def pairs_step(L: int, share: float, kind: str, threads: int) -> dict[str, float]:
-    """A training step with weights for some pairs, beside torch.exp of the emissions; and what it holds in memory."""
+    """A training step with weights for some pairs, compared with torch.exp of the emissions; and its memory."""
     import torch
 
     torch.set_num_threads(threads)
@@ -216,7 +216,7 @@ def reset_peak() -> None:
 
 
 def pairs(bench: Bench) -> None:
-    """Weights for 1 % of the pairs at 3,282 labels: a step beside one pass of torch.exp, and its memory."""
+    """Weights for 1 % of the pairs at 3,282 labels: a step compared with one pass of torch.exp, and its memory."""
     need_torch()
     L = 319 if bench.quick else 3282
     rows = []
