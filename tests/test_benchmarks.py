@@ -60,7 +60,7 @@ def test_a_paper_on_tiny_corpora_and_the_report(bench, tmp_path, capsys):
     assert [row[0] for row in rows] == list(huang2012.ONE_BEST)
     assert rows[1][1].endswith("(2779)")  # the paper's Viterbi, beside ours
     accuracy = json.loads((bench.out / "tables" / "huang2012" / "accuracy.json").read_text(encoding="utf-8"))
-    assert [row[5] for row in accuracy["rows"]] == ["100.00", "100.00"]  # the words tell
+    assert [row[5] for row in accuracy["rows"]] == ["100.00", "100.00"]  # the words determine the labels
     written = list(collect(bench.out, tmp_path / "docs"))
     page = written[0].read_text(encoding="utf-8")
     assert "{{" not in page
@@ -79,7 +79,7 @@ def test_models_are_kept_by_what_they_are_made_of(bench, monkeypatch):
         data.model(bench, "pos_ewt")
 
 
-def test_an_interrupted_run_goes_on(bench, capsys):
+def test_an_interrupted_run_resumes(bench, capsys):
     done = []
 
     def work(name):
@@ -109,7 +109,7 @@ def test_an_interrupted_run_goes_on(bench, capsys):
     assert not list(bench.out.rglob(".*"))
 
 
-def test_missing_data_is_said_and_left_out(tmp_path, capsys, monkeypatch):
+def test_missing_data_is_reported_and_skipped(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(plots, "available", lambda: False)  # what it draws is not the matter
     bench = Bench(True, tmp_path, tmp_path / "out")
     assert not bench.run("huang2012", huang2012.speed)
@@ -179,7 +179,7 @@ def test_tables_are_written_whole_or_not_at_all(bench, monkeypatch):
     assert "Title" in path.read_text(encoding="utf-8")
 
 
-def test_every_module_has_parts_that_say_what_they_do():
+def test_every_module_has_parts_with_descriptions():
     for name in MODULES:
         own = module(name)
         assert own.__doc__

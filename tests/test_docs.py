@@ -44,7 +44,7 @@ def test_docstrings_run(name):
     assert tried == Path(module.__file__).read_text(encoding="utf-8").count(">>> ")
 
 
-def test_docstrings_of_every_module_are_looked_at():
+def test_docstrings_of_every_module_are_checked():
     source = ROOT / "src"
     parts = (path.relative_to(source).with_suffix("").parts for path in source.rglob("*.py"))
     found = {".".join(own).removesuffix(".__init__") for own in parts if not {*own} & WITHOUT}

@@ -42,5 +42,5 @@ def test_a_model_of_0_5_0_gives_the_same_probabilities(name):
         assert own[0].marginals == near(right[0]["marginals"])
 
 
-def test_every_model_of_0_5_0_is_looked_at():
+def test_every_model_of_0_5_0_is_checked():
     assert sorted(path.stem for path in DATA.glob("*.safetensors")) == sorted(MODELS)

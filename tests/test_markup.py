@@ -52,7 +52,7 @@ def test_text_is_cut_in_the_middle():
     assert shortened(range(102)).endswith(" 99 … and 2 more")
 
 
-def test_a_table_says_how_many_rows_it_leaves_out():
+def test_a_table_shows_how_many_rows_it_leaves_out():
     page = Document(notebook_table(["n"], [[str(n)] for n in range(60)]))
     assert page.texts["td"] == [str(n) for n in range(50)]
     assert page.texts["p"] == ["… and 10 more"]
@@ -95,7 +95,7 @@ def test_a_decoding_shows_its_paths():
     assert "<table>" in tw.decode(np.zeros((0, 2)), np.zeros((2, 2)))._repr_html_()
 
 
-def test_a_model_shows_what_info_says(hostile_model):
+def test_a_model_shows_what_info_shows(hostile_model):
     _, model = hostile_model
     page = Document(model._repr_html_())
     page.check_quiet()

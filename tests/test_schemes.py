@@ -71,7 +71,7 @@ def test_spans_are_found_again(name):
         assert found == spans
 
 
-def test_schemes_are_told_by_their_prefixes():
+def test_schemes_are_recognised_by_their_prefixes():
     found = {prefixes: scheme_of(prefixes) for prefixes in ("I", "OI", "BI", "OB", "BE", "S", "BL", "U", "M", "BMES")}
     assert found == {
         "I": "IO", "OI": "IO", "BI": "BIO", "OB": "BIO", "BE": "IOBES", "S": "IOBES", "BL": "BILOU", "U": "BILOU",

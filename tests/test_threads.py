@@ -9,21 +9,21 @@ from support.lattices import draw_many
 
 import tagwright as tw
 
-CREW = 4
+THREADS = 4
 
 
 def at_once(work):
     """What each of a few threads returns that begin the same work at the same time."""
-    barrier, found = threading.Barrier(CREW), [None] * CREW
+    barrier, found = threading.Barrier(THREADS), [None] * THREADS
 
     def one(n):
         barrier.wait()
         found[n] = work()
 
-    crew = [threading.Thread(target=one, args=(n,)) for n in range(CREW)]
-    for thread in crew:
+    workers = [threading.Thread(target=one, args=(n,)) for n in range(THREADS)]
+    for thread in workers:
         thread.start()
-    for thread in crew:
+    for thread in workers:
         thread.join()
     return found
 
@@ -41,7 +41,7 @@ def test_threads_that_share_new_edges(form, decoder):
     rng = np.random.default_rng(6)
     nodes, edges, on = draw_many(rng, form, "f4", 40)
     found = at_once(lambda: labels(tw.decode_batch(nodes, edges, 1, decoder, threads=2, active=on)))
-    assert found == [right] * CREW
+    assert found == [right] * THREADS
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_threads_that_share_a_new_model(learner, tmp_path):
     learner.fit(X, y).model_.save(tmp_path / "model")
     right = learner.model_.tag_kbest(X, 2)
     model = tw.load(tmp_path / "model")
-    assert at_once(lambda: model.tag_kbest(X, 2, threads=2)) == [right] * CREW
+    assert at_once(lambda: model.tag_kbest(X, 2, threads=2)) == [right] * THREADS
     if model.probabilistic:
         tables = [np.concatenate(found).tobytes() for found in at_once(lambda: model.marginals(X, threads=2))]
-        assert tables == [np.concatenate(learner.model_.marginals(X)).tobytes()] * CREW
+        assert tables == [np.concatenate(learner.model_.marginals(X)).tobytes()] * THREADS

@@ -47,7 +47,7 @@ def objects(*arguments, given=None):
 
 
 @pytest.mark.parametrize("learner", ["crf", "hmm", "perceptron", "bidirectional"])
-def test_json_has_what_the_model_says(folder, learner):
+def test_json_has_what_the_model_returns(folder, learner):
     found = objects("-m", folder / learner, given=TEXT)
     best = tw.load(folder / learner).tag_kbest(SENTENCES, 1)
     assert [(one["tokens"], one["labels"], one["score"]) for one in found] == [
@@ -104,7 +104,7 @@ def test_json_keeps_every_character(folder):
     assert one["tokens"] == words
 
 
-def test_json_has_null_for_what_is_no_number():
+def test_json_has_null_for_what_is_not_a_number():
     writer = command.WRITERS["json"](["A"], 1, "xpos")
     (sentence,) = next(iter(batches(io.BytesIO(b"a\n\n"), "columns")))
     for score in (math.inf, -math.inf, math.nan):

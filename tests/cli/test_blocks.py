@@ -26,7 +26,7 @@ def model():
     )
 
 
-def pieces(model, data, short, chunk=None, threads=1, **asked):
+def pieces(model, data, short, chunk=None, threads=1, **request):
     """What `tag` writes, read with or without the core's help; and how often the core answered."""
     answered = []
 
@@ -41,7 +41,7 @@ def pieces(model, data, short, chunk=None, threads=1, **asked):
             return super().read1(chunk or size)
 
     out = []
-    for piece in batches_or_answers(Slow(data), shortcut, columns=model.columns, empty_ok=True, **asked):
+    for piece in batches_or_answers(Slow(data), shortcut, columns=model.columns, empty_ok=True, **request):
         if isinstance(piece, bytes):
             out.append(piece)
         else:
@@ -65,10 +65,10 @@ def test_columns(model, separator, blank, threads):
     rng = np.random.default_rng(threads)
     for _ in range(30):
         data = file_of(rng, separator, blank)
-        wanted, none = pieces(model, data, False, format="columns")
+        expected, none = pieces(model, data, False, format="columns")
         for chunk in (None, 7, 50):
             found, _ = pieces(model, data, True, chunk, threads, format="columns")
-            assert found == wanted
+            assert found == expected
         assert none == 0
 
 
@@ -128,7 +128,7 @@ def test_conllu(model, field):
     assert pieces(model, CONLLU.encode() * 40, True, format="conllu", fields=field)[1] > 0
 
 
-def test_the_command_line_says_the_same_with_one_more_option(model, tmp_path):
+def test_the_command_line_prints_the_same_with_one_more_option(model, tmp_path):
     path, source = tmp_path / "model", tmp_path / "in.txt"
     model.save(path)
     source.write_bytes(b"the\tD\ndog\tN\n\n" * 500)

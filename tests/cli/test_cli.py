@@ -149,7 +149,7 @@ def test_demo_is_repeatable():
 # train, eval, info: what they print
 
 
-def test_train_says_what_it_made(corpus, tmp_path):
+def test_train_prints_a_summary(corpus, tmp_path):
     path = tmp_path / "m.safetensors"
     header, line, *said = printed("train", corpus, path, "--epochs", "4").splitlines()
     X, _ = ten_sentences()
@@ -194,8 +194,8 @@ def test_train_with_margin_and_parts(tmp_path):
             [[f"{word}\t{label}" for word, label in zip(*pair, strict=True)] for pair in zip(X, y, strict=True)],
             same.tag_batch(X),
         )
-    told = [line.split() for line in printed("info", tmp_path / "m").splitlines()]
-    assert ["margin", "2.0"] in told
+    answer = [line.split() for line in printed("info", tmp_path / "m").splitlines()]
+    assert ["margin", "2.0"] in answer
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,10 @@ def test_train_a_bidirectional_model(corpus, tmp_path):
     tagged = printed("tag", "-m", path, "--format", "text", given="the dog can run\n")
     assert tagged == "the\tDT\ndog\tNN\ncan\tMD\nrun\tVB\n\n"
     assert printed("tag", "-m", path, "-k", "2", "--threads", "2", corpus).count("# 1 ") == len(X)
-    told = printed("info", path)
-    assert "left: model" in told
-    assert "right: model" in told
-    assert ["rounds", "9"] in [line.split() for line in told.splitlines()]
+    answer = printed("info", path)
+    assert "left: model" in answer
+    assert "right: model" in answer
+    assert ["rounds", "9"] in [line.split() for line in answer.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_eval(tmp_path):
     assert printed("eval", "-m", path, tmp_path / "gold.txt") == EVALUATION
 
 
-def test_eval_lists_as_many_labels_as_asked(corpus, model):
+def test_eval_lists_as_many_labels_as_requested(corpus, model):
     said = printed("eval", "-m", model, corpus, "--most", "3")
     assert f"... and {len(tw.load(model).labels) - 3} more" in said
 
@@ -387,12 +387,12 @@ def test_info(tmp_path, monkeypatch):
     summary, history, rest = said.split("\n\n", 2)
     assert history.splitlines()[0].split() == ["epoch", "error", "seconds", "in", "all"]
     assert rest == STRONGEST
-    told = [line.split() for line in summary.splitlines()]
-    assert {("epochs", "2"), ("seed", "0"), ("label", "last"), ("decoder", "auto")} <= {tuple(row) for row in told}
+    answer = [line.split() for line in summary.splitlines()]
+    assert {("epochs", "2"), ("seed", "0"), ("label", "last"), ("decoder", "auto")} <= {tuple(row) for row in answer}
     assert "words.tpl" in summary
 
 
-def test_info_shows_as_much_as_asked(model):
+def test_info_shows_as_much_as_requested(model):
     said = printed("info", model, "--labels", "2", "--most", "1")
     _, _, _, strongest, edges = said.split("\n\n")
     assert [line.split()[0] for line in strongest.splitlines()[2:]] == tw.load(model).labels[:2]

@@ -14,7 +14,7 @@ from tagwright.learners import LEARNERS
 SHELLS = ["bash", "zsh", "fish"]
 
 
-def asked(instruction, **variables):
+def request(instruction, **variables):
     environment = {**variables, "_TAGWRIGHT_COMPLETE": instruction}
     done = CliRunner().invoke(main, [], env=environment, prog_name="tagwright")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -22,9 +22,9 @@ def asked(instruction, **variables):
 
 
 def offered(shell, *words):
-    """What a shell is offered for the last of some words, without what it is told about them."""
+    """What a shell is offered for the last of some words, without descriptions."""
     at = words[-1] if shell == "fish" else str(len(words) - 1)
-    said = asked(f"{shell}_complete", COMP_WORDS=" ".join(words), COMP_CWORD=at).splitlines()
+    said = request(f"{shell}_complete", COMP_WORDS=" ".join(words), COMP_CWORD=at).splitlines()
     if shell == "zsh":
         return [value for kind, value in zip(said[::3], said[1::3], strict=True) if kind == "plain"]
     return [line.removeprefix("plain,").split("\t")[0] for line in said if line.startswith("plain,")]
@@ -32,7 +32,7 @@ def offered(shell, *words):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_of_each_shell_calls_back(shell):
-    script = asked(f"{shell}_source")
+    script = request(f"{shell}_source")
     assert f"_TAGWRIGHT_COMPLETE={shell}_complete" in script
     assert "tagwright" in script.replace("_tagwright", "").replace("_TAGWRIGHT", "")
 
@@ -62,6 +62,6 @@ def test_bash_itself(tmp_path):
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tagwright "$@"\n')
     program.chmod(0o755)
     ask = 'COMP_WORDS=(tagwright tr); COMP_CWORD=1; _tagwright_completion "$0"; echo "${COMPREPLY[@]}"'
-    script = asked("bash_source") + "\n" + ask
+    script = request("bash_source") + "\n" + ask
     done = subprocess.run(["bash", "-c", script, program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("train\n", "")

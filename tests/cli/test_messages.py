@@ -49,7 +49,7 @@ def test_eval_of_labels_of_which_the_model_knows_some(model, tmp_path):
     assert "token accuracy" in done.stdout
 
 
-def test_eval_says_nothing_of_a_few_new_labels(model, tmp_path):
+def test_eval_does_not_warn_about_a_few_new_labels(model, tmp_path):
     """A label that occurs once or twice is what new text has."""
     rare = min({label for own in Y10 for label in own}, key=lambda name: sum(own.count(name) for own in Y10))
     printed("eval", "-m", model, gold(tmp_path, lambda label: "NEW" if label == rare else label))

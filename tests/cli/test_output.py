@@ -252,7 +252,7 @@ def test_a_model_whose_place_has_gone_is_kept(corpus, model, tmp_path, patience,
     temporary.mkdir()
     path = folder / "m.safetensors"
     with started("train", pipe, path, env={**os.environ, "TMPDIR": str(temporary)}) as process:
-        with open(pipe, "wb") as given:  # when it is opened, the training has looked at the folder
+        with open(pipe, "wb") as given:  # when it is opened, the training has checked the folder
             folder.rmdir() if change == "gone" else path.mkdir()
             given.write(corpus.read_bytes())
         _, err = process.communicate(timeout=LONGEST_WAIT)
@@ -318,7 +318,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(tmp_path,
     assert checkpoint.read_bytes() == old
     assert tw.load(model).facts == tw.load(whole).facts
     assert sorted(os.listdir(tmp_path)) == ["c", "m", "other", "train.txt", "whole"]
-    # With room it goes on from the old one.
+    # With room it resumes from the old one.
     assert ran("train", corpus, model, *more, "--checkpoint", checkpoint).returncode == 0
     assert len(container.read(checkpoint)[1]["resume"]["history"]) > 1
 

@@ -226,7 +226,7 @@ def ask(process, question):
 
 @pytest.mark.parametrize("more", [[], ["--threads", "2"]], ids=["1 thread", "2 threads"])
 @pytest.mark.parametrize("form", ["text", "columns"])
-def test_a_sentence_is_answered_before_the_next_is_asked(patience, form, more):
+def test_a_sentence_is_answered_before_the_next_is_sent(patience, form, more):
     tagger = tw.load()
     sentences = ["Time flies", "Would service be voluntary ?", "Él no"]
     with started("tag", *more) as process:
@@ -310,7 +310,7 @@ def test_ctrl_c_while_tagging(patience):
 
 
 @pytest.mark.slow
-def test_killed_training_goes_on_as_if_nothing_had_happened(patience, tmp_path):
+def test_killed_training_resumes_exactly(patience, tmp_path):
     path, checkpoint, model, whole = (tmp_path / name for name in ("train.txt", "c", "m", "whole"))
     path.write_text(columns(*many_labels(sentences=60)))
     arguments = ["train", path, model, "--epochs", "90", "--checkpoint", checkpoint]

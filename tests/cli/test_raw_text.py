@@ -51,7 +51,7 @@ def test_text_is_split_as_the_model_was_trained(corpus):
     assert tw.load(path).tag(tw.tokenize("We don't leave.")) == ["PRP", "VBP", "RB", "VB", "."]
 
 
-def test_a_tokenizer_that_is_asked_for_goes_first(trained):
+def test_a_tokenizer_that_is_requested_goes_first(trained):
     path, _ = trained
     assert printed("tag", "-m", path, "--tokenize", "english", given=RAW) == tagged(path, SPLIT)
     lines = [tw.tokenize(line) for line in RAW.split("\n") if line]
@@ -62,9 +62,9 @@ def test_a_tokenizer_that_is_asked_for_goes_first(trained):
 
 def test_tokens_that_are_not_split_are_warned_of_once(trained):
     path, option = trained
-    for asked in ("auto", "whitespace"):
-        result = run("tag", "-m", path, "--tokenize", asked, given=RAW * 3)
-        if (asked, option) == ("auto", "english"):
+    for requested in ("auto", "whitespace"):
+        result = run("tag", "-m", path, "--tokenize", requested, given=RAW * 3)
+        if (requested, option) == ("auto", "english"):
             assert result.stderr == ""
             continue
         assert result.stdout == tagged(path, [line.split() for line in RAW.split("\n") if line] * 3)
@@ -119,6 +119,6 @@ def test_json_has_offsets_into_the_line(trained):
     said = printed("tag", "-m", trained[0], "--tokenize", "english", "--json", given=f"We eat\n{line}\n")
     first, *rest = map(json.loads, said.splitlines())
     assert (first["line"], first["offsets"]) == (1, [[0, 2], [3, 6]])
-    assert [told["line"] for told in rest] == [2, 2]
-    for told, tokens in zip(rest, SPLIT, strict=False):
-        assert told["tokens"] == tokens == [line[begin:end] for begin, end in told["offsets"]]
+    assert [answer["line"] for answer in rest] == [2, 2]
+    for answer, tokens in zip(rest, SPLIT, strict=False):
+        assert answer["tokens"] == tokens == [line[begin:end] for begin, end in answer["offsets"]]

@@ -119,7 +119,7 @@ def test_dev_accuracy_of_learners_that_do_not_measure_it(files, tmp_path, learne
     assert shown(said) == accuracy(tw.load(tmp_path / "m").tag_batch(X), y)
 
 
-def test_dev_accuracy_with_the_decoder_that_is_asked_for(files, tmp_path):
+def test_dev_accuracy_with_the_decoder_that_is_requested(files, tmp_path):
     corpus, dev, (X, y) = files
     said = printed("train", corpus, tmp_path / "m", "--dev", dev, "--epochs", "1", "--set", "decoder=beam:1")
     assert shown(said) == accuracy(tw.load(tmp_path / "m").tag_batch(X, "beam:1"), y)
@@ -167,7 +167,7 @@ def test_a_line_per_epoch_on_standard_error(files, tmp_path):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_quiet_says_nothing(files, tmp_path, learner):
+def test_quiet_prints_nothing(files, tmp_path, learner):
     corpus, dev, _ = files
     result = run("train", corpus, tmp_path / "m", "--learner", learner, "--dev", dev, "--quiet")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
@@ -200,7 +200,7 @@ def test_quiet_still_warns_and_complains(files, tmp_path):
     assert "choose one of --quiet and --verbose" in complaint("train", corpus, tmp_path / "m", "-q", "-v")
 
 
-def test_verbose_says_more(files, tmp_path):
+def test_verbose_prints_more(files, tmp_path):
     corpus, dev, _ = files
     result = run("train", corpus, tmp_path / "m", "-v", "--learner", "crf", "--set", "solver=lbfgs", "--dev", dev)
     assert result.exit_code == 0, result.output

@@ -49,7 +49,7 @@ def test_the_best_of_all_is_found_where_all_are_trained_in_full():
     assert same_arrays(tw.load("best.safetensors").arrays, alone.model_.arrays)
 
 
-def test_a_third_goes_on_and_every_accuracy_is_that_of_its_epochs():
+def test_a_third_continues_and_every_accuracy_is_that_of_its_epochs():
     said = tuned("--learner", "crf", "--try", "l2=0,0.5", "--try", "margin=0,1,4", "--epochs", "6", "--jobs", "2")
     rows = cells(said)
     assert [row[2] for row in rows] == ["6", "6", "2", "2", "2", "2"]
@@ -80,7 +80,7 @@ def test_what_is_tried_by_default_is_what_the_learner_has():
         ("l2=much", "l2 must be"),
     ],
 )
-def test_what_cannot_be_tried_is_told(tried, message):
+def test_what_cannot_be_tried_is_reported(tried, message):
     said = complaint("tune", "train.txt", "no.safetensors", "--dev", "dev.txt", "--learner", "crf", "--try", tried)
     assert message in said
 

@@ -31,8 +31,8 @@ def test_groups_of_labels_are_those_of_plain_loops(pairs):
             row[0].add(a)
             row[1] += 1
             row[2] += a == b
-    wanted = [Group(names[key], len(row[0]), *row[1:]) for key, row in sorted(rows.items())]
-    assert accuracy_by_frequency(evaluate(gold, guess), set("ABCDF")) == wanted
+    expected = [Group(names[key], len(row[0]), *row[1:]) for key, row in sorted(rows.items())]
+    assert accuracy_by_frequency(evaluate(gold, guess), set("ABCDF")) == expected
 
 
 @given(labellings)

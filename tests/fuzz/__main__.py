@@ -32,26 +32,26 @@ def main(arguments=None):
     parser.add_argument("--cases", default=ROOT / "build" / "fuzz", help="folder for what is found (build/fuzz)")
     parser.add_argument("--input", metavar="SEED:NUMBER", help="run one input of a target, or SEED:FIRST-LAST")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
-    asked = parser.parse_args(arguments)
-    for name in asked.targets:
+    options = parser.parse_args(arguments)
+    for name in options.targets:
         if name not in TARGETS and "." not in name:
             parser.error(f"no target {name}; there are {', '.join(TARGETS)}")
-    targets = asked.targets or list(TARGETS)
-    if asked.worker:
-        first, step = map(int, asked.worker.split(":"))
-        worker.work(targets[0], asked.seed, first, step, asked.inputs, asked.seconds, asked.memory)
+    targets = options.targets or list(TARGETS)
+    if options.worker:
+        first, step = map(int, options.worker.split(":"))
+        worker.work(targets[0], options.seed, first, step, options.inputs, options.seconds, options.memory)
         return 0
-    if asked.input:
-        return again(targets[0], asked)
-    return fuzz(targets, asked)
+    if options.input:
+        return again(targets[0], options)
+    return fuzz(targets, options)
 
 
-def again(name, asked):
+def again(name, options):
     """Run single inputs in this process, and say what they are."""
-    worker.limit(asked.memory)
+    worker.limit(options.memory)
     target = worker.load(name)
-    faulthandler.dump_traceback_later(asked.patience, exit=True)
-    seed, _, numbers = asked.input.partition(":")
+    faulthandler.dump_traceback_later(options.patience, exit=True)
+    seed, _, numbers = options.input.partition(":")
     first, _, last = numbers.partition("-")
     found = 0
     for number in range(int(first), int(last or first) + 1):
@@ -66,22 +66,22 @@ def show(text):
     print(text if len(text) < 4000 else f"{text[:4000]} ... ({len(text)} characters)", flush=True)
 
 
-def fuzz(targets, asked):
+def fuzz(targets, options):
     """Run targets for a while, and print what came of it."""
-    driver = Driver(targets, asked.seed, asked.jobs, asked.patience, asked.memory, asked.cases)
-    bar = tqdm(total=asked.seconds, bar_format="{l_bar}{bar}| {postfix}", disable=not sys.stderr.isatty())
-    told = 0.0
+    driver = Driver(targets, options.seed, options.jobs, options.patience, options.memory, options.cases)
+    bar = tqdm(total=options.seconds, bar_format="{l_bar}{bar}| {postfix}", disable=not sys.stderr.isatty())
+    last = 0.0
 
-    def tell(passed):
-        nonlocal told
+    def report(passed):
+        nonlocal last
         inputs = sum(counts.total() for counts in driver.counts.values())
-        bar.update(min(passed, asked.seconds) - bar.n)
+        bar.update(min(passed, options.seconds) - bar.n)
         bar.set_postfix_str(f"{inputs:,} inputs, {driver.findings()} findings")
-        if bar.disable and passed - told >= 10:
-            told = passed
+        if bar.disable and passed - last >= 10:
+            last = passed
             print(f"{passed:4.0f} s: {inputs:,} inputs, {driver.findings()} findings", file=sys.stderr, flush=True)
 
-    driver.run(asked.seconds, asked.inputs, tell)
+    driver.run(options.seconds, options.inputs, report)
     bar.close()
     kinds = GOOD + FINDINGS
     rows = [

@@ -106,9 +106,9 @@ def poked_nodes(draw, case):
     return nodes, case._replace(nodes=nodes.astype(float))
 
 
-def with_bad(asked):
+def with_bad(request):
     """Ask for what must be refused."""
-    asked()
+    request()
     raise AssertionError("scores that are NaN, +inf or too large were accepted")
 
 
@@ -151,29 +151,29 @@ def ask(draw, case, nodes):
     on, edges = case.active, case.edges
     if draw.chance(0.2):
         on = draw.choice(SWITCHES)
-    asked = {
+    request = {
         "k": draw.choice(COUNTS),
         "decoder": draw.choice((*DECODERS, "beam:0", "tree:", "", None, 7, "beam:9999999999", tw.Beam(2), tw.Beam)),
         "active": on,
     }
     if draw.chance(0.5):
-        asked["deadline"] = draw.choice((0, 1e-9, 1.0, np.inf, -1, np.nan, "1", None, True, 10**400))
-    draw.note("asked", asked)
+        request["deadline"] = draw.choice((0, 1e-9, 1.0, np.inf, -1, np.nan, "1", None, True, 10**400))
+    draw.note("asked", request)
     match draw.randrange(5):
         case 0:
-            tw.decode(nodes, edges, **asked)
+            tw.decode(nodes, edges, **request)
         case 1:
-            asked["active"] = draw.choice((None, [on] * 2, [on], on))
+            request["active"] = draw.choice((None, [on] * 2, [on], on))
             several = draw.choice(([nodes] * 2, (nodes, nodes), iter([nodes, nodes]), np.zeros((2, 3, 4)), 5, []))
             many = draw.choice((edges, [edges] * 2, [edges], []))
-            tw.decode_batch(several, many, threads=draw.choice(COUNTS), **asked)
+            tw.decode_batch(several, many, threads=draw.choice(COUNTS), **request)
         case 2:
             keep = draw.choice((None, tw.KeepSize(2), tw.KeepRatio(0.5), tw.KeepDivergence(0.1), "size:2", 3))
             tw.marginals(nodes, edges, keep, with_edges=draw.chance(0.5), active=on)
         case 3:
             tw.score(nodes, edges, numbers(draw, [0] * len(case.nodes), case.nodes.shape[1]), active=on)
         case _:
-            tuple(itertools.islice(tw.paths(nodes, edges, asked["decoder"], active=on), 30))
+            tuple(itertools.islice(tw.paths(nodes, edges, request["decoder"], active=on), 30))
 
 
 def answer(draw, case, nodes):

@@ -7,7 +7,7 @@ from support.commands import run
 
 
 def command(draw, *arguments, given=b"", process=False):
-    """Run a command in this process, or in one of its own; returns whether it did what it was asked."""
+    """Run a command in this process, or in one of its own; returns whether it succeeded."""
     arguments = list(map(str, arguments))
     draw.note("command", arguments)
     draw.note("standard input", given)

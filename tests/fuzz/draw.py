@@ -25,7 +25,7 @@ class Draw(random.Random):
     """
 
     def __init__(self, *key, show=None):
-        """Begin anew from this key; show: a function that is told what the input is."""
+        """Begin anew from this key; show: a function that is called with the input."""
         super().__init__(":".join(map(str, key)))
         *_, self.number = key
         self.show = show

@@ -33,21 +33,21 @@ class Driver:
         self._seen = set()
         self._lock = threading.Lock()
 
-    def run(self, seconds, end, tell):
-        """Run the inputs below `end` of all targets, in turns, for so long in all; call tell(passed) now and then."""
+    def run(self, seconds, end, report):
+        """Run the inputs below `end` of all targets in alternation, for this long; call report(passed) now and then."""
         began, self.end = time.monotonic(), end
-        crew = [threading.Thread(target=self._job, args=(job, began + seconds)) for job in range(self.jobs)]
-        for thread in crew:
+        workers = [threading.Thread(target=self._job, args=(job, began + seconds)) for job in range(self.jobs)]
+        for thread in workers:
             thread.start()
         try:
-            while any(thread.is_alive() for thread in crew):
-                tell(time.monotonic() - began)
+            while any(thread.is_alive() for thread in workers):
+                report(time.monotonic() - began)
                 self.stop.wait(0.5)
         except KeyboardInterrupt:
             print("stopping", file=sys.stderr)
         finally:
             self.stop.set()
-            for thread in crew:
+            for thread in workers:
                 thread.join()
 
     def findings(self):
@@ -65,7 +65,7 @@ class Driver:
                     following[target] = self._worker(target, following[target], ends)
 
     def _worker(self, target, first, ends):
-        """Run one worker until its time is over or it ends by itself; return the input that comes next."""
+        """Run one worker until its time is over or it ends; return the input that comes next."""
         arguments = ["--worker", f"{first}:{self.jobs}", "--inputs", str(self.end)]
         arguments += ["--seconds", str(ends - time.monotonic())]
         began, number, ended = time.monotonic(), first, None
@@ -99,7 +99,7 @@ class Driver:
     def _start(self, target, arguments, folder, **streams):
         command = [sys.executable, "-m", "tests.fuzz", target, "--seed", str(self.seed), *arguments]
         command += ["--memory", str(self.gigabytes)]
-        # Sets have the same order in every process; objects that are gone are overwritten, so that their use is seen.
+        # Sets have the same order in every process; freed objects are overwritten, so that their use is detected.
         fixed = {"TMPDIR": folder, "PYTHONHASHSEED": "0", "PYTHONMALLOC": "debug", "OPENBLAS_NUM_THREADS": "1"}
         return subprocess.Popen(
             command, cwd=ROOT, env={**os.environ, **fixed}, stdin=subprocess.DEVNULL, start_new_session=True, **streams

@@ -35,8 +35,8 @@ def constrained(folder):
     tags = sorted({tag for row in WORDS for _, tag in row})
     y = [["B-" + tag for _, tag in row] for row in WORDS]
     labels = [f"{prefix}-{tag}" for tag in tags for prefix in "BI"]
-    met = {pair for own in y for pair in pairwise(own)}
-    forbidden = [pair for n, pair in enumerate(product(labels, labels)) if pair not in met and n % 5 == 0]
+    observed = {pair for own in y for pair in pairwise(own)}
+    forbidden = [pair for n, pair in enumerate(product(labels, labels)) if pair not in observed and n % 5 == 0]
     rules = tw.Constraints(labels, "BIO", forbid=forbidden)
     model = tw.CRF("U:%x[0,0]\nB\n", epochs=1, constraints=[rules, 3]).fit(WORDS, y).model_
     model.save(path := Path(folder) / "constrained.safetensors")
@@ -96,8 +96,8 @@ def file_of(draw, meta, arrays):
 
     made = written(UNKNOWN)
     try:
-        seen = container._arrays("", made, len(made) - len(data), header)
-        digest = container._digest(json.loads(json.dumps(meta)), seen)
+        arrays_ = container._arrays("", made, len(made) - len(data), header)
+        digest = container._digest(json.loads(json.dumps(meta)), arrays_)
     except (ValueError, AttributeError):
         return made  # nothing can repair it
     assert len(digest) == len(UNKNOWN)

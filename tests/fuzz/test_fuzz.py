@@ -38,7 +38,7 @@ def counts(table):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", AT_5)
-def test_what_is_seen(what, tmp_path, monkeypatch, capsys):
+def test_what_is_detected(what, tmp_path, monkeypatch, capsys):
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "target.py").write_text(TARGET.format(AT_5[what]), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -56,21 +56,21 @@ def test_what_is_seen(what, tmp_path, monkeypatch, capsys):
     assert code == 1
     (case,) = cases.iterdir()
     assert case.name == "bad.target-0-5.txt"
-    told = case.read_text(encoding="utf-8")
-    assert told.startswith(f"{what}: python -m tests.fuzz bad.target --input 0:5\nthe same alone\n")
-    assert "number = 5" in told
+    written = case.read_text(encoding="utf-8")
+    assert written.startswith(f"{what}: python -m tests.fuzz bad.target --input 0:5\nthe same alone\n")
+    assert "number = 5" in written
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_input_is_the_same_every_time(target):
-    def told(seed):
+    def written(seed):
         command = [sys.executable, "-m", "tests.fuzz", target, "--input", f"{seed}:3"]
         fixed = {**os.environ, "PYTHONHASHSEED": "0"}
         done = subprocess.run(command, cwd=TESTS.parent, env=fixed, capture_output=True, text=True, check=False)
         return re.sub("0x[0-9a-f]+", "", done.stdout)
 
-    assert told(7) == told(7) != told(8)
+    assert written(7) == written(7) != written(8)
 
 
 def test_wrong_use(capsys):

@@ -28,7 +28,7 @@ LABELS = (None, "last", "1", "2", "3", "2+3", "upos", "xpos+feats", "0", "-1", "
 SMALL = {"epochs", "max_iterations", "iterations", "rounds", "k"}
 """Options that take as long as they are large."""
 LEFT_OUT = {"demo", "serve"}
-"""Commands that take as long as they are asked to."""
+"""Commands that take as long as requested."""
 WORDS = {
     "label": LABELS[1:],
     "lists": ("l=words.txt", "l=missing", "l=folder", "=words.txt", "l", "é=words.txt"),
@@ -95,7 +95,7 @@ def read_corpus(draw):
 
 
 def outcome(stream, options):
-    """What is read from a stream and written again; None where it is refused (of two errors either may be told)."""
+    """What is read from a stream and written again; None where it is refused (either of two errors may be reported)."""
     try:
         sentences = [sentence for batch in batches(stream, **options) for sentence in batch]
     except tw.DataError:

@@ -51,7 +51,7 @@ def report(request, tmp_path_factory):
     return name, path, made
 
 
-def seen(sentence):
+def observed(sentence):
     """The mistakes that are shown: all, or of a long sentence those near the first thirty."""
     wrong = sentence.wrong
     return wrong if len(sentence.gold) <= 60 else [t for t in wrong if any(abs(t - own) <= 8 for own in wrong[:30])]
@@ -66,7 +66,7 @@ def test_a_report_opens_without_a_word_on_the_console(browser, report, width, da
     # What a person reads on the cards.
     cards = see(browser, "[...document.querySelectorAll('.card')].map(card => card.innerText)")
     assert f"Token accuracy\n{made.evaluation.token_accuracy:.2%}\n{made.evaluation.tokens:,} tokens" in cards
-    # Nothing is wider than the page; what is scrolls by itself.
+    # Nothing is wider than the page; wider elements scroll.
     assert see(browser, "document.documentElement.scrollWidth") <= width
     background = see(browser, "getComputedStyle(document.body).backgroundColor")
     assert (int(re.search(r"\d+", background)[0]) < 128) == dark
@@ -74,8 +74,8 @@ def test_a_report_opens_without_a_word_on_the_console(browser, report, width, da
     filled = sum(count > 0 for row in made.confusion.counts for count in row)
     assert see(browser, "document.querySelectorAll('.heat g text').length") == filled
     mistakes = see(browser, "document.querySelectorAll('article .mistake').length")
-    assert mistakes == sum(len(seen(sentence)) for sentence, _ in made.worst)
-    # A closed list opens with a click, and then its table can be seen.
+    assert mistakes == sum(len(observed(sentence)) for sentence, _ in made.worst)
+    # A closed list opens with a click, and then its table is visible.
     details = "[...document.querySelectorAll('#figures details')].at(-1)"
     assert not see(browser, f"{details}.querySelector('table').checkVisibility()")
     browser.execute_script(f"{details}.querySelector('summary').click()")

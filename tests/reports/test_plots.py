@@ -139,7 +139,7 @@ def test_letters_that_the_font_lacks_are_a_warning(crf, tmp_path):
     assert "名词" in texts(svg)
 
 
-def test_what_cannot_be_drawn_is_said(crf, tmp_path):
+def test_what_cannot_be_drawn_is_reported(crf, tmp_path):
     path = tmp_path / "x.png"
     X, y = ten_sentences()
     tw.HMM().fit(X, y).model_.save(tmp_path / "hmm.safetensors")

@@ -69,7 +69,7 @@ def table(page, *header):
 
 def test_cards_are_the_figures_of_eval(page, joint):
     found = json.loads(printed("eval", "-m", joint, EXAMPLES / "test.txt", "--json"))
-    wanted = {
+    expected = {
         "Token accuracy": found["token_accuracy"],
         "Sentence accuracy": found["sentence_accuracy"],
         "Span F1": found["spans"]["micro"]["f1"],
@@ -79,7 +79,7 @@ def test_cards_are_the_figures_of_eval(page, joint):
         "Calibration error": found["calibration"]["error"],
     }
     shown = dict(zip(page.texts["dt"], page.texts["dd"][::2], strict=True))
-    assert shown == {name: f"{share:.2%}" for name, share in wanted.items()}
+    assert shown == {name: f"{share:.2%}" for name, share in expected.items()}
     for row, own in zip(table(page, "label", "F1, %"), found["labels"], strict=False):
         shares = [f"{100 * own[name]:.2f}" for name in ("f1", "precision", "recall")]
         assert row == [own["name"], shares[0], "", *shares[1:], str(own["support"]), str(own["predicted"])]
@@ -160,8 +160,8 @@ def test_reasons_are_those_of_explain(joint, labelled):
             if b not in model.labels:
                 assert "does not know" in why.note
                 continue
-            told = model.explain(X[sentence.number], t, [a, b])
-            assert why.lines[-1].difference == pytest.approx(told.margin)
+            answer = model.explain(X[sentence.number], t, [a, b])
+            assert why.lines[-1].difference == pytest.approx(answer.margin)
             # What is shown adds up: features, edges and the rest are the whole.
             names = [line.name for line in why.lines]
             features = why.lines[: names.index("all features")]
@@ -169,11 +169,11 @@ def test_reasons_are_those_of_explain(joint, labelled):
                 why.lines[len(features)].difference, abs=1e-4
             )
             assert sum(line.difference for line in why.lines[len(features) : -1]) == pytest.approx(
-                told.margin, abs=1e-4
+                answer.margin, abs=1e-4
             )
             shares = model.marginals([X[sentence.number]])[0][t]
-            wanted = [shares[model.labels.index(name)] for name in (a, b)]
-            assert why.probabilities == pytest.approx(wanted)
+            expected = [shares[model.labels.index(name)] for name in (a, b)]
+            assert why.probabilities == pytest.approx(expected)
 
 
 def test_python_and_the_command_line_make_the_same_page(page, joint, labelled):

@@ -24,7 +24,7 @@ def models(tmp_path_factory):
     tw.Perceptron(epochs=3).fit(X10, Y10).model_.save(folder / "words.safetensors")
     chunks = [["B-NP" if label == "DT" else "I-NP" if label[0] == "N" else "O" for label in own] for own in Y10]
     tw.CRF(solver=tw.LBFGS(l2=0.1)).fit(X10, chunks).model_.save(folder / "chunks.safetensors")
-    # Every label once or twice, each word with a few labels.
+    # Every label once or twice, each word with some labels.
     rng = np.random.default_rng(0)
     labels = [f"{kind}{n}" for n in range(MANY // 6) for kind in ("NN-", "VB-", "JJ-", "RB-", "IN-", "DT-")]
     X = [[f"w{n}" for n in rng.integers(0, 400, 20)] for _ in range(2 * MANY // 20 + 1)]
@@ -113,14 +113,14 @@ def test_labels_over_words_and_the_best_where_they_differ(page):
 
 def test_the_lattice_has_the_nodes_that_the_server_names(page):
     page.open()
-    told = page.server.post("/v1/lattice", {"text": " ".join(WORDS), "tokenize": "whitespace", "k": 6}).json()
+    answer = page.server.post("/v1/lattice", {"text": " ".join(WORDS), "tokenize": "whitespace", "k": 6}).json()
     shown = page.run(
         "return [...document.querySelectorAll('.node')].map((n) => [Number(n.dataset.token), n.dataset.label])"
     )
-    assert shown == [[t, node["label"]] for t, column in enumerate(told["columns"]) for node in column]
-    assert len(page.all(".edge")) == len(told["edges"])
+    assert shown == [[t, node["label"]] for t, column in enumerate(answer["columns"]) for node in column]
+    assert len(page.all(".edge")) == len(answer["edges"])
     assert len(page.all(".edge.best")) == len(WORDS) - 1
-    assert page.texts(".node.best") == told["kbest"][0]["labels"]
+    assert page.texts(".node.best") == answer["kbest"][0]["labels"]
     cells = dict(zip(page.texts("#heat tbody th"), page.all("#heat tbody tr"), strict=True))
     assert cells["VBZ"].find_elements("css selector", "td")[1].text == "47 %"
 
@@ -178,7 +178,7 @@ def test_a_link_shows_the_same_again(page):
     assert page.run("return document.querySelector('#best [aria-pressed=true]').dataset.token") == "1"
 
 
-def test_models_and_decoders_side_by_side(page):
+def test_models_and_decoders_compared(page):
     page.open(TIME_FLIES + "&other=model:words")
     sides = page.all(".side")
     assert len(sides) == 2
@@ -206,7 +206,7 @@ def test_models_without_probabilities_and_with_spans(page):
     assert page.labels[:2] == ["B-NP", "I-NP"]
 
 
-def test_what_is_typed_is_shown_and_errors_are_told(page):
+def test_what_is_typed_is_shown_and_errors_are_shown(page):
     page.open()
     page.run(
         "const t = document.getElementById('text'); t.value = 'Dogs bark. Cats sleep.';"
@@ -294,7 +294,7 @@ def test_other_screens(server, tmp_path, name, width, dark):
         browser.quit()
 
 
-# Of every piece of text that is seen: the ratio of its luminance to that of what is behind it (WCAG 2, 1.4.3).
+# Of every visible piece of text: the ratio of its luminance to that of what is behind it (WCAG 2, 1.4.3).
 CONTRASTS = """
 const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 function rgba(colour) {

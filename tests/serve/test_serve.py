@@ -71,10 +71,10 @@ def server(folder):
 def test_text_is_tagged_as_in_python(server):
     model = tw.load()
     X = tw.sentences(TEXT)
-    told = server.tag(text=TEXT, k=3, proba=True)
-    assert [one["tokens"] for one in told] == X
-    assert [[TEXT[begin:end] for begin, end in one["offsets"]] for one in told] == X
-    for one, found in zip(told, model.tag_kbest(X, 3, proba=True), strict=True):
+    reply = server.tag(text=TEXT, k=3, proba=True)
+    assert [one["tokens"] for one in reply] == X
+    assert [[TEXT[begin:end] for begin, end in one["offsets"]] for one in reply] == X
+    for one, found in zip(reply, model.tag_kbest(X, 3, proba=True), strict=True):
         assert (one["exact"], one["gap"]) == (True, 0)
         assert one["labels"] == found[0].labels
         assert [(own["labels"], own["score"]) for own in one["kbest"]] == [(own.labels, own.score) for own in found]
@@ -94,15 +94,15 @@ def test_sentences_in_all_forms(server, folder):
         ("bidirectional", ["a"]),
     ):
         path = next(path for path in folder.iterdir() if path.stem == name)
-        told = server.tag(sentences=[sentence, []], model=name)
-        assert [one["labels"] for one in told] == [tw.load(path).tag(sentence), []]
-        assert told[0]["exact"] is (True if name in ("words", "columns", "values") else None)
+        reply = server.tag(sentences=[sentence, []], model=name)
+        assert [one["labels"] for one in reply] == [tw.load(path).tag(sentence), []]
+        assert reply[0]["exact"] is (True if name in ("words", "columns", "values") else None)
 
 
 def test_one_line_of_text_per_sentence_where_the_tokeniser_finds_none(server):
-    told = server.tag(text="the dog.\n\nIt runs", tokenize="whitespace")
-    assert [one["tokens"] for one in told] == [["the", "dog."], ["It", "runs"]]
-    assert told[1]["offsets"] == [[10, 12], [13, 17]]
+    reply = server.tag(text="the dog.\n\nIt runs", tokenize="whitespace")
+    assert [one["tokens"] for one in reply] == [["the", "dog."], ["It", "runs"]]
+    assert reply[1]["offsets"] == [[10, 12], [13, 17]]
 
 
 def test_decoders_deadlines_and_work(server):
@@ -123,29 +123,29 @@ def test_allowed_and_forbidden_labels(server):
     model = tw.load()
     nodes, edges, on = model.lattice(words)
     numbers = {name: y for y, name in enumerate(model.labels)}
-    told = server.tag(
+    reply = server.tag(
         sentences=[words], allowed=[[None, ["VB", "JJ"], None, None]], forbidden=[{"3": ["VB"]}], proba=True
     )[0]
     own = nodes.copy()
     own[1, [y for name, y in numbers.items() if name not in ("VB", "JJ")]] = -np.inf
     own[3, numbers["VB"]] = -np.inf
     best = tw.decode(own, edges, decoder="viterbi", active=on).paths[0]
-    assert told["labels"] == [model.labels[y] for y in best.labels]
-    assert told["score"] == best.score
-    assert told["labels"][1] in ("VB", "JJ")
-    assert told["labels"][3] != "VB"
+    assert reply["labels"] == [model.labels[y] for y in best.labels]
+    assert reply["score"] == best.score
+    assert reply["labels"][1] in ("VB", "JJ")
+    assert reply["labels"][3] != "VB"
     sums = tw.marginals(own, edges, active=on)
-    assert told["probability"] == pytest.approx(np.exp(best.score - sums.log_z))
-    assert told["marginals"] == pytest.approx(sums.nodes[np.arange(4), best.labels], rel=1e-4)
+    assert reply["probability"] == pytest.approx(np.exp(best.score - sums.log_z))
+    assert reply["marginals"] == pytest.approx(sums.nodes[np.arange(4), best.labels], rel=1e-4)
 
 
 def test_constraints(server, folder):
     """Rules hold, and the best labelling that keeps to them is the one that Python finds."""
     model = tw.load(folder / "chunks.safetensors")
     words = ["run", "can", "the", "dog"]
-    told = {"scheme": "BIO", "forbid": [["O", "O"]], "words": {"dog": ["I-NP", "O"]}, "start": ["O", "I-NP", "B-NP"]}
-    rules = tw.Constraints(model.labels, **told)
-    found = server.tag(sentences=[words] * 2, model="chunks", constraints=told, k=3, proba=True)
+    reply = {"scheme": "BIO", "forbid": [["O", "O"]], "words": {"dog": ["I-NP", "O"]}, "start": ["O", "I-NP", "B-NP"]}
+    rules = tw.Constraints(model.labels, **reply)
+    found = server.tag(sentences=[words] * 2, model="chunks", constraints=reply, k=3, proba=True)
     nodes, edges, _ = model.lattice(words)
     best = tw.decode(nodes, edges, 3, constraints=rules, allowed=rules.allowed(words)).paths
     sums = tw.marginals(nodes, edges, constraints=rules, allowed=rules.allowed(words))
@@ -154,14 +154,14 @@ def test_constraints(server, folder):
         assert own["labels"] == [model.labels[y] for y in best[0].labels]
         assert own["probability"] == pytest.approx(np.exp(best[0].score - sums.log_z))
         assert all(pair != ("O", "O") for pair in itertools.pairwise(own["labels"]))
-    drawn = server.post("/v1/lattice", {"sentences": [words], "model": "chunks", "constraints": told, "k": 3}).json()
+    drawn = server.post("/v1/lattice", {"sentences": [words], "model": "chunks", "constraints": reply, "k": 3}).json()
     assert [one["score"] for one in drawn["kbest"]] == [path.score for path in best]
     assert "I-NP" not in {node["label"] for node in drawn["columns"][0]}
 
 
 def test_constraints_that_are_wrong(server):
     """Words are an object: their path on the disk would be opened."""
-    for told, where in (
+    for reply, where in (
         ({"words": "/etc/passwd"}, "constraints.words"),
         ({"words": ["/etc/passwd"]}, "constraints.words"),
         ({"words": {"a": "NN"}}, "constraints.words['a']"),
@@ -173,7 +173,7 @@ def test_constraints_that_are_wrong(server):
         ({"start": [1]}, "constraints.start"),
         ({"scheme_of": "x"}, "constraints"),
     ):
-        assert server.refused(422, text="a b", constraints=told)["where"] == where
+        assert server.refused(422, text="a b", constraints=reply)["where"] == where
     assert server.refused(422, text="a b", constraints={"start": []})
 
 
@@ -181,22 +181,22 @@ def test_spans_and_their_probabilities(server, folder):
     words = X10[0]
     model = tw.load(folder / "chunks.safetensors")
     expected = [span._asdict() for span in model.spans(words)]
-    told = server.tag(sentences=[words], model="chunks", spans=True, proba=True)[0]["spans"]
-    assert [{**span, "probability": pytest.approx(span["probability"])} for span in expected] == told
+    reply = server.tag(sentences=[words], model="chunks", spans=True, proba=True)[0]["spans"]
+    assert [{**span, "probability": pytest.approx(span["probability"])} for span in expected] == reply
     plain = server.tag(sentences=[words], model="chunks", spans=True)[0]["spans"]
     assert plain == [{name: span[name] for name in ("label", "start", "end")} for span in expected]
     assert server.refused(422, text=TEXT, spans=True)["where"] == "spans"
 
 
 def test_explanations(server):
-    told = server.post("/v1/explain", {"text": "Time flies like an arrow.", "token": 1}).json()
+    reply = server.post("/v1/explain", {"text": "Time flies like an arrow.", "token": 1}).json()
     why = tw.load().explain(tw.tokenize("Time flies like an arrow."), 1)
-    assert [reason["label"] for reason in told["reasons"]] == [reason.label for reason in why.reasons]
-    assert told["margin"] == why.margin
-    assert told["reasons"][0]["contributions"] == [one._asdict() for one in why.reasons[0].contributions]
+    assert [reason["label"] for reason in reply["reasons"]] == [reason.label for reason in why.reasons]
+    assert reply["margin"] == why.margin
+    assert reply["reasons"][0]["contributions"] == [one._asdict() for one in why.reasons[0].contributions]
     forced = {"text": "Time flies like an arrow.", "token": 1, "allowed": [{"0": ["VB"]}]}
-    told = server.post("/v1/explain", forced).json()
-    assert all(reason["labels"][0] == "VB" for reason in told["reasons"])
+    reply = server.post("/v1/explain", forced).json()
+    assert all(reason["labels"][0] == "VB" for reason in reply["reasons"])
     error = server.refused(422, "/v1/explain", sentences=[["a"]], model="memm")
     assert "train a CRF" in error["what"]
 
@@ -205,34 +205,34 @@ def test_the_lattice_that_is_drawn(server):
     """Its nodes hold the k best labellings, and what is said of them is what decoding says."""
     model = tw.load()
     words = tw.tokenize("Time flies like an arrow.")
-    told = server.post("/v1/lattice", {"sentences": [words], "k": 5, "nodes": 50}).json()
-    assert told["tokens"] == words
-    assert [own["labels"] for own in told["kbest"]] == [own.labels for own in model.tag_kbest([words], 5)[0]]
+    reply = server.post("/v1/lattice", {"sentences": [words], "k": 5, "nodes": 50}).json()
+    assert reply["tokens"] == words
+    assert [own["labels"] for own in reply["kbest"]] == [own.labels for own in model.tag_kbest([words], 5)[0]]
     nodes, edges, _ = model.lattice(words)
     shares = model.marginals([words])[0]
-    for t, column in enumerate(told["columns"]):
+    for t, column in enumerate(reply["columns"]):
         names = [node["label"] for node in column]
         assert len(set(names)) == len(names)
-        assert {own["labels"][t] for own in told["kbest"]} <= set(names)
-        assert [node["label"] for node in column if node["best"]] == [told["kbest"][0]["labels"][t]]
+        assert {own["labels"][t] for own in reply["kbest"]} <= set(names)
+        assert [node["label"] for node in column if node["best"]] == [reply["kbest"][0]["labels"][t]]
         for node in column:
             y = model.labels.index(node["label"])
             assert node["score"] == pytest.approx(nodes[t, y])
             assert node["probability"] == pytest.approx(shares[t, y], rel=1e-3, abs=1e-6)
             forced = nodes.copy()
             forced[t, np.arange(len(model.labels)) != y] = -np.inf
-            behind = told["kbest"][0]["score"] - tw.decode(forced, edges).paths[0].score
+            behind = reply["kbest"][0]["score"] - tw.decode(forced, edges).paths[0].score
             assert node["behind"] >= behind - 1e-4  # the best may leave what is drawn
-            if node["behind"] < told["kbest"][0]["score"] - told["kbest"][-1]["score"]:
+            if node["behind"] < reply["kbest"][0]["score"] - reply["kbest"][-1]["score"]:
                 assert node["behind"] == pytest.approx(behind, abs=1e-4)
-    best = [edge for edge in told["edges"] if edge["best"]]
+    best = [edge for edge in reply["edges"] if edge["best"]]
     assert [edge["token"] for edge in best] == list(range(len(words) - 1))
     total = sum(edge["score"] for edge in best) + sum(
-        node["score"] for column in told["columns"] for node in column if node["best"]
+        node["score"] for column in reply["columns"] for node in column if node["best"]
     )
-    assert total == pytest.approx(told["kbest"][0]["score"])
+    assert total == pytest.approx(reply["kbest"][0]["score"])
     for t in range(len(words) - 1):
-        assert sum(edge["share"] for edge in told["edges"] if edge["token"] == t) <= 1.001
+        assert sum(edge["share"] for edge in reply["edges"] if edge["token"] == t) <= 1.001
     few = server.post("/v1/lattice", {"sentences": [words], "nodes": 2}).json()
     assert max(map(len, few["columns"])) == 2
 
@@ -240,11 +240,11 @@ def test_the_lattice_that_is_drawn(server):
 @pytest.mark.parametrize("model", ["words", "columns", "memm"])
 def test_lattices_of_other_models(server, model):
     sentence = [["the", "DT"], ["dog", "NN"]] if model == "columns" else ["the", "dog"]
-    told = server.post("/v1/lattice", {"sentences": [sentence], "model": model, "k": 2}).json()
-    assert told["tokens"] == ["the", "dog"]
-    assert told["columns"][0][0]["behind"] == pytest.approx(0, abs=1e-6)
-    assert ("probability" in told["columns"][0][0]) == (model == "columns")
-    assert len(told["kbest"]) == 2
+    reply = server.post("/v1/lattice", {"sentences": [sentence], "model": model, "k": 2}).json()
+    assert reply["tokens"] == ["the", "dog"]
+    assert reply["columns"][0][0]["behind"] == pytest.approx(0, abs=1e-6)
+    assert ("probability" in reply["columns"][0][0]) == (model == "columns")
+    assert len(reply["kbest"]) == 2
 
 
 def test_lines_are_streamed(server):
@@ -260,11 +260,11 @@ def test_lines_are_streamed(server):
         "/v1/tag?k=2&proba=true", content="\n".join(lines).encode(), headers={"content-type": "application/x-ndjson"}
     )
     assert answer.headers["content-type"] == "application/x-ndjson"
-    told = [json.loads(line) for line in answer.text.splitlines()]
-    assert [len(one["sentences"][0].get("kbest", [])) for one in told[:3]] == [2, 2, 0]
-    assert told[1]["sentences"][0]["labels"] == tw.load().tag(["a", "dog"])
-    assert [one["line"] for one in told[3:]] == [5, 6]
-    assert "not JSON" in told[3]["error"]["what"]
+    reply = [json.loads(line) for line in answer.text.splitlines()]
+    assert [len(one["sentences"][0].get("kbest", [])) for one in reply[:3]] == [2, 2, 0]
+    assert reply[1]["sentences"][0]["labels"] == tw.load().tag(["a", "dog"])
+    assert [one["line"] for one in reply[3:]] == [5, 6]
+    assert "not JSON" in reply[3]["error"]["what"]
     assert (
         server.client.post("/v1/tag?k=x", content=b"1", headers={"content-type": "application/x-ndjson"}).status_code
         == 422
@@ -291,15 +291,15 @@ def test_a_stream_is_answered_while_it_comes(server):
 
 
 def test_models_health_and_description(server):
-    told = server.client.get("/v1/models").json()
-    assert told["default"] == "english"
-    assert told["limits"] == {"body": 1_000_000, "tokens": 10_000, "k": 100, "timeout": 10.0}
-    by_name = {one["name"]: one for one in told["models"]}
+    reply = server.client.get("/v1/models").json()
+    assert reply["default"] == "english"
+    assert reply["limits"] == {"body": 1_000_000, "tokens": 10_000, "k": 100, "timeout": 10.0}
+    by_name = {one["name"]: one for one in reply["models"]}
     assert set(by_name) == {"english", "words", "chunks", "columns", "values", "memm", "bidirectional"}
     assert by_name["english"]["labels"] == tw.load().labels
     assert [by_name[name]["reads"] for name in ("english", "columns", "values")] == ["text", "columns", "features"]
     assert [by_name[name]["explains"] for name in ("words", "memm")] == [True, False]
-    assert {row["name"] for row in told["decoders"]} == {row.name for row in tw.decoders()}
+    assert {row["name"] for row in reply["decoders"]} == {row.name for row in tw.decoders()}
     assert server.client.get("/health/live").json() == {"live": True}
     assert server.client.get("/health/ready").json() == {"ready": True}
     paths = server.client.get("/openapi.json").json()["paths"]
@@ -361,7 +361,7 @@ def test_methods_and_paths_that_are_not_there(server):
 
 
 @pytest.mark.parametrize(
-    ("told", "status", "where"),
+    ("reply", "status", "where"),
     [
         ({}, 422, "text"),
         ({"text": "a", "sentences": [["a"]]}, 422, "text"),
@@ -401,8 +401,8 @@ def test_methods_and_paths_that_are_not_there(server):
         ({"text": "a " * 3000, "tokenize": "whitespace", "k": 100}, 413, "k"),
     ],
 )
-def test_wrong_requests(server, told, status, where):
-    body = json.dumps(told).encode()
+def test_wrong_requests(server, reply, status, where):
+    body = json.dumps(reply).encode()
     error = error_of(server.client.post("/v1/tag", content=body), status)
     assert where is None or error["where"] == where
 
@@ -441,7 +441,7 @@ def test_bodies_that_are_too_large(server):
     assert len(server.tag(sentences=[["a" * 90] * 10_000])[0]["labels"]) == 10_000
 
 
-def test_bytes_that_are_no_request(server):
+def test_bytes_that_are_not_a_request(server):
     assert server.raw(b"\x00\x01\x02 nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
     with contextlib.suppress(ConnectionError):  # it may not be there any more to hear the end
         server.raw(b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 300_000)
@@ -479,7 +479,7 @@ def test_requests_that_come_together_are_tagged_together():
     with served("--set", "batch=16", "--set", "wait=200") as server:
         sentences = [["the", "dog", "sees", f"me{n}"] for n in range(48)]
         with concurrent.futures.ThreadPoolExecutor(48) as pool:
-            told = list(
+            reply = list(
                 pool.map(
                     lambda own: httpx.post(
                         f"{server.address}/v1/tag", json={"sentences": [own]}, trust_env=False
@@ -487,7 +487,7 @@ def test_requests_that_come_together_are_tagged_together():
                     sentences,
                 )
             )
-        assert [one["sentences"][0]["labels"] for one in told] == tw.load().tag_batch(sentences)
+        assert [one["sentences"][0]["labels"] for one in reply] == tw.load().tag_batch(sentences)
         assert server.metric("tagwright_batch_requests_count") < 40
         assert server.metric('tagwright_batch_requests_bucket{le="16.0"}') == server.metric(
             "tagwright_batch_requests_count"
@@ -504,7 +504,7 @@ def test_one_bad_sentence_spoils_no_other(server):
         assert list(pool.map(ask, range(48))) == [422 if n % 3 == 0 else 200 for n in range(48)]
 
 
-def test_more_than_it_can_hold_is_told_to_come_back(folder):
+def test_more_than_it_can_hold_is_rejected_with_retry_after(folder):
     with served(
         "-m", folder / "words.safetensors", "--set", "queue=2", "--set", "wait=1000", "--set", "batch=64"
     ) as server:
@@ -582,10 +582,10 @@ def test_models_are_opened_again(folder, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=str)
 def test_what_has_come_in_is_answered_before_the_end(number):
     with served("--set", "wait=3000") as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(server.tag, text="Time flies.") for _ in range(4)]
+        requests = [pool.submit(server.tag, text="Time flies.") for _ in range(4)]
         until(lambda: server.metric("tagwright_in_progress") == 5)
         server.process.send_signal(number)
-        assert [one.result()[0]["labels"] for one in asked] == [["NN", "NNS", "."]] * 4
+        assert [one.result()[0]["labels"] for one in requests] == [["NN", "NNS", "."]] * 4
         assert server.process.wait(60) == 0
         with pytest.raises(httpx.ConnectError):
             server.client.get("/health/live")
@@ -622,20 +622,22 @@ def test_commands_that_cannot_run(folder, tmp_path):
 
 def test_requests_of_the_documentation(server):
     page = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
-    asked = re.findall(r"curl -s \S*127\.0\.0\.1:8000(\S+) -d '(.*?)'$", page, flags=re.M | re.S)
-    assert len(asked) >= 5
-    for path, body in asked:
+    requests = re.findall(r"curl -s \S*127\.0\.0\.1:8000(\S+) -d '(.*?)'$", page, flags=re.M | re.S)
+    assert len(requests) >= 5
+    for path, body in requests:
         answer = server.client.post(path, content=body.encode())
         assert answer.status_code == 200, (body, answer.text)
     shown = re.findall(r"^```json\n(.*?)^```", page, flags=re.M | re.S)
-    told = server.client.post(asked[0][0], content=asked[0][1].encode()).json()
-    pairs = list(zip(json.loads(shown[0])["sentences"][0].pop("kbest"), told["sentences"][0].pop("kbest"), strict=True))
+    reply = server.client.post(requests[0][0], content=requests[0][1].encode()).json()
+    pairs = list(
+        zip(json.loads(shown[0])["sentences"][0].pop("kbest"), reply["sentences"][0].pop("kbest"), strict=True)
+    )
     assert all(own["labels"] == its["labels"] for own, its in pairs)
     # The last digits of a score depend on the order in which features are summed, which may change.
     assert all(own["score"] == pytest.approx(its["score"], rel=1e-6) for own, its in pairs)
     first = json.loads(shown[0])["sentences"][0]
-    assert first.keys() == told["sentences"][0].keys() | {"kbest"}
-    assert all(first[name] == told["sentences"][0][name] for name in ("tokens", "offsets", "labels", "exact", "gap"))
+    assert first.keys() == reply["sentences"][0].keys() | {"kbest"}
+    assert all(first[name] == reply["sentences"][0][name] for name in ("tokens", "offsets", "labels", "exact", "gap"))
 
 
 def test_examples_of_the_page_are_tagged(server):

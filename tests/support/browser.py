@@ -36,12 +36,12 @@ def open_browser(folder, width=1200, height=1000, dark=False):
 
 def view(browser, width, height=1000, dark=False):
     """Let the browser show pages at this size, in a light or dark theme."""
-    told = {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", told)
+    answer = {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", answer)
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 def complaints(browser):
-    """What the console said since it was last asked, but for debug messages."""
+    """Messages of the console since the last call, except debug messages."""
     return [entry["message"] for entry in browser.get_log("browser") if entry["level"] in ("WARNING", "SEVERE")]

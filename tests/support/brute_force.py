@@ -10,7 +10,7 @@ import numpy as np
 class Case(NamedTuple):
     """A lattice with everything that can be part of one. steps: (T-1, L, L), whatever form `edges` has.
 
-    ngrams: runs of labels and their scores.
+    ngrams: label n-grams and their scores.
     """
 
     nodes: np.ndarray

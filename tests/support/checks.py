@@ -1,4 +1,4 @@
-"""What must hold of an answer, whoever gave it."""
+"""What must hold for every answer."""
 
 import numpy as np
 import pytest

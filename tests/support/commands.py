@@ -19,7 +19,7 @@ def run(*arguments, given=None):
 
 
 def complaints(command, said):
-    """The lines on standard error that do not tell how far a training is."""
+    """The lines on standard error that do not report the progress of a training."""
     lines = said.splitlines()
     return [line for line in lines if not PROGRESS.fullmatch(line)] if command == "train" else lines
 

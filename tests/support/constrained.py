@@ -105,7 +105,7 @@ def draw(rng, form: str, kind: str, ngram: str, runs: bool = False) -> Constrain
         for t, own in enumerate(allowed):
             outside[t, slice(None) if own is None else own] = False
         nodes[outside] = -np.inf
-        # Whatever stands there is not looked at.
+        # Its content is not read.
         given = case._replace(
             nodes=np.where(outside & (rng.random((T, L)) < 0.3), np.nan, case.nodes).astype(case.nodes.dtype)
         )

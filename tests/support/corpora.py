@@ -41,7 +41,7 @@ Kim/NNP is/VBZ the/DT cat/NN
 
 
 def ten_sentences():
-    """Ten sentences in which some words have two labels, told apart by their neighbours."""
+    """Ten sentences in which some words have two labels, distinguished by their neighbours."""
     rows = [[pair.split("/") for pair in line.split()] for line in _TEN.strip().split("\n")]
     return [[word for word, _ in row] for row in rows], [[label for _, label in row] for row in rows]
 
@@ -58,7 +58,7 @@ def drawn(seed, sentences=12, words=6, labels=4, longest=6):
 
 
 def train_and_dev(sentences):
-    """Two corpora of random words and labels, so many sentences and half as many."""
+    """Two corpora of random words and labels, of the given number of sentences and half of it."""
     X, y = drawn(3, sentences=sentences * 3 // 2, words=30, labels=5)
     return (X[:sentences], y[:sentences]), (X[sentences:], y[sentences:])
 
@@ -104,7 +104,7 @@ def weights_of(model):
 
 
 def runs_of(model):
-    """The weights of runs of three and four labels, by their names."""
+    """The weights of label trigrams and 4-grams, by their names."""
     if "ngrams.score" not in model.arrays:
         return {}
     runs = model.arrays["ngrams.labels"].reshape(-1, 4).tolist()
@@ -113,12 +113,12 @@ def runs_of(model):
 
 
 def runs_met(y, order, min_ngram_count=1):
-    """The runs of three up to order + 1 labels that a corpus has often enough."""
-    met = Counter()
+    """The label n-grams of length 3 to order + 1 that occur often enough in a corpus."""
+    observed = Counter()
     for labels in y:
         for length in range(3, order + 2):
-            met.update(tuple(labels[end - length : end]) for end in range(length, len(labels) + 1))
-    return {run for run, times in met.items() if times >= min_ngram_count}
+            observed.update(tuple(labels[end - length : end]) for end in range(length, len(labels) + 1))
+    return {run for run, times in observed.items() if times >= min_ngram_count}
 
 
 def untimed(model):

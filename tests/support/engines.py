@@ -14,7 +14,7 @@ def sent(value):
 
 
 class Here:
-    """An engine whose parts are objects of this process, which get copies of what they are told."""
+    """An engine whose workers are objects of this process, which receive copies of their arguments."""
 
     def __init__(self, losses=0.0, seed=0):
         self._rng, self._losses = np.random.default_rng(seed), losses
@@ -28,7 +28,7 @@ class Here:
 
     def call(self, part, method, *arguments, returns=1):
         kind, begun_with, _ = part
-        if self._rng.random() < self._losses:  # a new one is made of the same arguments, and asked the same
+        if self._rng.random() < self._losses:  # a new one is made of the same arguments, and the request repeated
             part[2] = kind(*sent(begun_with))
             self.lost += 1
         found = sent(getattr(part[2], method)(*sent(arguments)))

@@ -52,7 +52,7 @@ def draw_patterns(rng, kind, L, lengths=(3, 4), most=30):
     runs = {}
     for _ in range(int(rng.integers(1, most + 1))):
         run = tuple(rng.integers(0, L, int(rng.choice(lengths))).tolist())
-        if runs and rng.random() < 0.5:  # one that goes on from another, or ends as it does
+        if runs and rng.random() < 0.5:  # one that extends another, or shares its suffix
             other = list(runs)[int(rng.integers(len(runs)))]
             cut = int(rng.integers(1, 3))
             run = (*other[-cut:], *run)[: len(run)] if rng.random() < 0.5 else (*run, *other[-cut:])[-len(run) :]

@@ -15,6 +15,6 @@ def run_limited(code, *arguments, megabytes=3000, seconds=300):
     for limit, most in limits.items():
         hard = resource.getrlimit(limit)[1]
         limits[limit] = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    told = "".join(f"resource.setrlimit({limit}, ({most}, {most}))\n" for limit, most in limits.items())
-    command = [sys.executable, "-c", f"import resource\n{told}{textwrap.dedent(code)}", *map(str, arguments)]
+    limits_code = "".join(f"resource.setrlimit({limit}, ({most}, {most}))\n" for limit, most in limits.items())
+    command = [sys.executable, "-c", f"import resource\n{limits_code}{textwrap.dedent(code)}", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -32,7 +32,7 @@ def best_scores(case, k):
     """Scores of the k best paths.
 
     The best paths through the labels of one column are all different, so the k-th best of them is a floor for the k-th
-    best path, and labels without a path that reaches it need not be looked at.
+    best path, and labels without a path that reaches it need not be examined.
     """
     nodes = case.nodes.astype(float)
     through = forward(case) + backward(case)

@@ -19,7 +19,7 @@ def command(*arguments):
 
 
 def ran(*arguments, **options):
-    """A process that has ended; of what it said, lines that tell how far a training is are left out."""
+    """A process that has ended; without its progress lines."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     done = subprocess.run(command(*arguments), timeout=LONGEST_WAIT, check=False, **options)
     if done.stderr is not None:
@@ -28,7 +28,7 @@ def ran(*arguments, **options):
 
 
 def complained_of(name, said):
-    """What a command said on standard error, without lines that tell how far a training is."""
+    """What a command printed on standard error, without progress lines."""
     return "".join(line + "\n" for line in complaints(name, said.decode("utf-8", "surrogateescape"))).encode(
         "utf-8", "surrogateescape"
     )
@@ -68,5 +68,5 @@ def node(path, name):
 
 
 def files_of_at_most(size):
-    """What a process must do before it starts, for its files to have at most so many bytes."""
+    """What a process must do before it starts, for its files to have at most this many bytes."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -20,17 +20,17 @@ class Server:
         self.port = int(address.rsplit(":", 1)[1])
         self.client = httpx.Client(base_url=address, timeout=LONGEST_WAIT, trust_env=False)
 
-    def post(self, path, told, **options):
-        return self.client.post(path, json=told, **options)
+    def post(self, path, result, **options):
+        return self.client.post(path, json=result, **options)
 
-    def tag(self, **told):
-        answer = self.post("/v1/tag", told)
+    def tag(self, **result):
+        answer = self.post("/v1/tag", result)
         assert answer.status_code == 200, answer.text
         return answer.json()["sentences"]
 
-    def refused(self, status, path="/v1/tag", **told):
+    def refused(self, status, path="/v1/tag", **result):
         """The error that a request is answered with."""
-        return error_of(self.post(path, told), status)
+        return error_of(self.post(path, result), status)
 
     def metric(self, name):
         """The value of a metric, with its labels as Prometheus writes them."""

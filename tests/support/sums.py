@@ -4,7 +4,7 @@ psi_t(j) is exp(node score), with the start score in the first column and the st
 Pal, Sutton and McCallum (2006), section 3:
 
 * Forward: alpha_0 = psi_0, alpha_t(j) = psi_t(j) * sum of alpha_t-1(i) exp(e_t(i, j)) over the labels i that column
-  t-1 kept. alpha is computed and stored for all labels; the rule looks at it as the belief (beta is 1 so far) and
+  t-1 kept. alpha is computed and stored for all labels; the rule takes it as the belief (beta is 1 so far) and
   says which labels send messages on.
 * Backward: from the last column to the first the rule chooses anew, among all labels, by alpha_t(i) * beta_t(i):
   labels may be kept again. beta_t-1(i) = sum of exp(e_t(i, j)) psi_t(j) beta_t(j) over the labels j newly kept.
@@ -137,7 +137,7 @@ def kept_labels(psi: np.ndarray, steps: np.ndarray, chosen) -> np.ndarray | None
 
 
 def sparse(case: Case, rule: tuple, close: float = 1e-9) -> Sums | None:
-    """Sparse forward-backward as above; None where what is kept leaves no path."""
+    """Sparse forward-backward as above; None if the kept labels leave no path."""
     psi, doubt = columns(case), False
 
     def chosen(beliefs: np.ndarray, t: int) -> np.ndarray:

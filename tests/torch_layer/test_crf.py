@@ -341,13 +341,13 @@ def test_layers_are_copied_pickled_and_saved(tmp_path):
     generator = torch.Generator().manual_seed(12)
     for edges in ("dense", some_pairs(5)):
         crf, emissions, tags, mask = draw(generator, 5, edges=edges)
-        wanted = crf(emissions, tags, mask), crf.decode(emissions, mask)
+        target = crf(emissions, tags, mask), crf.decode(emissions, mask)
         torch.save(crf.state_dict(), tmp_path / "crf.pt")
         loaded = CRF(5, batch_first=True, edges=edges)
         loaded.load_state_dict(torch.load(tmp_path / "crf.pt"))
         for other in (copy.deepcopy(crf), pickle.loads(pickle.dumps(crf)), loaded):
-            assert torch.equal(other(emissions, tags, mask), wanted[0])
-            assert other.decode(emissions, mask) == wanted[1]
+            assert torch.equal(other(emissions, tags, mask), target[0])
+            assert other.decode(emissions, mask) == target[1]
     assert "5 labels" not in repr(crf)
     assert "pairs" in repr(crf)
 

@@ -105,12 +105,12 @@ def test_a_compiled_model_gives_the_same_numbers(batch):
     model = Model(crf)
     plain = model(*rest)
     plain.backward()
-    wanted = [weights.grad.clone() for weights in model.parameters()]
+    expected = [weights.grad.clone() for weights in model.parameters()]
     model.zero_grad()
     compiled = torch.compile(model, backend="eager")(*rest)
     compiled.backward()
     torch.testing.assert_close(compiled, plain)
-    for weights, right in zip(model.parameters(), wanted, strict=True):
+    for weights, right in zip(model.parameters(), expected, strict=True):
         torch.testing.assert_close(weights.grad, right)
 
 
