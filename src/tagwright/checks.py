@@ -48,7 +48,7 @@ def _whole(name: str, value: object, least: int, below: int, text: str) -> None:
     if not is_whole(value) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, not {shown(value)}")
     if value >= below:
-        raise ValueError(f"{name} is {shown(value)}, more than there will ever be; use a number below {text}")
+        raise ValueError(f"{name} is {shown(value)}, which is too large; use a number below {text}")
 
 
 def at_least_one(name: str, value: object) -> None:

@@ -166,4 +166,4 @@ def test_more_threads_than_there_will_ever_be(tmp_path):
     path.write_text("a\nb\n\nc\n\n")
     found = CliRunner().invoke(main, ["tag", str(path), "--threads", str(2**63)])
     assert found.exit_code != 0
-    assert "threads is 9223372036854775808, more than there will ever be" in found.output
+    assert "threads is 9223372036854775808, which is too large" in found.output

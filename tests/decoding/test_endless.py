@@ -39,3 +39,6 @@ def test_endless_lists_for_a_model():
 def test_span_labels_that_are_numbers():
     with pytest.raises(ValueError, match="labels must be names such as 'B-NP'; 1 is not a string"):
         tw.spans(NODES, EDGES, labels=[1, 2])
+    for labels in (5, None, "OB"):
+        with pytest.raises(ValueError, match="labels must be the names of all labels"):
+            tw.spans(NODES, EDGES, labels=labels)

@@ -223,7 +223,7 @@ def test_constraints_hold_in_sums_and_answers(edges):
 def test_sparse_sums_keep_what_the_rule_keeps():
     generator = torch.Generator().manual_seed(9)
     keep = tw.KeepSize(3)
-    crf, emissions, tags, mask = draw(generator, 8, keep=keep, dtype=torch.float64)
+    crf, emissions, tags, mask = draw(generator, 8, pruning=keep, dtype=torch.float64)
     emissions.requires_grad_()
     value = crf.log_z(emissions, mask)
     value.sum().backward()
@@ -387,3 +387,16 @@ def test_gradients_survive_a_second_pass_backward():
     first = emissions.grad.clone()
     loss.backward()
     torch.testing.assert_close(emissions.grad, 2 * first)
+
+
+def test_the_name_of_the_pruning_rule_in_0_5_0():
+    rule = tw.KeepSize(3)
+    with pytest.warns(DeprecationWarning, match="keep is deprecated: use pruning"):
+        old = CRF(4, keep=rule)
+    assert old.pruning == CRF(4, pruning=rule).pruning == rule
+    state = old.__getstate__()
+    state["keep"] = state.pop("pruning")
+    restored = CRF.__new__(CRF)
+    restored.__setstate__(state)
+    assert restored.pruning == rule
+    assert pickle.loads(pickle.dumps(old)).pruning == rule

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import click
 
-from tagwright.cli.gold import collected
 from tagwright.cli.options import COUNT, INPUT, gold_options
+from tagwright.cli.tagging import constraints_of, load_for_text, rows_of
+from tagwright.data.allowed import allowed_labels
+from tagwright.data.reading import batches
+from tagwright.evaluation.breakdown import MOST_LABELS
+from tagwright.models.facts import label_column
+from tagwright.models.model import Model
+from tagwright.reports.collect import Collected
 
-__all__ = ["evaluate"]
+__all__ = ["MOST", "collected", "evaluate"]
+
+MOST = click.IntRange(1, MOST_LABELS)
+"""How many labels a table of confusions may have."""
+
+_WARNED, _REFUSED = 0.1, 0.9  # of the tokens: shares of unknown labels that new text of the same kind does not have
+_EXAMPLES = 5  # labels that a message names
 
 
 @click.command("eval")
@@ -30,3 +43,56 @@ def evaluate(source: str, as_json: bool, most: int, **options: Any) -> None:
     """
     result = collected(source, **options).evaluation()
     click.echo(json.dumps(result.as_dict(), ensure_ascii=False) if as_json else result.table(most))
+
+
+def collected(source: str, worst: int = 0, **options: Any) -> Collected:
+    """Tag a file with gold labels.
+
+    Parameters
+    ----------
+    source : str
+        The file.
+    worst : int
+        How many sentences are kept whole.
+    **options
+        Those of `gold_options`.
+
+    Returns
+    -------
+    Collected
+        The gold labels beside those of the model.
+    """
+    model = load_for_text(options.pop("model_path"))
+    constraints = constraints_of(model, options.pop("scheme"), options.pop("dictionary"))
+    found = Collected(model, options.pop("decoder"), options.pop("threads"), worst, constraints)
+    label, partial = options.pop("label"), options.pop("partial")
+    label = label or label_column(model.facts) or "last"
+    for batch in batches(source, columns=model.columns, label=label, **options):
+        gold: list[Any] = [sentence.labels or [] for sentence in batch]
+        if partial:
+            gold = [[allowed_labels(cell) for cell in own] for own in gold]
+        found.add(rows_of(model, batch), gold)
+    _check_labels(model, source, found.gold)
+    return found
+
+
+def _check_labels(model: Model, source: str, gold: list[list[str]]) -> None:
+    """Refuse gold labels of which the model knows hardly any; warn where it does not know those of many tokens."""
+    count = Counter(label for labels in gold for label in labels)
+    known = {*model.labels}
+    unknown = [label for label, _ in count.most_common() if label not in known]
+    tokens, missed = count.total(), sum(count[label] for label in unknown)
+    if missed <= _WARNED * tokens:
+        return
+    examples = ", ".join(unknown[:_EXAMPLES])
+    if missed > _REFUSED * tokens:
+        what = "knows none of its labels" if missed == tokens else f"does not know {missed / tokens:.1%} of its labels"
+        raise click.ClickException(
+            f"{source}: the model {what} ({examples}); its own are {', '.join(model.labels[:_EXAMPLES])}; "
+            "choose another column with --label, or another model"
+        )
+    click.echo(
+        f"Warning: {missed / tokens:.1%} of the tokens have a gold label that the model does not know ({examples}); "
+        "they count as wrong",
+        err=True,
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tagwright.cli.gold import MOST, collected
+from tagwright.cli.eval import MOST, collected
 from tagwright.cli.options import INPUT, OUTPUT, force_option, gold_options
 from tagwright.cli.overwriting import check_inputs
 from tagwright.data.output import is_stream

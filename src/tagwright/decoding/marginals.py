@@ -98,7 +98,7 @@ def marginals(
     ([[0.684, 0.316], [0.483, 0.517]], 1.854)
 
     """
-    pruning = _renamed(pruning, keep)
+    pruning = renamed_keep(pruning, keep)
     return _marginals(one_lattice(nodes, edges, active, constraints, allowed), pruning, with_edges, 1)[0]
 
 
@@ -197,7 +197,7 @@ def marginals_batch(
     ([[0.731, 0.269], [0.269, 0.731]], [[0.5, 0.5], [0.0, 0.0], [0.0, 0.0]])
 
     """
-    pruning = _renamed(pruning, keep)
+    pruning = renamed_keep(pruning, keep)
     if edge_counts is None:
         if labels is not None or out is not None:
             raise ValueError("labels and out need edge_counts='sum' or the pairs that are to be counted")
@@ -241,7 +241,7 @@ def _tags(labels: object, B: int, T: int) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _renamed(pruning: Keep | None, keep: Keep | None) -> Keep | None:
+def renamed_keep(pruning: Keep | None, keep: Keep | None) -> Keep | None:
     """Return the pruning rule, whose name was `keep` in 0.5.0."""
     if keep is None:
         return pruning

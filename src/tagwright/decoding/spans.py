@@ -108,6 +108,10 @@ class SpanReader:
 
     def __init__(self, labels: Sequence[str]) -> None:
         """Find the prefix and the type of each label; ValueError where they are not labels of spans."""
+        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+            raise ValueError(
+                f"labels must be the names of all labels, such as ['O', 'B-NP'], not {checks.shown(labels)}"
+            )
         wrong = next((name for name in labels if not isinstance(name, str)), None)
         if wrong is not None:
             raise ValueError(f"labels must be names such as 'B-NP'; {checks.shown(wrong)} is not a string")

@@ -15,7 +15,7 @@ from tagwright.decoding.arrays import decode_arrays
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.edges import array_of
 from tagwright.decoding.keep import Keep, keep_arguments
-from tagwright.decoding.marginals import marginals_batch
+from tagwright.decoding.marginals import marginals_batch, renamed_keep
 from tagwright.decoding.padded import lengths_of
 from tagwright.decoding.sampling import sample
 from tagwright.torch import plain
@@ -48,20 +48,23 @@ class CRF(Weights):
     Parameters
     ----------
     num_tags : int
-        How many labels there are.
+        Number of labels.
     batch_first : bool, default=False
         Whether tensors are (B, T, L) and (B, T), not (T, B, L) and (T, B).
     edges : "dense" or (previous, current), default="dense"
         The pairs of labels that have weights: all, or those of two arrays of labels. All other transitions score 0.
         With 1 % of the pairs, a step with thousands of labels takes as long as a few passes over their emissions.
     constraints : tagwright.Constraints, optional
-        Rules that every labelling must keep to, in sums and in answers. With `edges` of pairs the sums become dense.
-    keep : Keep, optional
-        A rule for sparse sums (Pal, Sutton and McCallum 2006); None for exact ones.
+        Rules that every labelling must satisfy, in sums and in decoding. With `edges` of pairs the sums become dense.
+    pruning : KeepDivergence, KeepSize or KeepRatio, optional
+        Pruning rule for sparse sums (Pal, Sutton and McCallum 2006); None for exact sums.
     threads : int, optional
         Threads over sentences; by default ``torch.get_num_threads()``.
     native : bool, default=True
-        False for sums by PyTorch's own operations on the CPU, too, as they are on other devices: much slower.
+        Whether sums on the CPU are computed natively. Otherwise, and on other devices, they are computed by operations
+        of PyTorch, which is much slower.
+    keep : optional
+        Deprecated name of `pruning`.
 
     Attributes
     ----------
@@ -90,22 +93,27 @@ class CRF(Weights):
         *,
         edges: str | Pairs = "dense",
         constraints: Constraints | None = None,
-        keep: Keep | None = None,
+        pruning: Keep | None = None,
         threads: int | None = None,
         native: bool = True,
+        keep: Keep | None = None,
     ) -> None:
         """Make the parameters, with random values."""
         if threads is not None:
             checks.at_least_one("threads", threads)
         super().__init__(num_tags, batch_first, edges, constraints)
-        self.keep, self.threads, self.native = keep, threads, bool(native)
-        keep_arguments(keep)
+        self.pruning, self.threads, self.native = renamed_keep(pruning, keep), threads, bool(native)
+        keep_arguments(self.pruning)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled layer, also one of 0.5.0."""
+        super().__setstate__({"pruning": state.get("keep"), **state})
 
     def extra_repr(self) -> str:
         """Return the options for the layer's repr."""
         pairs = "" if self.previous is None else f", edges={len(self.previous)} pairs"
-        keep = "" if self.keep is None else f", keep={self.keep}"
-        return f"num_tags={self.num_tags}, batch_first={self.batch_first}{pairs}{keep}"
+        rule = "" if self.pruning is None else f", pruning={self.pruning}"
+        return f"num_tags={self.num_tags}, batch_first={self.batch_first}{pairs}{rule}"
 
     # --- training ---
 
@@ -175,10 +183,10 @@ class CRF(Weights):
     ) -> Tensor:
         start, stop = self._ends(emissions.dtype)
         threads = self.threads or torch.get_num_threads()
-        rule = keep_arguments(self.keep)
+        rule = keep_arguments(self.pruning)
         if transitions is not None:
-            if self.keep is not None:
-                raise ValueError("transitions that depend on the token are summed exactly; use keep=None")
+            if self.pruning is not None:
+                raise ValueError("transitions that depend on the token are summed exactly; use pruning=None")
             sums = Sums(lengths, terms, rule, threads)
             return summed(sums, weight, False, emissions, start, stop, self._stepwise(transitions, emissions))
         own = self.transitions.to(emissions.dtype) if self._by_pairs else self._matrix(emissions.dtype)
@@ -273,7 +281,7 @@ class CRF(Weights):
         No gradients go through; they are themselves the gradients of `log_z` with respect to the emissions.
         """
         scores, lengths = self._read(emissions, mask)
-        if transitions is None and self.keep is None and scores.device.type == "cpu":
+        if transitions is None and self.pruning is None and scores.device.type == "cpu":
             with torch.enable_grad():
                 leaf = scores.detach().requires_grad_()
                 value = self._sum((Term(1.0),), leaf, lengths, 1.0, None)
@@ -281,7 +289,7 @@ class CRF(Weights):
         else:
             found = torch.zeros_like(scores)
             edges = self._edges(scores, lengths, transitions)
-            rows = marginals_batch(scores, edges, self.keep, lengths=lengths)
+            rows = marginals_batch(scores, edges, self.pruning, lengths=lengths)
             for own, row in zip(found, rows, strict=True):
                 own[: len(row.nodes)] = torch.from_numpy(row.nodes)
         return self._batch_first(found)
@@ -291,7 +299,7 @@ class CRF(Weights):
         """Return the entropy of the distribution over labellings of each sentence, (B,), in nats; no gradients."""
         scores, lengths = self._read(emissions, mask)
         edges, threads = self._edges(scores, lengths, transitions), self.threads or torch.get_num_threads()
-        rows = marginals_batch(scores, edges, self.keep, lengths=lengths, threads=threads)
+        rows = marginals_batch(scores, edges, self.pruning, lengths=lengths, threads=threads)
         return torch.tensor([row.entropy for row in rows], dtype=scores.dtype, device=scores.device)
 
     @torch.no_grad()

@@ -35,7 +35,7 @@ class Sums:
 
     lengths: npt.NDArray[np.int64]
     terms: tuple[Term, ...]
-    keep: KeepArguments
+    pruning: KeepArguments
     threads: int
     pairs: _core.Pairs | None = None
     indices: tuple[Tensor, Tensor] | None = field(default=None, repr=False)
@@ -61,7 +61,7 @@ class Sums:
             inputs = (term.allowed, term.tags, term.sign * weight, term.sign * weights)
             outputs: Any = (log_z, tags, filled[0], filled[3], self.pairs, filled[1], filled[2])
             single = nodes.dtype == np.float32
-            _core.fill_sums(nodes, self.lengths, given, inputs, self.keep, single, outputs, self.threads)
+            _core.fill_sums(nodes, self.lengths, given, inputs, self.pruning, single, outputs, self.threads)
             total = total + term.sign * (log_z - tags if term.tags is not None else log_z)
             gradients = [a.add_(b) for a, b in zip(gradients, own, strict=True)] if gradients else own
         return total, gradients
@@ -121,8 +121,8 @@ class _Native(torch.autograd.Function):
     def backward(ctx: Any, *outer: Tensor) -> Any:
         sums, weight, scores, (grad,) = ctx.sums, ctx.weight, ctx.saved_tensors, outer
         if torch.is_grad_enabled():  # create_graph: a second derivative will be computed
-            if sums.keep[0]:
-                raise RuntimeError("sparse sums (keep=) have no second derivatives; use keep=None for them")
+            if sums.pruning[0]:
+                raise RuntimeError("sparse sums (pruning=) have no second derivatives; use pruning=None for them")
             values = sums.plain_values(*scores)
             total = values if weight is None else values.sum() * weight
             needed = [score for score, needs in zip(scores, ctx.needs_input_grad[2:], strict=True) if needs]
@@ -161,7 +161,9 @@ def summed(sums: Sums, weight: float | None, native: bool, *scores: Tensor) -> T
             return _outside_graphs()(sums, weight, scores)
         if not torch._C._are_functorch_transforms_active():
             return _native(sums, weight, scores)
-    if sums.keep[0]:
-        raise ValueError("sparse sums (keep=) need native=True, the CPU, and no torch.func transform; use keep=None")
+    if sums.pruning[0]:
+        raise ValueError(
+            "sparse sums (pruning=) need native=True, the CPU, and no torch.func transform; use pruning=None"
+        )
     values = sums.plain_values(*scores)
     return values if weight is None else values.sum() * weight
