@@ -76,3 +76,19 @@ def test_pages_of_decoders_show_their_options():
             default = f'"{option.default}"' if isinstance(option.default, str) else repr(option.default)
             assert re.search(rf"^\| `{option.name}` \| `?{re.escape(default)}`? \|", page, flags=re.M), option
         assert row.options or "It has no option" in page
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\.\. auto(?:function|class|exception):: (?:tagwright\.)?(\w+)$", text, flags=re.M))
+    assert {name for name in tw.__all__ if not name.startswith("_")} <= listed
+
+
+def test_every_page_is_in_one_table_of_contents():
+    docs, entries = ROOT / "docs", []
+    for page in docs.rglob("*.md"):
+        for block in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S):
+            names = [line for line in block.splitlines() if line and not line.startswith(":")]
+            entries += [(page.parent / f"{name}.md").resolve() for name in names]
+    pages = {page.resolve() for page in docs.rglob("*.md") if "_build" not in page.parts}
+    assert sorted(entries) == sorted(pages - {docs / "index.md"})
