@@ -29,7 +29,7 @@ Sentences = list[list[str]]
 
 
 class Numbers:
-    """Numbers for words, characters and labels; 0 is what was not seen in training, or padding."""
+    """Numbers for words, characters and labels; 0 stands for unknown items and padding."""
 
     def __init__(self, words: Sentences, labels: Sentences) -> None:
         """Number all that occurs."""

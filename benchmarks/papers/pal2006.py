@@ -451,7 +451,7 @@ def nettalk(bench: Bench) -> None:
     methods = (DENSE, SPARSE, TEN, FIXED, RATIO)
     made = real(bench, "nettalk", "g2p", partial(words, bench, None), methods, paper)
     exact, sparse, fixed = made[DENSE], made[TEN], made[FIXED]
-    why = "with so few labels, selecting labels costs more than it saves"
+    why = "with a small label set, selecting labels costs more than it saves"
     quarter(bench, "NETtalk", "paper", sparse, [exact], why)
     other = "the features are not the paper's, which are not known"
     for own, least, whose in ((exact, 91.6, "paper"), (exact, 92.3, "aim"), (sparse, 91.7, "paper")):
