@@ -105,7 +105,7 @@ def test_bad_batches_are_refused_with_the_place(paths, batch, message):
         BatchTagger(paths / "Perceptron.safetensors")(batch)
 
 
-def test_what_a_model_does_not_have_is_told(paths, tmp_path):
+def test_missing_probabilities_are_reported(paths, tmp_path):
     with pytest.raises(ValueError, match="not probabilities"):
         BatchTagger(paths / "Perceptron.safetensors", proba=True)({"tokens": X})
     with pytest.raises(FileNotFoundError):

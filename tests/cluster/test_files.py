@@ -103,7 +103,7 @@ def test_results_that_would_meet_are_refused(tmp_path, monkeypatch, given, folde
         jobs_of(given, folder)
 
 
-def test_what_cannot_be_tagged_on_a_cluster_is_told(tmp_path, path, monkeypatch):
+def test_inputs_that_a_cluster_cannot_tag_are_refused(tmp_path, path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("a\n")
     (tmp_path / "a.parquet").touch()

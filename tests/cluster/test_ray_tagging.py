@@ -75,7 +75,7 @@ def test_a_hundred_files_while_workers_are_killed(own_ray, corpus, path, expecte
     assert read_below(out) == expected
 
 
-def test_a_killed_run_goes_on(own_ray, corpus, path, expected, tmp_path):
+def test_a_killed_run_is_resumed(own_ray, corpus, path, expected, tmp_path):
     out = tmp_path / "out"
     address = own_ray.get_runtime_context().gcs_address
     call = command("tag", "-m", path, "--ray", address, corpus, "-o", out)
@@ -136,7 +136,7 @@ def test_training_from_the_command_line_has_the_same_bits(own_ray, tmp_path, mon
     assert "--set workers is for --ray" in complaint(*train, "none.safetensors", "--set", "workers=2")
 
 
-def test_a_cluster_that_is_not_there_is_told(tmp_path, path):
+def test_an_unreachable_cluster_is_reported(tmp_path, path):
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'tagwright[ray]'")
     (tmp_path / "a.txt").write_text("a\tN\n\n")
     for call in (

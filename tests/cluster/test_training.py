@@ -113,13 +113,13 @@ def test_many_sums_are_added_in_several_places(monkeypatch):
     [{}, {"features": PAIRS}, {"pairs": "observed", "margin": 1}, {"parts": ""}, {"batch": 8, "threads": 2}],
     ids=str,
 )
-def test_a_perceptron_of_one_part_is_that_of_one_machine(options):
+def test_a_perceptron_of_one_shard_is_that_of_one_machine(options):
     options = {"features": WORD, "epochs": 3, **options}
     alone = tw.Perceptron(**options).fit(X[:300], Y[:300])
     assert same(tw.Perceptron(**options).fit(X[:300], Y[:300], cluster=InProcess(1)), alone)
 
 
-def test_a_mixed_perceptron_depends_on_its_parts_only():
+def test_a_mixed_perceptron_depends_on_its_shards_only():
     options = {"features": WORD, "epochs": 3}
     twice = [tw.Perceptron(**options).fit(X, Y, cluster=InProcess(3)) for _ in range(2)]
     assert same(*twice)
@@ -139,7 +139,7 @@ def test_mixing_learns():
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "online"])
-def test_a_checkpoint_of_a_cluster_goes_on_anywhere(name, tmp_path):
+def test_a_checkpoint_of_a_cluster_is_resumed_anywhere(name, tmp_path):
     options, (words, labels) = CRFS[name]
     limit = "max_iterations" if name == "lbfgs" else "epochs"
     few, more = {**options, limit: 2}, {**options, limit: 13 if name == "lbfgs" else 3}
@@ -151,7 +151,7 @@ def test_a_checkpoint_of_a_cluster_goes_on_anywhere(name, tmp_path):
         assert same_arrays(on.model_.arrays, whole.model_.arrays)
 
 
-def test_a_checkpoint_of_mixing_is_that_of_its_parts(tmp_path):
+def test_a_checkpoint_of_mixing_belongs_to_its_shards(tmp_path):
     path = tmp_path / "run.safetensors"
     options = {"features": WORD}
     tw.Perceptron(**options, epochs=1).fit(X, Y, checkpoint=path, cluster=InProcess(3))
@@ -161,7 +161,7 @@ def test_a_checkpoint_of_mixing_is_that_of_its_parts(tmp_path):
         tw.Perceptron(**options, epochs=3).fit(X, Y, checkpoint=path, cluster=InProcess(2))
 
 
-def test_files_are_trained_on_elsewhere(tmp_path):
+def test_a_cluster_trains_on_files(tmp_path):
     from support.commands import columns
 
     full = [(words, labels) for words, labels in zip(X, Y, strict=True) if words]
@@ -174,7 +174,7 @@ def test_files_are_trained_on_elsewhere(tmp_path):
         assert same_arrays(found.model_.arrays, crf(**options).fit(words, labels).model_.arrays)
 
 
-def test_parts_are_of_like_size_and_begin_with_blocks():
+def test_shards_are_of_similar_size_and_begin_with_blocks():
     rng = np.random.default_rng(0)
     for _ in range(100):
         lengths, block = rng.integers(0, 40, rng.integers(1, 400)), int(rng.choice([1, 7, 64]))

@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from support.corpora import drawn, many_labels, names_of, same_arrays, ten_sentences
 
 import tagwright as tw
-from tagwright.learners.baum_welch import BaumWelch, Corpus, Emissions
-from tagwright.learners.hmm_transitions import Transitions
+from tagwright.learners.baum_welch import BaumWelch, Corpus, Emissions, Transitions
 
 X10, Y10 = ten_sentences()
 EXACTLY = ("", 0.0, 1)
@@ -316,7 +315,7 @@ def test_iterations_that_end_before_convergence_are_reported():
         tw.HMM().fit_unlabelled(X, 3, iterations=12, tolerance=1e-9)
 
 
-def test_going_on_is_as_good_as_not_stopping():
+def test_resuming_equals_not_stopping():
     X, y = drawn(2, sentences=40, words=12, labels=5)
     one, parts = tw.HMM().fit(X[:20], y[:20]), tw.HMM().fit(X[:20], y[:20])
     one.fit_unlabelled(X, iterations=6, tolerance=0)

@@ -14,7 +14,7 @@ from support.corpora import many_labels, same_arrays, ten_sentences, train_and_d
 from support.flat import crf
 
 import tagwright as tw
-from tagwright.learners.lbfgs import Objective
+from tagwright.learners.batch import Objective
 from tagwright.learners.options import make, set_flat
 from tagwright.models import file as container
 
@@ -69,7 +69,7 @@ def killed_on_the_way(path, learner, options):
     ],
     ids=str,
 )
-def test_a_killed_training_goes_on_as_if_nothing_had_been(tmp_path, options):
+def test_a_killed_training_resumes_to_the_same_weights(tmp_path, options):
     path = tmp_path / "checkpoint"
     options = {"features": DEPENDENT, **options}
     done = killed_on_the_way(path, "perceptron", {"epochs": 10**6, **options})
@@ -89,7 +89,7 @@ def test_a_killed_training_goes_on_as_if_nothing_had_been(tmp_path, options):
     [("crf", {}), ("crf", {"l1": 0.01}), ("memm", {})],
     ids=str,
 )
-def test_a_killed_descent_goes_on_as_if_nothing_had_been(tmp_path, learner, options):
+def test_a_killed_batch_training_resumes_to_the_same_weights(tmp_path, learner, options):
     path = tmp_path / "checkpoint"
     options = {"solver": "lbfgs", "features": RICH, "l2": 1e-9, "tolerance": 0, **options}
     done = killed_on_the_way(path, learner, options)
@@ -157,7 +157,7 @@ def assert_same(one, other):
 
 @pytest.mark.filterwarnings("ignore:a line search failed", "ignore:.*before it converged")
 @pytest.mark.parametrize("name", FITTED)
-def test_lbfgs_goes_on_as_if_nothing_had_been(tmp_path, name):
+def test_lbfgs_resumes_to_the_same_weights(tmp_path, name):
     learner, (X, y) = FITTED[name]
     whole = clone(learner).fit(X, y)
     iterations = len(whole.history_)
@@ -182,7 +182,7 @@ def test_lbfgs_goes_on_as_if_nothing_had_been(tmp_path, name):
     [tw.CRF(RICH, solver=tw.LBFGS(l2=1e-4, tolerance=0)), tw.MEMM(RICH, solver=tw.LBFGS(l2=1e-4, tolerance=0))],
     ids=["crf", "memm"],
 )
-def test_lbfgs_goes_on_with_its_patience(tmp_path, learner):
+def test_lbfgs_resumes_with_its_patience(tmp_path, learner):
     train, dev = train_and_dev(120)
     learner.set_params(patience=2)
     whole = clone(learner).fit(*train, dev=dev)
@@ -207,7 +207,7 @@ def test_lbfgs_goes_on_with_its_patience(tmp_path, learner):
     ],
     ids=str,
 )
-def test_ctrl_c_and_going_on(tmp_path, learner, monkeypatch):
+def test_ctrl_c_and_resume(tmp_path, learner, monkeypatch):
     X, y = FEW
     look, looks, when = Objective.__call__, 0, 0
 
@@ -248,7 +248,7 @@ def test_ctrl_c_and_going_on(tmp_path, learner, monkeypatch):
     ],
     ids=str,
 )
-def test_adagrad_goes_on_as_if_nothing_had_been(tmp_path, options):
+def test_adagrad_resumes_to_the_same_weights(tmp_path, options):
     X, y = FEW
     path = tmp_path / "checkpoint"
     options = {"features": RICH, "solver": "adagrad", "l2": 0.1, **options}
@@ -279,7 +279,7 @@ def test_patience_counts_over_a_checkpoint(tmp_path, learner, sentences, steps):
     assert untimed(own.model_) == untimed(whole.model_)
 
 
-def test_what_a_training_may_change_and_go_on(tmp_path):
+def test_options_that_may_change_when_a_training_is_resumed(tmp_path):
     # Neither of these changes what is computed, but for rounding.
     path = tmp_path / "checkpoint"
     tw.CRF(features=RICH, solver=tw.LBFGS(max_iterations=10, l2=0.01)).fit(X10, Y10, checkpoint=path)
@@ -346,7 +346,7 @@ def test_the_checkpoint_of_another_training_is_refused(tmp_path, name, what):
     assert path.read_bytes() == before
 
 
-def test_files_that_no_training_goes_on_from(tmp_path):
+def test_files_that_cannot_be_resumed_from(tmp_path):
     path = tmp_path / "checkpoint"
     tw.CRF(features=RICH, solver=tw.LBFGS(max_iterations=10, l2=0.01)).fit(X10, Y10, checkpoint=path)
     with pytest.raises(

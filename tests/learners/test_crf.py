@@ -502,7 +502,7 @@ def test_l1_leaves_weights_out():
     assert len(set(sizes)) == len(sizes)
 
 
-def test_so_much_l1_that_nothing_is_left():
+def test_a_large_l1_leaves_no_weight():
     # With all weights 0 every labelling is as good as any other.
     learner = tw.CRF(features=DEPENDENT, solver=tw.LBFGS(l1=1000.0)).fit(X10, Y10)
     assert all_weights_of(learner.model_) == {}
@@ -664,7 +664,7 @@ def test_sparse_training_is_as_accurate(keep, features):
 
 
 @pytest.mark.parametrize("corpus", ["later", "first"])
-def test_a_line_search_that_fails_is_told(corpus):
+def test_a_failed_line_search_is_reported(corpus):
     # Far from the end, or even before the first step, where the model would know nothing at all.
     X, y, keep = (*FEW, tw.KeepSize(1)) if corpus == "later" else (*drawn(1), tw.KeepSize(2))
     with pytest.warns(UserWarning, match="a line search failed: the pruning rule keeps too few labels"):
@@ -691,7 +691,7 @@ def test_dev_is_measured_every_ten_iterations():
 
 
 @pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
-def test_warm_start_goes_on_where_it_was(tmp_path, features):
+def test_warm_start_continues_from_the_old_weights(tmp_path, features):
     X, y = FEW
     options = {"features": features, "l2": 0.1, "max_iterations": 12}
     begun = crf(warm_start=True, **options).fit(X, y)

@@ -120,7 +120,7 @@ def test_an_iterable_begins_anew_each_time():
     assert Readings.count == 3  # the first token, labels, features
 
 
-def test_a_checkpoint_of_memory_goes_on_in_a_file(corpus, tmp_path):
+def test_a_checkpoint_of_lists_is_resumed_from_files(corpus, tmp_path):
     X, y, path = corpus
     for learner, more in ((tw.Perceptron, {"epochs": 2}), (tw.CRF, {"epochs": 2})):
         state = tmp_path / f"{learner.__name__}.safetensors"
@@ -235,7 +235,7 @@ def test_a_file_that_is_cut_while_it_is_in_use_is_an_error_not_a_crash(corpus, t
         held.corpus.cut(np.arange(1000, dtype=np.int32))
 
 
-def test_cuts_have_the_sentences_that_were_asked_for(corpus, tmp_path):
+def test_cuts_have_the_requested_sentences(corpus, tmp_path):
     held = opened(encoded(corpus[2], tmp_path))
     arrays, rng = held.arrays, np.random.default_rng(0)
     chosen = rng.permutation(held.corpus.sentences)[:100].astype(np.int32)
@@ -260,12 +260,12 @@ def test_cuts_have_the_sentences_that_were_asked_for(corpus, tmp_path):
         ({}, "there is no token to learn from"),
     ],
 )
-def test_what_is_no_corpus_is_told(given, message):
+def test_invalid_corpora_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         tw.Perceptron().fit_files(given)
 
 
-def test_places_in_late_pieces_are_told(monkeypatch):
+def test_errors_in_late_pieces_name_the_sentence(monkeypatch):
     monkeypatch.setattr("tagwright.learners.streams._TOKENS", 1)
     pairs = list(zip(X10, Y10, strict=True))
     assert same(tw.Perceptron(epochs=1).fit_files(pairs), tw.Perceptron(epochs=1).fit(X10, Y10))
@@ -278,7 +278,7 @@ def test_places_in_late_pieces_are_told(monkeypatch):
             tw.Perceptron(epochs=1).fit_files([*pairs, wrong])
 
 
-def test_files_that_are_not_there_or_empty_are_told(tmp_path):
+def test_missing_and_empty_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         tw.Perceptron().fit_files(tmp_path / "none.txt")
     with pytest.raises(DataError, match="a folder without files"):
@@ -288,7 +288,7 @@ def test_files_that_are_not_there_or_empty_are_told(tmp_path):
         tw.Perceptron().fit_files(tmp_path)
 
 
-def test_sentences_that_change_between_readings_are_told():
+def test_sentences_that_change_between_readings_are_refused():
     class Changing:
         def __init__(self):
             self.count = 0

@@ -12,8 +12,8 @@ from support.memms import TEMPLATES, all_labellings, at_random, log_probability,
 import tagwright as tw
 from tagwright import _core
 from tagwright.features.templates import Features
+from tagwright.learners.batch import Objective
 from tagwright.learners.examples import Examples
-from tagwright.learners.lbfgs import Objective
 from tagwright.learners.memm import MemmTraining, reversed_labels
 from tagwright.models import file as container
 from tagwright.models.memm import MemmModel

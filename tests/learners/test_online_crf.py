@@ -52,7 +52,7 @@ def limits_of(X, y):
 @pytest.mark.parametrize("limited", [False, True], ids=["free", "limited"])
 @pytest.mark.parametrize("features", [RICH, DEPENDENT], ids=["shared", "sets"])
 @pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0])
-def test_log_z_lacks_no_more_than_was_promised(features, epsilon, limited):
+def test_log_z_is_within_the_promised_bound(features, epsilon, limited):
     # Labels depend on their neighbours, and rates are large, so that edges matter.
     X, y = many_labels(sentences=30, labels=50)
     limits = limits_of(X, y) if limited else None

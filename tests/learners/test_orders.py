@@ -88,7 +88,7 @@ def test_crf_of_kept_labels_comes_near():
 
 
 @pytest.mark.parametrize("order", [2, 3])
-def test_adagrad_over_few_labels_takes_exact_steps_where_all_are_few(order):
+def test_pruned_adagrad_takes_exact_steps_where_nothing_is_pruned(order):
     """One sentence and one step: AdaGrad's step from weights of 0, where all labellings are as likely."""
     X, y = [["a", "b", "c", "a", "b"]], [["P", "Q", "R", "Q", "P"]]
     rate = 0.7
@@ -247,7 +247,7 @@ def test_bad_orders(learner, options, says):
 
 
 @pytest.mark.parametrize("decoder", ["astar", "carpediem"])
-def test_decoders_that_know_no_patterns(decoder):
+def test_decoders_without_ngrams_are_refused(decoder):
     with pytest.raises(ValueError, match=f"'{decoder}' cannot handle label n-grams"):
         tw.Perceptron(order=2, decoder=decoder).fit(X10, Y10)
     model = tw.CRF(order=2).fit(X10, Y10).model_
@@ -255,7 +255,7 @@ def test_decoders_that_know_no_patterns(decoder):
         model.tag_batch(X10, decoder)
 
 
-def test_spans_of_a_model_know_no_patterns():
+def test_spans_do_not_support_ngrams():
     X, y = [["a", "b", "c"]] * 3, [["B-X", "I-X", "O"]] * 3
     model = tw.CRF(WORD, order=2, epochs=2).fit(X, y).model_
     with pytest.raises(ValueError, match="probabilities of spans know no ngrams"):

@@ -229,7 +229,7 @@ def test_a_weight_of_two_is_the_sentence_twice(name):
             np.testing.assert_array_equal(heavy.arrays[part], array)
 
 
-def test_an_hmm_never_met_a_sentence_of_weight_nothing():
+def test_an_hmm_ignores_sentences_of_weight_0():
     nothing = tw.HMM().fit(X10, Y10, sample_weight=[0, *[1] * 9]).model_
     assert same_arrays(nothing.arrays, tw.HMM().fit(X10[1:], Y10[1:]).model_.arrays)
 
@@ -273,7 +273,7 @@ def test_an_hmm_of_hidden_labels_counts_by_probability():
     assert learner.history_[-1]["log_likelihood"] >= learner.history_[0]["log_likelihood"]
 
 
-def test_who_cannot_learn_from_it_says_so():
+def test_partial_labels_are_refused_where_they_mean_nothing():
     y = hidden(Y10, 0.5)
     with pytest.raises(
         ValueError, match="partial labels cannot be combined with a MEMM: its features read the labels before"

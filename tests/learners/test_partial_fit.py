@@ -87,7 +87,7 @@ def test_new_labels_and_features_are_learnt(learner, parts):
 
 
 @pytest.mark.parametrize("parts", [None, "-"])
-def test_a_new_label_changes_no_weight_by_itself(parts):
+def test_a_new_label_alone_changes_no_weight(parts):
     """The same sentences: labels that are known from the start, and labels that come later."""
     X, y = [["a", "b"], ["b", "a"], ["a", "c"]], [["A-x", "B-x"], ["B-x", "A-x"], ["A-x", "C-y"]]
     known, late = (tw.Perceptron(WORD, parts=parts) for _ in range(2))
@@ -111,7 +111,7 @@ def test_partial_labels_are_taken():
 
 
 @pytest.mark.parametrize("learner", [tw.Perceptron, tw.CRF])
-def test_it_goes_on_from_a_model_as_a_warm_start_does(learner, tmp_path):
+def test_it_continues_from_a_model_as_a_warm_start_does(learner, tmp_path):
     more = ([["wow", "dogs"]], [["UH", "NNS"]])
     fitted = learner(WORD, epochs=3).fit(X10, Y10)
     old = fitted.model_
@@ -146,7 +146,7 @@ def test_copies_are_those_of_the_model():
         clone(tagger).predict(X10)
 
 
-def test_the_model_is_made_when_it_is_asked_for():
+def test_the_model_is_made_on_request():
     tagger = tw.Perceptron(WORD).partial_fit(X10[:5], Y10[:5])
     assert tagger._model is None
     first = tagger.model_
@@ -165,12 +165,12 @@ def test_the_model_is_made_when_it_is_asked_for():
         (tw.Perceptron(margin=-1), "margin"),
     ],
 )
-def test_what_it_cannot_do_is_told(tagger, message):
+def test_unsupported_options_are_refused(tagger, message):
     with pytest.raises(ValueError, match=message):
         tagger.partial_fit(X10, Y10)
 
 
-def test_bad_sentences_are_told_and_lose_nothing():
+def test_bad_sentences_are_refused_and_nothing_is_lost():
     tagger = tw.Perceptron(WORD).partial_fit(X10, Y10)
     before = weights_of(tagger.model_)
     for X, y in (([["a"]], [["DT", "NN"]]), ([[7]], [["DT"]]), ([["a"]], [["a\tb"]])):

@@ -70,7 +70,7 @@ def test_a_line_per_ten_iterations_or_per_iteration(caplog, make):
     assert [numbers(line)[0] for line in said] == list(range(1, done + 1))
 
 
-def test_iterations_on_a_part_of_the_corpus_are_told_apart(caplog):
+def test_iterations_on_a_share_of_the_corpus_are_logged_separately(caplog):
     with caplog.at_level(logging.DEBUG, logger="tagwright"):
         learner = tw.CRF(solver=tw.LBFGS(start_on=0.5)).fit(X10, Y10)
     said = lines(caplog, logging.DEBUG)
@@ -97,14 +97,14 @@ def test_an_hmm_without_labels(caplog):
     assert learner.model_.history == learner.history_
 
 
-def test_a_resumed_training_goes_on_counting(caplog, tmp_path):
+def test_a_resumed_training_continues_to_count(caplog, tmp_path):
     tw.Perceptron(epochs=3).fit(X10, Y10, checkpoint=tmp_path / "c")
     with caplog.at_level(logging.INFO, logger="tagwright"):
         tw.Perceptron(epochs=5).fit(X10, Y10, checkpoint=tmp_path / "c")
     assert [numbers(line)[0] for line in lines(caplog)] == [4, 5]
 
 
-def test_nothing_is_shown_unless_it_is_asked_for(capfd):
+def test_nothing_is_shown_by_default(capfd):
     for learner in (
         tw.Perceptron(epochs=2),
         tw.CRF(solver=tw.LBFGS(max_iterations=12)),

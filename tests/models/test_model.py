@@ -19,7 +19,7 @@ from support.corpora import drawn, names_of, same_arrays, ten_sentences
 import tagwright as tw
 from tagwright import _core
 from tagwright.cli.info import describe
-from tagwright.learners.parts import label_parts
+from tagwright.learners.labels import label_parts
 from tagwright.models import file as container
 
 X10, Y10 = ten_sentences()

@@ -1,4 +1,4 @@
-"""Many machines: taggers for data engines, and learners and files on Ray, which is an extra."""
+"""Distributed work: a tagger for data engines; training and tagging of files on Ray, which is an extra."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -26,13 +26,21 @@ class BatchTagger:
     It holds the path of a model, not the model, so that it is cheap to send to other processes. Each process opens the
     model once, when its first batch comes; a large model is mapped, and processes of one machine share its memory.
 
-    Args:
-        model_path: a model file that every machine can read; None for the English model that is included.
-        column: the column of sentences. A sentence is a list or array of tokens; a token is what the model takes.
-        k: how many labellings each sentence gets.
-        proba: whether to add probabilities; for CRFs and HMMs.
-        threads: of each process, which share the sentences of a batch.
+    Parameters
+    ----------
+    model_path : path or None
+        A model file that every machine can read; None for the English model that is included.
+    column : str
+        The column of sentences. A sentence is a list or array of tokens; a token is what the model takes.
+    k : int
+        Labellings per sentence.
+    proba : bool
+        Whether to add probabilities; for CRFs and HMMs.
+    threads : int
+        Threads per process, which share the sentences of a batch.
 
+    Notes
+    -----
     The columns that are added:
 
     * ``labels``: the best label of each token, a list per sentence;
@@ -41,13 +49,14 @@ class BatchTagger:
     * with k > 1, ``kbest``: the k best labellings of each sentence, lists of labels; ``kbest_score`` and, with
       `proba`, ``kbest_probability``: a list of numbers per sentence.
 
-    A column of these names that the batch has already is an error, so that nothing is lost in silence.
+    If the batch already has a column of one of these names, a ValueError is raised.
 
-    Example:
-        >>> from tagwright.cluster import BatchTagger
-        >>> tagger = BatchTagger(None)
-        >>> tagger({"id": [7], "tokens": [["I", "saw", "a", "dog"]]})["labels"]
-        [['PRP', 'VBD', 'DT', 'NN']]
+    Examples
+    --------
+    >>> from tagwright.cluster import BatchTagger
+    >>> tagger = BatchTagger(None)
+    >>> tagger({"id": [7], "tokens": [["I", "saw", "a", "dog"]]})["labels"]
+    [['PRP', 'VBD', 'DT', 'NN']]
 
     """
 

@@ -1,4 +1,4 @@
-"""Many files on a cluster: one piece of work each, done once, and known to be done when a run goes on."""
+"""Tagging many files on a cluster: one job per file, recorded when it is done, so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _A_WHILE = 0.2  # seconds between two looks at the keyboard
 
 
 class Job(NamedTuple):
-    """A file, where its result goes, and what is then known of it."""
+    """A file, the path of its result, and the path of its record."""
 
     source: str
     target: str
@@ -32,7 +32,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a file: tagged now, found finished, or a complaint why not; and what was said on the way."""
+    """The result of a job: tagged now or before, an error message if it failed, and messages on the way."""
 
     made: bool
     complaint: str = ""
@@ -69,7 +69,7 @@ def digest_of(path: str | os.PathLike[str]) -> str:
 
 
 class _Digested(io.RawIOBase):
-    """A file to write to, and the digest of what was written."""
+    """A writable file that computes the digest of its contents."""
 
     def __init__(self, file: Any) -> None:
         self._file, self.sha = file, hashlib.sha256()
@@ -85,12 +85,19 @@ class _Digested(io.RawIOBase):
 def once(job: Job, key: str, work: Callable[[str, Any], None]) -> bool:
     """Do a job, unless it is done: by its record, for the same input, with the same key and this very result.
 
-    Args:
-        job: the file, and where its result goes, which appears there when it is whole.
-        key: stands for all that decides the result, beside the input.
-        work: takes the path of the input, and what the result is written to.
+    Parameters
+    ----------
+    job : Job
+        The file, and where its result is written; it appears there when it is complete.
+    key : str
+        Digest of everything that determines the result, besides the input.
+    work : callable
+        Called with the path of the input and the file that the result is written to.
 
-    Returns whether there was anything to do.
+    Returns
+    -------
+    bool
+        Whether there was anything to do.
 
     """
     about = {"key": key, "input": digest_of(job.source)}
@@ -113,12 +120,18 @@ def everywhere(
 ) -> Iterator[tuple[Job, Outcome]]:
     """Yield each job and what became of it, as they end; a job whose worker dies is done again.
 
-    Args:
-        ray: the module, connected to a cluster.
-        work: what is done for each job, by any process.
-        jobs: in the order in which they are begun.
-        cpus: those that a job takes.
-        check: called now and then; it may raise.
+    Parameters
+    ----------
+    ray : module
+        Connected to a cluster.
+    work : callable
+        Called for each job, in any process.
+    jobs : iterable of Job
+        In the order in which they are started.
+    cpus : int
+        CPUs per job.
+    check : callable
+        Called several times per second; it may raise.
 
     """
     task = ray.remote(_called).options(num_cpus=cpus, max_retries=_RETRIES)

@@ -84,7 +84,7 @@ def _reach(address: str) -> None:
 
 @contextlib.contextmanager
 def connected(address: str | None, cpus: int = 1) -> Iterator[Any]:
-    """Yield the module `ray`, connected to a cluster; what is started here ends here.
+    """Yield the module `ray`, connected to a cluster; a cluster that is started here is stopped at the end.
 
     address: as for `Ray`; cpus: how many a cluster that is started here must have.
     """

@@ -1,4 +1,4 @@
-"""Training on a cluster: the driver, which decides who does what and in which order, and the workers."""
+"""Training on a cluster: the driver, which distributes and orders the work, and the workers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Shard = dict[str, Any]
 
 
 class Engine(Protocol):
-    """What runs the workers: Ray, or anything else that can hold objects in other processes and call them.
+    """Runs the workers: Ray, or any system that holds objects in other processes and calls them.
 
     A call of a worker that was lost is repeated by a new one, made of the same arguments.
     """
@@ -58,7 +58,7 @@ class Cluster:
         checks.at_least_one("cluster: workers", self.workers)
 
     def connected(self, threads: int = 1) -> contextlib.AbstractContextManager[Engine]:
-        """Give the engine while a training lasts, whose workers have this many threads."""
+        """Return a context manager that yields the engine; its workers have this many threads."""
         raise NotImplementedError
 
     def batch(self, engine: Engine, run: Any) -> BatchSums:
@@ -110,7 +110,7 @@ class _Shards:
         log.debug("%d shards of %s sentences", len(self.workers), f"{run.sentences:,}")
 
     def get(self, promised: list[Any]) -> list[Any]:
-        """Return results; Ctrl-C is heard meanwhile."""
+        """Return results; Ctrl-C interrupts the wait."""
         return self.engine.get(promised, self.run.check_stop)
 
     def split(self, sentences: Numbers) -> list[tuple[int, Numbers]]:
@@ -173,7 +173,7 @@ class ReplicatedTraining:
         """Send each shard of the corpus to its worker."""
         setup = {"options": run.core_options(), "decoder": run.learner.decoder}
         self._all = _Shards(engine, run, workers, OnlineWorker, setup)
-        self._version = 0  # batches that the workers have seen, and epochs that they have ended
+        self._version = 0  # batches whose steps the workers have taken, plus epochs ended
         self._before: tuple[Any, ...] = (None,)  # the steps of the last batch, which the workers have not taken yet
 
     def begin(self) -> None:
@@ -249,7 +249,7 @@ class MixedTraining:
 
     @property
     def shards(self) -> int:
-        """How many shards there are."""
+        """The number of shards."""
         return len(self._all.workers)
 
     def begin(self) -> None:
@@ -291,7 +291,7 @@ class BatchWorker:
     """Sums over some sentences, for L-BFGS: nothing stays from one iteration to the next."""
 
     def __init__(self, shard: Shard, setup: dict[str, Any]) -> None:
-        """Take a shard of the corpus, and what is the same for all shards."""
+        """Make the trainer of a shard; setup: options that all shards share."""
         self._trainer = _core.BatchObjective.shard(
             _corpus(shard),
             setup["keys"],
@@ -319,7 +319,7 @@ class OnlineWorker:
     """Online training over one shard: gradients for steps that all workers take, or epochs of its own to be mixed."""
 
     def __init__(self, shard: Shard, setup: dict[str, Any]) -> None:
-        """Take a shard of the corpus, and what is the same for all shards."""
+        """Make the trainer of a shard; setup: options that all shards share."""
         corpus, options = _corpus(shard), setup["options"]
         decoder: str | Decoder = setup["decoder"]
         plan = plan_by_score(decoder, "the perceptron").core if options["gradient"] == "best_path" else None
@@ -328,7 +328,7 @@ class OnlineWorker:
         self._version: int | None = None
 
     def restore(self, version: int, seen: float, state: State, bounds: npt.NDArray[np.float32]) -> None:
-        """Take over all weights, as they are after this many batches."""
+        """Restore all weights; version: batches and epochs whose steps they include."""
         self._trainer.restore(seen, state)
         self._trainer.set_bounds(bounds)
         self._version = version
@@ -336,7 +336,7 @@ class OnlineWorker:
     def turn(
         self, version: int, sentences: Numbers, threads: int, order: Order | None, steps: list[Any] | None = None
     ) -> npt.NDArray[np.uint8] | None:
-        """Take the steps of the last batch, where there are any; return the gradients of sentences of the next.
+        """Apply the steps of the last batch, if any; return the gradients of sentences of the next batch.
 
         Returns None where the weights are not those after this many batches: this worker was lost, and starts again.
         """
@@ -348,7 +348,7 @@ class OnlineWorker:
         return self._trainer.gradient(sentences, threads)
 
     def end_epoch(self, version: int, threads: int, order: Order | None, steps: list[Any] | None = None) -> bool:
-        """Take the last steps of an epoch, and end it; return False where the weights are not those."""
+        """Apply the last steps of an epoch and end it; return False if this worker lost its weights."""
         if self._version != version:
             return False
         if order is not None and steps is not None:
@@ -358,7 +358,7 @@ class OnlineWorker:
         return True
 
     def epoch(self, state: State, seed: list[int], threads: int) -> tuple[float, State, int, int]:
-        """Run an epoch from these weights; return sentences seen, the weights at its end, tokens and wrong tokens."""
+        """Run an epoch from these weights; return sentences read, the weights at its end, tokens and wrong tokens."""
         self._trainer.restore(0.0, state)
         order = np.random.default_rng(seed).permutation(self._sentences).astype(np.int32)
         found = self._trainer.run(order, threads)

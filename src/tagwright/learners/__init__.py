@@ -1,4 +1,4 @@
-"""What makes models from labelled sentences: one file per learner, and the registry."""
+"""Learners, which train models on labelled sentences: one file per learner, and the registry."""
 
 LEARNERS = {
     "perceptron": "Perceptron",
@@ -7,4 +7,4 @@ LEARNERS = {
     "memm": "MEMM",
     "bidirectional": "Bidirectional",
 }
-"""The file of this room and its class, for every learner: what `tagwright` exports and `train --learner` offers."""
+"""The module and the class of every learner, by its name on the command line."""

@@ -1,28 +1,170 @@
-"""Baum-Welch: hidden Markov models from sentences without labels; the core sums expected counts."""
+"""Baum-Welch: transitions and emissions of an HMM, their expected counts, and the EM algorithm over these."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
-from tagwright.decoding.keep import KeepArguments
-from tagwright.learners.expected_counts import ByBatches, ByEntries, Expected, Scores
-from tagwright.learners.hmm_transitions import Transitions, spread, sums
-from tagwright.learners.learner import MOST_LABELS, Sentences
+from tagwright.decoding.keep import KeepArguments, keep_arguments
+from tagwright.learners.labels import MOST_LABELS
+from tagwright.learners.learner import Sentences
+from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
-__all__ = ["WORD", "BaumWelch", "Corpus", "Emissions"]
+__all__ = [
+    "LEAST_BACKOFF",
+    "LEAST_LABEL",
+    "WORD",
+    "BaumWelch",
+    "Corpus",
+    "Emissions",
+    "Transitions",
+    "label_names",
+    "names_of",
+]
 
+LEAST_BACKOFF = 1e-3  # so that no transition is impossible
+LEAST_LABEL = 1e-9  # lower bound of the probability of a single label
+_SPREAD = 0.5  # at random: weights lie between 1 - this and 1 + this
+_BACKOFF_AT_RANDOM = 0.1
 WORD = "Uword:"  # prefix of the features of words
+_NUMBERS = 1 << 18  # of a batch: scores of labels
+_SENTENCES = 256
+_NONE = np.empty(0)
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """p(j | i) = bigram(i, j) + exp(backoff(j)), for L labels and the border, L, which is a sentence's start and end.
+
+    Pairs that are not listed have no bigram; there is none of the border with itself, since empty sentences do not
+    count.
+    """
+
+    share: float
+    """b: the share of single labels in each transition, the sum of exp(backoff)."""
+    backoff: Floats
+    """[L + 1]: log(b * p(j))."""
+    previous: Integers
+    current: Integers
+    """Beside it: the pairs, in order."""
+    bigram: Floats
+    """Beside them: a * chat(j | i), where a = 1 - b."""
+
+    def above(self) -> Floats:
+        """Return what the pairs' log probabilities have above backoff."""
+        return np.log1p(self.bigram / np.exp(self.backoff[self.current]))
+
+    def ends(self) -> tuple[Floats, Floats]:
+        """Return scores of first and of last labels; those of first labels are without backoff, as edges are."""
+        border, above = len(self.backoff) - 1, self.above()
+        start, stop = np.zeros(border), np.full(border, self.backoff[border])
+        first, last = self.previous == border, self.current == border
+        start[self.current[first]] = above[first]
+        stop[self.previous[last]] += above[last]
+        return start, stop
+
+    def inner(self) -> npt.NDArray[np.bool_]:
+        """Return which pairs are not at the border."""
+        border = len(self.backoff) - 1
+        return (self.previous < border) & (self.current < border)
+
+    def arrays(self) -> Arrays:
+        """Return them as a model has them, without backoff, which is in its rows."""
+        score = self.above().astype(np.float32)
+        edge = self.inner() & (score > 0)
+        start, stop = self.ends()
+        return {
+            "edges.previous": self.previous[edge].astype(np.uint16),
+            "edges.current": self.current[edge].astype(np.uint16),
+            "edges.score": score[edge],
+            "start": start,
+            "stop": stop,
+        }
+
+    def facts(self) -> dict[str, float]:
+        """Return what `of` needs beside a model's arrays."""
+        return {"share": float(self.share), "border": float(self.backoff[-1])}
+
+    @classmethod
+    def of(cls, model: Model, backoff: Floats) -> Transitions:
+        """Read them from a model; backoff: of its labels."""
+        share, border = float(model.facts["backoff"]["share"]), float(model.facts["backoff"]["border"])
+        arrays, L = model.arrays, len(model.labels)
+        single = np.exp(np.append(backoff, border))
+        first, last = np.flatnonzero(arrays["start"] > 0), np.flatnonzero(arrays["stop"] > border)
+        i = np.concatenate([arrays["edges.previous"].astype(np.int64), np.full(len(first), L), last])
+        j = np.concatenate([arrays["edges.current"].astype(np.int64), first, np.full(len(last), L)])
+        above = [arrays["edges.score"].astype(np.float64), arrays["start"][first], arrays["stop"][last] - border]
+        bigram = single[j] * np.expm1(np.concatenate(above))
+        order = np.lexsort((j, i))
+        i, j, bigram = i[order], j[order], bigram[order]
+        # Normalise: the model's scores are rounded.
+        bigram *= (1 - share) / sums(i, bigram, L + 1)[i]
+        return cls(share, np.log(single * share / single.sum()), i, j, bigram)
+
+    @classmethod
+    def at_random(cls, L: int, ends: float, rng: np.random.Generator) -> Transitions:
+        """Return nearly uniform transitions; ends: the border's share of the labels."""
+        likely = np.append(np.full(L, (1 - ends) / L), ends)
+        i, j = np.divmod(np.arange((L + 1) ** 2 - 1), L + 1)  # all pairs but the border's with itself
+        bigram = likely[j] * spread(rng, len(j))
+        bigram *= (1 - _BACKOFF_AT_RANDOM) / sums(i, bigram, L + 1)[i]
+        return cls(_BACKOFF_AT_RANDOM, np.log(_BACKOFF_AT_RANDOM * likely), i, j, bigram)
+
+    def renumbered(self, number: Integers) -> Transitions:
+        """Return the same with label y numbered number[y]."""
+        number = np.append(number, len(number))
+        backoff = np.empty_like(self.backoff)
+        backoff[number] = self.backoff
+        i, j = number[self.previous], number[self.current]
+        order = np.lexsort((j, i))
+        return Transitions(self.share, backoff, i[order], j[order], self.bigram[order])
+
+    def maximised(self, pairs: Floats, into: Floats) -> Transitions:
+        """Return the maximum-likelihood estimate from expected counts of pairs and of entries of each label.
+
+        Whether a transition was drawn from the bigram or from the single labels is as hidden as the labels are.
+        """
+        i, j = self.previous, self.current
+        above = self.above()
+        bigram = pairs * -np.expm1(-above)
+        single = np.maximum(into - sums(j, pairs, len(into)), 0) + sums(j, pairs - bigram, len(into))
+        share = float(single.sum() / (single.sum() + bigram.sum()))
+        share = min(max(share, LEAST_BACKOFF), 1 - LEAST_BACKOFF)
+        left = sums(i, bigram, len(into))[i]
+        chat = np.divide(bigram, left, out=self.bigram / (1 - self.share), where=left > 0)
+        return Transitions(share, np.log(share * _probabilities(single)), i, j, (1 - share) * chat)
+
+
+def sums(at: Integers, weight: Floats, n: int) -> Floats:
+    """Sum the weights at each of n places."""
+    return np.bincount(at, weight, n).astype(np.float64, copy=False)
+
+
+def spread(rng: np.random.Generator, shape: Any) -> Floats:
+    """Return weights at random, around 1."""
+    return np.asarray(rng.uniform(1 - _SPREAD, 1 + _SPREAD, shape), np.float64)
+
+
+def _probabilities(counts: Floats) -> Floats:
+    """Return the most likely probabilities for these counts, of those that are nowhere below the bound."""
+    low = np.zeros(len(counts), bool)
+    while True:
+        p: Floats = counts * ((1 - LEAST_LABEL * low.sum()) / counts[~low].sum())
+        p[low] = LEAST_LABEL
+        if not (p < LEAST_LABEL).any():
+            return p
+        low |= p < LEAST_LABEL
 
 
 @dataclass(frozen=True)
@@ -229,3 +371,128 @@ def rows_of(model: Model) -> npt.NDArray[np.int64]:
     """Return the feature of each node weight of a model."""
     ends = model.arrays["rows.end"].astype(np.int64)
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+
+
+class Scores(NamedTuple):
+    """The log probabilities of an HMM."""
+
+    nodes: Floats
+    """Of the words' labels, word by word."""
+    start: Floats
+    stop: Floats
+    """[label]."""
+    edges: Floats
+    """Of the pairs."""
+
+
+class Expected(NamedTuple):
+    """Expected counts, in the layout of `Scores`, and the sums behind them."""
+
+    nodes: Floats
+    start: Floats
+    stop: Floats
+    edges: Floats
+    log_z: float
+    kept: float
+    """Labels per token."""
+
+
+class ByEntries:
+    """Sums over the labels that each word may have and listed pairs: for any HMM and any pruning rule."""
+
+    def __init__(
+        self,
+        sentences: Sequence[Sequence[int]],
+        end: Integers,
+        label: Integers,
+        L: int,
+        pairs: tuple[Integers, Integers],
+    ) -> None:
+        """Take sentences as numbers of words; the labels of word w end at end[w]; pairs: previous and current."""
+        V, entries = len(end), len(label)
+        self._split = entries + np.array([0, L, 2 * L])
+        self._trainer = _core.BatchObjective.hmm(
+            _text(sentences, V),
+            L,
+            [*map(str, range(V)), "<s>", "</s>"],
+            np.append(end, [entries + L, entries + 2 * L]).astype(np.uint64),
+            np.concatenate([label, np.arange(L), np.arange(L)]).astype(np.uint16),
+            pairs[0].astype(np.uint16),
+            pairs[1].astype(np.uint16),
+        )
+        self._counts: Floats = np.empty(self._trainer.size)
+        self._everyone = np.arange(len(sentences), dtype=np.int32)
+
+    def expect(self, scores: Scores, keep: KeepArguments, threads: int) -> Expected:
+        """Return the expected counts."""
+        weights = np.concatenate(scores)
+        log_z, tokens, kept = self._trainer.expect(weights, keep, self._everyone, threads, self._counts)
+        nodes, start, stop, edges = np.split(self._counts, self._split)
+        return Expected(nodes, start, stop, edges, float(log_z), kept / tokens)
+
+
+def _text(sentences: Sequence[Sequence[int]], V: int) -> _core.Text:
+    """Return sentences as the core takes them: a word is a token's first feature, sentence start and end are others."""
+    token = [[str(n)] for n in range(V)]
+    X = [[token[n] for n in sentence] for sentence in sentences]
+    for sentence in X:
+        if sentence:
+            sentence[0] = [*sentence[0], "<s>"]
+            sentence[-1] = [*sentence[-1], "</s>"]
+    return _core.Text.from_ready(X)
+
+
+class _Batch(NamedTuple):
+    words: Integers
+    """(B, T), 0 in the padding."""
+    lengths: Integers
+    order: Integers
+    """Its tokens by their index in (B, T), grouped by word."""
+    observed: Integers
+    """Its words, in this order."""
+    begin: Integers
+    """Where the tokens of each begin."""
+
+
+class ByBatches:
+    """Exact batched sums over all labels and pairs, if every word may have every label."""
+
+    def __init__(self, sentences: Sequence[Sequence[int]], V: int, L: int, pairs: tuple[Integers, Integers]) -> None:
+        """Take sentences as numbers of V words."""
+        self._V, self._L, self._pairs = V, L, pairs
+        self._batches = [*self._cut(sorted((own for own in sentences if own), key=len, reverse=True))]
+
+    def _cut(self, sentences: list[Sequence[int]]) -> Iterator[_Batch]:
+        begin = 0
+        while begin < len(sentences):
+            T = len(sentences[begin])
+            some = sentences[begin : begin + max(1, min(_SENTENCES, _NUMBERS // (T * self._L)))]
+            begin += len(some)
+            lengths = np.array([len(own) for own in some])
+            there = np.arange(T) < lengths[:, None]
+            words = np.zeros(there.shape, np.int64)
+            words[there] = np.concatenate([np.asarray(own) for own in some])
+            order = np.flatnonzero(there)[np.argsort(words[there], kind="stable")]
+            observed, first = np.unique(words.ravel()[order], return_index=True)
+            yield _Batch(words, lengths, order, observed, first)
+
+    def expect(self, scores: Scores, threads: int) -> Expected:
+        """Return the expected counts."""
+        L = self._L
+        rows, counted = scores.nodes.reshape(self._V, L), np.zeros((self._V, L))
+        matrix, pairs = np.zeros((L, L)), np.zeros((L, L))
+        matrix[self._pairs] = scores.edges
+        edges: Any = (matrix, None, None, 0.0, scores.start, scores.stop)
+        ends = np.zeros((2, L))
+        keep, log_z = keep_arguments(None), 0.0
+        for batch in self._batches:
+            nodes = rows[batch.words]
+            found = np.empty_like(nodes)
+            own, own_pairs, own_ends = np.empty(len(nodes)), np.empty(L * L), np.empty((2, L))
+            outputs: Any = (own, _NONE, found, own_pairs, None, own_ends[0], own_ends[1])
+            _core.fill_sums(nodes, batch.lengths, edges, (None, None, 1.0, _NONE), keep, False, outputs, threads)
+            counted[batch.observed] += np.add.reduceat(found.reshape(-1, L)[batch.order], batch.begin, axis=0)
+            pairs += own_pairs.reshape(L, L)
+            ends += own_ends
+            log_z += float(own.sum())
+        return Expected(counted.ravel(), ends[0], ends[1], pairs[self._pairs], log_z, L)

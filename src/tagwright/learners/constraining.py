@@ -1,4 +1,4 @@
-"""Constraints of trainings: those of the learner, whether the right labels keep to them, and as the core takes them."""
+"""Constraints in training: composed from learner and warm start, checked against gold labels, passed to the core."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tagwright.constraints.allowed import read_allowed
 from tagwright.constraints.arrays import to_arrays
 from tagwright.constraints.constraints import Constraints
 from tagwright.constraints.reading import word_of
-from tagwright.learners.partial import Known
+from tagwright.learners.labels import Known
 from tagwright.models.limits import scheme_constraints
 from tagwright.models.model import Model
 
@@ -59,7 +59,7 @@ def training_constraints(
 
 
 def _check_labels(constraints: Constraints, y: Iterable[Any], labels: Sequence[str]) -> None:
-    """Complain about the first right labelling that breaks a rule."""
+    """Raise ValueError for the first gold labelling that violates a rule."""
     number = {name: n for n, name in enumerate(labels)}
     core = constraints.core()
     for s, own in enumerate(y):

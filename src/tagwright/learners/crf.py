@@ -10,23 +10,16 @@ from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
-from tagwright.learners.batch import BatchTraining
-from tagwright.learners.examples import Examples
-from tagwright.learners.learner import RunOptions
-from tagwright.learners.online import OnlineLearner, connected
+from tagwright.learners.online import OnlineLearner
 from tagwright.learners.options import (
     LBFGS,
     AdaGrad,
-    check_options,
     deprecated,
     documented,
     opt,
-    refuse,
-    refuse_ignored,
     solver_of,
     warn_renamed,
 )
-from tagwright.learners.training import check_run
 from tagwright.models.model import Model
 
 __all__ = ["CRF"]
@@ -42,8 +35,8 @@ class CRF(OnlineLearner):
     """A linear-chain conditional random field: p(labels | sentence) is proportional to exp(score).
 
     Minimises, summed over sentences, log Z minus the score of the right labels, plus l1 times the absolute weights,
-    plus l2 times the squared ones. AdaGrad, the default, takes steps after every few sentences over the few labels of
-    a token that matter; it is much faster than L-BFGS and mostly more accurate. L-BFGS finds the optimum.
+    plus l2 times the squared ones. AdaGrad, the default, takes a step per mini-batch over pruned label sets; it is much
+    faster than L-BFGS and usually more accurate. L-BFGS finds the optimum.
 
     {parameters}
 
@@ -93,26 +86,6 @@ class CRF(OnlineLearner):
     _solvers = ("adagrad", "lbfgs")
     _dense_edges = False
     """Whether L-BFGS sums over the whole matrix of edges; for comparisons, by a subclass that sets it."""
-
-    def _solver_object(self) -> Any:
-        return solver_of(self)
-
-    def _check(self, run: RunOptions) -> None:
-        check_options(self)
-        check_run(self, run)
-        refuse_ignored(self, solver_of(self).name)
-
-    def _check_partial_fit(self) -> None:
-        refuse(solver_of(self).name, "partial_fit")
-        super()._check_partial_fit()
-
-    def _train(self, examples: Examples, run: RunOptions) -> None:
-        if solver_of(self).name != "lbfgs":
-            super()._train(examples, run)
-            return
-        self._check(run)
-        with connected(run.cluster, self.threads) as engine:
-            BatchTraining(self, examples, run, engine).run()
 
     def _take_old(self, old: dict[str, Any], given: frozenset[str]) -> None:
         super()._take_old(old, given)

@@ -1,7 +1,7 @@
 """An encoded corpus as one file, which is written in pieces and then mapped: `docs/many_machines.md` describes it.
 
-The file begins with a line that says where its description is, and a digest of it. The description, at the end, is
-JSON: where each array is, what the numbers mean, and the digest of all arrays. Whatever does not fit is an
+The first line of the file holds the position of its description and a digest of it. The description, at the end, is
+JSON: the position of each array, label names, sizes, and the digest of all arrays. An inconsistent file raises
 `EncodedError`.
 """
 
@@ -52,7 +52,7 @@ class Opened(NamedTuple):
 
     corpus: _core.Corpus
     about: dict[str, Any]
-    """What its file says about it."""
+    """The description in its file."""
     arrays: dict[str, Array]
 
 
@@ -87,7 +87,7 @@ class Encoding:
     """
 
     def __init__(self, number: int, folder: Path, stack: contextlib.ExitStack) -> None:
-        """Write to an open file; what is beside it is in the folder until the stack ends."""
+        """Write to an open file; temporary files are in the folder until the stack is closed."""
         self._number, self._folder, self._stack = number, folder, stack
         self._arrays = {"node.id": _Growing(number, _LINE, _DTYPES["node.id"])}
         self.tokens = self.sentences = 0
@@ -129,7 +129,7 @@ class Encoding:
         self.array("allowed").add(allowed)
 
     def rename(self, kind: str, renamed: Array) -> None:
-        """Give features their new numbers, and leave out those that have none; in place, since none is added."""
+        """Renumber features in place, dropping those that have no new number."""
         if not len(renamed):
             return
         ids, ends, values = self.array(f"{kind}.id"), self.array(f"{kind}.end"), self._arrays.get(f"{kind}.value")
@@ -153,7 +153,7 @@ class Encoding:
             self._arrays.pop(f"{kind}.value", None)
 
     def finish(self, about: dict[str, Any]) -> Opened:
-        """Put all arrays into the file, describe them, and say so in its first line; return what it holds."""
+        """Write all arrays, their description and the first line; return the mapped corpus."""
         end = self._arrays["node.id"].end
         os.ftruncate(self._number, end)
         places: dict[str, list[int]] = {"node.id": [_LINE, self._arrays["node.id"].count]}
@@ -212,8 +212,10 @@ def writing_encoded(path: Path | None, folder: Path) -> Iterator[Encoding]:
 def opened(path: Path) -> Opened:
     """Return what a file holds. It must not be cut while it is in use.
 
-    Raises:
-        EncodedError: where it is not whole.
+    Raises
+    ------
+    EncodedError
+        If it is not complete.
 
     """
     try:

@@ -17,8 +17,7 @@ from tqdm import tqdm
 
 from tagwright import _core
 from tagwright.learners.encoded import EncodedError, Opened, opened, writing_encoded
-from tagwright.learners.learner import numbers, rank, rank_counted
-from tagwright.learners.partial import Marks, Weights, known_labels, label_counts, marks
+from tagwright.learners.labels import Marks, Weights, known_labels, label_counts, marks, numbers, rank, rank_counted
 from tagwright.learners.progress import log
 from tagwright.learners.streams import Column, Files, Stream
 from tagwright.models.model import Model
@@ -231,7 +230,7 @@ class GrowingExamples(Examples):
 
     @property
     def sizes(self) -> Any:
-        """How many features of nodes and of edges there are."""
+        """The number of node features and of edge features."""
         return self._encoder.sizes
 
     def read(self, run: Training, first: Sequence[str]) -> list[str]:
@@ -248,7 +247,7 @@ class GrowingExamples(Examples):
         return known + [name for name in ranked if name not in set(known)]
 
     def replace(self, X: Any, y: Any, weights: Weights | None, run: Training) -> None:
-        """Take the next sentences in place of the current ones, after a check of their tokens and labels."""
+        """Replace the current sentences by the next ones, after a check of tokens and labels."""
         labels, partial = known_labels(y)
         rank_counted(label_counts(labels, None), True, run.labels)
         core_text(X, run.features)

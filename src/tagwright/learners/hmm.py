@@ -1,12 +1,14 @@
-"""Hidden Markov models by counting, with suffixes for unknown words (after TnT: Brants 2000), and by Baum-Welch."""
+"""Hidden Markov models: counted, with suffixes for unknown words (after TnT: Brants 2000), or by Baum-Welch."""
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,18 +21,25 @@ from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.features.templates import LONGEST_AFFIX, Features
-from tagwright.learners.baum_welch import WORD, BaumWelch, Corpus, Emissions, label_names
+from tagwright.learners.baum_welch import (
+    LEAST_BACKOFF,
+    LEAST_LABEL,
+    WORD,
+    BaumWelch,
+    Corpus,
+    Emissions,
+    Transitions,
+    label_names,
+    names_of,
+)
 from tagwright.learners.constraining import training_constraints
-from tagwright.learners.hmm_counts import Counts, first_counts, maximise
-from tagwright.learners.hmm_rows import Rows, Weights, count_rows, interpolated, suffix_rows, suffixes_of, weight_arrays
-from tagwright.learners.hmm_transitions import Transitions
-from tagwright.learners.hmm_trigrams import Trigrams
 from tagwright.learners.interrupts import stops
-from tagwright.learners.learner import Labels, Learner, Sentences, check, rank
+from tagwright.learners.labels import Known, Numbers, Weights, checked_weights, known_labels, rank
+from tagwright.learners.learner import Labels, Learner, Sentences, check
 from tagwright.learners.options import Option, check_options, documented, opt
-from tagwright.learners.partial import checked_weights, known_labels
 from tagwright.learners.progress import Progress
 from tagwright.models.facts import fact_in
+from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
 __all__ = ["HMM"]
@@ -40,6 +49,11 @@ Floats = npt.NDArray[np.float64]
 _ITERATIONS = 200  # of EM from a random start
 _ITERATIONS_FITTED = 10  # of EM from a fitted model
 _FIRST_ITERATIONS = 10  # in which EM does not stop: from a random start it begins on a plateau
+_MOST_ROUNDS = 10
+_TOLERANCE = 1e-4  # of the log-likelihood: EM stops at a smaller rise
+_LEAST_COUNT = 1e-3  # smaller expected counts are dropped, or every word would have every label
+_UNLIKELY = 1e-4  # labels that are less likely than the best one by this factor are left out of a suffix's row
+_NO_LABEL = 65_535  # pads a trigram to four labels
 _NEVER = 1e-300  # stands for a count of 0 where its logarithm is taken
 
 
@@ -308,22 +322,22 @@ class HMM(Learner):
         lines = [f"Uword:%x[0,{c}]", *suffixes, f"U0:/%capital[0,{c}]", "Uany:", "B"]
         return Features("\n".join(lines) + "\n")
 
-    def _emissions(self, count: Rows, frequency: npt.NDArray[np.floating[Any]], plus: Floats) -> list[Weights]:
+    def _emissions(self, count: Rows, frequency: npt.NDArray[np.floating[Any]], plus: Floats) -> list[WeightRows]:
         """Return a row of log p(. | label) to every word and suffix, by the names that the templates give them.
 
-        plus: what is added for each label.
+        plus: added for each label.
         """
         words = count.logs(plus - np.log(np.maximum(frequency, _NEVER)), WORD)
         return [words, *self._suffixes(count, frequency / frequency.sum(), plus)]
 
-    def _suffixes(self, count: Rows, prior: Floats, plus: Floats) -> list[Weights]:
+    def _suffixes(self, count: Rows, prior: Floats, plus: Floats) -> list[WeightRows]:
         """Return a row for every suffix of the rare words; count: of the labels of each word, prior: of all labels."""
         rare = np.flatnonzero(np.round(count.totals()) <= self.rare)
         words = count.some(rare.tolist()) if len(rare) else count
         return suffix_rows(words, self._suffix_names(words.names), prior, plus)
 
     def _suffix_names(self, words: list[str]) -> list[list[str]]:
-        """Return what the templates make of words, but for the words themselves: suffixes, the longest first."""
+        """Return the suffix features of words, as the templates expand them, the longest first."""
         templates = self._templates()
         text = _core.Text.from_rows([[[""] * self.column + [word]] for word in words], templates.columns)
         return [templates.core.expand(text, s)[0][0][1:] for s in range(len(words))]
@@ -348,7 +362,7 @@ class HMM(Learner):
 
 
 def _of_emissions(emissions: Emissions, L: int) -> Rows:
-    """Return what words have by label, without what is 0."""
+    """Return the rows of words by label, without zeros."""
     shape, ends = (len(emissions.words), L), np.concatenate([[0], emissions.end])
     numbers = csr_array((emissions.p, emissions.label, ends), shape)
     if not emissions.p.all():
@@ -375,3 +389,352 @@ def _converged(history: list[dict[str, float]], rise: float) -> bool:
         return False
     before, now = (fact["log_likelihood"] for fact in history[-2:])
     return now - before < rise
+
+
+class Counts(NamedTuple):
+    """Counts of words by label, and of label pairs."""
+
+    words: Mapping[str, Mapping[int, float]]
+    """[word][label]."""
+    pairs: Mapping[int, float]
+    """[previous * (L + 1) + current]; start and end of a sentence are label L."""
+    frequency: Floats
+    """[label]."""
+    sentences: float
+    """Not counting empty ones."""
+    tokens: int
+    """Without weights."""
+
+
+def _weight(weights: Weights | None, s: int) -> float:
+    return 1 if weights is None else float(weights[s])
+
+
+def first_counts(
+    words: Sequence[Sequence[str]], y: Sequence[Sequence[Known]], names: Sequence[str], weights: Weights | None
+) -> Counts:
+    """Return the counts of known labels; a set counts in equal shares, and a pair if both labels are known."""
+    L = len(names)
+    number = Numbers(names)
+    by_word: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(int))
+    pairs: dict[int, float] = defaultdict(int)
+    frequency = np.zeros(L)
+    sentences: float = 0
+    for s, (tokens, labels) in enumerate(zip(words, y, strict=True)):
+        if not labels:
+            continue
+        weight = _weight(weights, s)
+        sentences += weight
+        ids = [number[label] if isinstance(label, str) else None for label in labels]
+        for word, own, label in zip(tokens, ids, labels, strict=True):
+            among = [own] if own is not None else sorted(number[name] for name in label or ())
+            for j in among:
+                share = weight if own is not None else weight / len(among)
+                by_word[word][j] += share
+                frequency[j] += share
+        around = [L, *ids, L]
+        for i, k in itertools.pairwise(around):
+            if i is not None and k is not None:
+                pairs[i * (L + 1) + k] += weight
+    return Counts(by_word, pairs, frequency, sentences, sum(map(len, words)))
+
+
+def maximise(
+    learner: HMM,
+    X: Sequence[Sequence[object]],
+    words: Sequence[Sequence[str]],
+    y: Sequence[Sequence[Known]],
+    names: list[str],
+    weights: Weights | None,
+    tokens: int,
+) -> list[dict[str, float]]:
+    """Improve `model_` by expectation-maximisation over unknown labels; return the history.
+
+    A round counts labels by their probabilities under the current model, given the allowed labels, and estimates a
+    model from these counts. Deviation from the textbook: transitions are smoothed by deleted interpolation as in
+    `HMM.fit`, and rare words by suffixes, so that the likelihood need not rise in every round.
+    """
+    number = Numbers(names)
+    partial = [s for s, labels in enumerate(y) if any(not isinstance(label, str) for label in labels)]
+    complete = sorted({*range(len(y))} - {*partial})
+    known = first_counts(
+        [words[s] for s in complete],
+        [y[s] for s in complete],
+        names,
+        None if weights is None else weights[complete],
+    )
+    history: list[dict[str, float]] = []
+    for _ in range(_MOST_ROUNDS):
+        began = time.perf_counter()
+        found = _Expected(known, len(names), tokens)
+        for s in partial:
+            allowed = [
+                None if label is None else [number[name] for name in ([label] if isinstance(label, str) else label)]
+                for label in y[s]
+            ]
+            found.add(learner.model_, X[s], words[s], allowed, _weight(weights, s))
+        learner.model_ = learner._counted(names, found.counts(), len(X))
+        history.append({"log_likelihood": found.log_likelihood, "seconds": time.perf_counter() - began})
+        if len(history) > 1:
+            before, now = (fact["log_likelihood"] for fact in history[-2:])
+            if now - before < _TOLERANCE * abs(now):
+                break
+    return history
+
+
+class _Expected:
+    """Expected counts."""
+
+    def __init__(self, known: Counts, L: int, tokens: int) -> None:
+        self.L, self.tokens = L, tokens
+        self.words = defaultdict(lambda: np.zeros(L), {word: _dense(row, L) for word, row in known.words.items()})
+        self.pairs = _dense(known.pairs, (L + 1) ** 2).reshape(L + 1, L + 1)
+        self.sentences = known.sentences
+        self.log_likelihood = 0.0
+
+    def add(
+        self,
+        model: Any,
+        sentence: Sequence[object],
+        words: Sequence[str],
+        allowed: Sequence[Sequence[int] | None],
+        weight: float,
+    ) -> None:
+        """Add the expected counts of a sentence, given the labels that each token may have."""
+        sums = model.lattice(sentence, allowed=allowed).marginals(with_edges=True)
+        share, L = weight * sums.nodes, self.L
+        for word, row in zip(words, share, strict=True):
+            self.words[word] += row
+        self.pairs[L, :L] += share[0]
+        self.pairs[:L, L] += share[-1]
+        if sums.edges is not None:
+            self.pairs[:L, :L] += weight * sums.edges.sum(axis=0)
+        self.sentences += weight
+        self.log_likelihood += weight * sums.log_z
+
+    def counts(self) -> Counts:
+        """Return the counts that are not negligible."""
+        by_word = {}
+        for word, row in self.words.items():
+            kept = np.flatnonzero(row >= min(_LEAST_COUNT, row.max()))
+            by_word[word] = dict(zip(kept.tolist(), row[kept].tolist(), strict=True))
+        flat = self.pairs.ravel()
+        pairs = np.flatnonzero(flat >= _LEAST_COUNT)
+        frequency = np.zeros(self.L)
+        for counted in by_word.values():
+            frequency[list(counted)] += list(counted.values())
+        kept_pairs = dict(zip(pairs.tolist(), flat[pairs].tolist(), strict=True))
+        return Counts(by_word, kept_pairs, frequency, self.sentences, self.tokens)
+
+
+def _dense(counted: Mapping[int, float], size: int) -> npt.NDArray[np.float64]:
+    made = np.zeros(size)
+    for at, count in counted.items():
+        made[at] = count
+    return made
+
+
+class WeightRows(NamedTuple):
+    """Rows of weights as a model has them."""
+
+    names: list[str]
+    sizes: npt.NDArray[np.int64]
+    label: npt.NDArray[np.uint16]
+    weight: npt.NDArray[np.float32]
+
+
+def weight_arrays(rows: Sequence[WeightRows]) -> Arrays:
+    """Return the arrays of a model that has all these rows, in this order."""
+    slots, ends, text = _core.index_arrays([name for own in rows for name in own.names])
+    return {
+        "names.slots": slots,
+        "names.ends": ends,
+        "names.bytes": text,
+        "rows.end": np.cumsum(np.concatenate([own.sizes for own in rows]), dtype=np.uint64),
+        "rows.label": np.concatenate([own.label for own in rows]),
+        "rows.weight": np.concatenate([own.weight for own in rows]),
+    }
+
+
+class Rows(NamedTuple):
+    """Counts or probabilities by word or suffix and label."""
+
+    names: list[str]
+    numbers: csr_array
+    """(names, L)."""
+
+    def logs(self, plus: Floats, before: str = "") -> WeightRows:
+        """Return logarithms; plus: added for each label; before: prefix of the names."""
+        own = self.numbers
+        made = np.log(own.data)
+        made += plus[own.indices]
+        names = [before + name for name in self.names] if before else self.names
+        return WeightRows(names, np.diff(own.indptr), own.indices.astype(np.uint16), made.astype(np.float32))
+
+    def totals(self) -> Floats:
+        """Return the sum of each row."""
+        found: Floats = np.asarray(self.numbers.sum(axis=1), np.float64)
+        return found
+
+    def some(self, which: Sequence[int]) -> Rows:
+        """Return some of the rows."""
+        return Rows([self.names[n] for n in which], self.numbers[np.asarray(which, np.int64)])
+
+
+def count_rows(counted: Mapping[str, Mapping[int, float]], L: int) -> Rows:
+    """Return counts as rows."""
+    label = [j for row in counted.values() for j in sorted(row)]
+    count = [row[j] for row in counted.values() for j in sorted(row)]
+    ends = np.cumsum([0, *map(len, counted.values())])
+    numbers = csr_array((np.array(count, np.float64), np.array(label, np.int32), ends), (len(counted), L))
+    return Rows(list(counted), numbers)
+
+
+def suffix_rows(count: Rows, chains: Iterable[Sequence[str]], prior: Floats, plus: Floats) -> list[WeightRows]:
+    """Return log p(suffix | label) up to a constant; shorter suffixes come first.
+
+    Parameters
+    ----------
+    count : Rows
+        Counts of words by label.
+    chains : iterable of sequences of str
+        For each word its suffixes, the longest first.
+    prior : array of shape (L,)
+        Probabilities of the labels.
+    plus : array of shape (L,)
+        Added for each label.
+
+    """
+    number: dict[str, int] = {}
+    shorter: list[int] = []  # [suffix]: the next shorter one, or -1
+    depth: list[int] = []
+    row, column = [], []
+    for word, names in enumerate(chains):
+        before = -1
+        for name in reversed(names):
+            if name not in number:
+                number[name] = len(number)
+                shorter.append(before)
+                depth.append(depth[before] + 1 if before >= 0 else 0)
+            before = number[name]
+            row.append(before)
+            column.append(word)
+    has = csr_array((np.ones(len(row)), (row, column)), (len(number), len(count.names)))
+    weight = float(prior.std(ddof=1)) if len(prior) > 1 else 0.0
+    above, deep = np.array(shorter), np.array(depth)
+    place = np.empty(len(number), np.int64)  # among those of the same depth
+    likely, made, names = None, [], list(number)
+    for level in range(deep.max(initial=-1) + 1):
+        here = np.flatnonzero(deep == level)
+        place[here] = np.arange(len(here))
+        own = has[here] @ count.numbers
+        own.data /= np.repeat(np.asarray(own.sum(axis=1)), np.diff(own.indptr))
+        if likely is not None:
+            own = (likely[place[above[here]]] * weight + own) * (1 / (1 + weight))
+        likely = _without_unlikely(own)
+        made.append(Rows([names[n] for n in here.tolist()], likely).logs(plus - np.log(prior)))
+    return made
+
+
+def _without_unlikely(rows: csr_array) -> csr_array:
+    rows = rows.tocsr()
+    rows.sort_indices()
+    best = np.maximum.reduceat(rows.data, rows.indptr[:-1])  # every row has a label
+    keep = rows.data >= _UNLIKELY * np.repeat(best, np.diff(rows.indptr))
+    ends = np.concatenate([[0], np.cumsum(keep)])[rows.indptr]
+    return csr_array((rows.data[keep], rows.indices[keep], ends), rows.shape)
+
+
+def interpolated(counted: Counts, share: float | None = None) -> Transitions:
+    """Return transitions by deleted interpolation of pairs and single labels; share: that of the latter, if known."""
+    L = len(counted.frequency)
+    pairs = np.array(sorted(counted.pairs), np.int64)
+    count = np.array([counted.pairs[pair] for pair in pairs.tolist()], np.float64)
+    i, j = pairs // (L + 1), pairs % (L + 1)
+    unigram = np.append(counted.frequency, counted.sentences)
+    total = unigram.sum()
+
+    # 0 / 0 counts as 0.
+    from_bigram = (count - 1) / np.maximum(unigram[i] - 1, 1)
+    from_unigram = (unigram[j] - 1) / max(total - 1, 1)
+    votes = float(count[from_bigram > from_unigram].sum())
+    b = 1 - votes / (count.sum() or 1) if share is None else share
+    b = min(max(b, LEAST_BACKOFF), 1 - LEAST_BACKOFF)
+    # No label is rarer than `BaumWelch` lets labels become.
+    single = np.maximum(b * unigram / total, b * LEAST_LABEL)
+    return Transitions(b, np.log(single), i, j, (1 - b) * count / unigram[i])
+
+
+def suffixes_of(model: Model, plus: Floats) -> WeightRows:
+    """Return the rows of a model's suffixes with a new backoff, `plus`, in place of the model's."""
+    _, backoff = Emissions.of(model)
+    names = names_of(model)
+    ends = np.concatenate([[0], model.arrays["rows.end"].astype(np.int64)])
+    sizes = ends[1:] - ends[:-1]
+    is_suffix = np.array([not name.startswith(WORD) for name in names], bool)
+    entries = np.repeat(is_suffix, sizes)
+    label, weight = model.arrays["rows.label"][entries], model.arrays["rows.weight"][entries]
+    own = [name for name in names if not name.startswith(WORD)]
+    return WeightRows(own, sizes[is_suffix], label, (weight + (plus - backoff)[label]).astype(np.float32))
+
+
+@dataclass(frozen=True)
+class Trigrams:
+    """p(k | i, j) = l1 * p(k) + l2 * p(k | j) + l3 * p(k | i, j), the latter from counts; l1 + l2 + l3 = 1."""
+
+    labels: npt.NDArray[np.int64]
+    """(N, 3): the observed label trigrams, in order."""
+    probability: npt.NDArray[np.float64]
+    """(N,): c(i, j, k) / c(i, j)."""
+    shares: tuple[float, float, float]
+    """l1, l2 and l3."""
+
+    @classmethod
+    def counted(cls, y: Sequence[Sequence[str]], names: list[str], weights: Weights | None, pairs: Counts) -> Trigrams:
+        """Count label trigrams; each votes for the estimate that predicts it best with one occurrence less."""
+        number, L = Numbers(names), len(names)
+        observed: dict[tuple[int, ...], float] = defaultdict(float)
+        for s, sentence in enumerate(y):
+            ids = [number[label] for label in sentence]
+            weight = 1 if weights is None else float(weights[s])
+            for own in zip(ids, ids[1:], ids[2:], strict=False):
+                observed[own] += weight
+        labels = np.array(sorted(observed), np.int64).reshape(-1, 3)
+        count = np.array([observed[tuple(own)] for own in labels.tolist()], np.float64)
+        i, j, k = labels.T
+        pair = {own: float(times) for own, times in pairs.pairs.items()}
+        of_pair = np.array([pair[own] for own in (i * (L + 1) + j).tolist()], np.float64)
+        behind = np.array([pair[own] for own in (j * (L + 1) + k).tolist()], np.float64)
+        single = np.append(pairs.frequency, pairs.sentences).astype(np.float64)
+        # 0 / 0 counts as 0.
+        votes = np.array(
+            [
+                (single[k] - 1) / max(single.sum() - 1, 1),
+                (behind - 1) / np.maximum(single[j] - 1, 1),
+                (count - 1) / np.maximum(of_pair - 1, 1),
+            ]
+        )
+        voted = np.bincount(votes.argmax(axis=0), count, 3) if len(labels) else np.zeros(3)
+        shares = np.maximum(voted / (voted.sum() or 1), LEAST_BACKOFF)
+        shares /= shares.sum()
+        return cls(labels, count / of_pair, (float(shares[0]), float(shares[1]), float(shares[2])))
+
+    @property
+    def of_single(self) -> float:
+        """The share of single labels in the estimate from single labels and pairs."""
+        return self.shares[0] / (self.shares[0] + self.shares[1])
+
+    def arrays(self, transitions: Transitions) -> Arrays:
+        """Return the label n-grams of a model: what trigrams add to transitions with the share `of_single`."""
+        border = len(transitions.backoff)
+        bigram = dict(
+            zip(
+                (transitions.previous * border + transitions.current).tolist(), transitions.bigram.tolist(), strict=True
+            )
+        )
+        _, j, k = self.labels.T
+        likely = np.array([bigram[pair] for pair in (j * border + k).tolist()]) + np.exp(transitions.backoff[k])
+        score = np.log1p(self.shares[2] * self.probability / ((1 - self.shares[2]) * likely))
+        padded = np.full((len(self.labels), 4), _NO_LABEL, np.uint16)
+        padded[:, :3] = self.labels
+        return {"ngrams.labels": padded.reshape(-1), "ngrams.score": score.astype(np.float32)}

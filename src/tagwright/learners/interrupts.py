@@ -1,4 +1,4 @@
-"""Ctrl-C: heard where a training can stop, never lost; and how a program ends by it, or by SIGTERM or SIGHUP."""
+"""Handling of signals: Ctrl-C stops a training at a safe point; SIGINT, SIGTERM and SIGHUP end a program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def never() -> None:
 
 
 class _Stop:
-    """Whether a signal came, while trainings run that stop where they can."""
+    """The handler of signals during training: it records a signal, which `check` raises."""
 
     def __init__(self, before: dict[int, Callable[..., Any]]) -> None:
         self.before = before
@@ -55,10 +55,10 @@ def _handler(number: int) -> Any:
 
 @contextlib.contextmanager
 def stops() -> Iterator[Callable[[], None]]:
-    """Give a function that raises KeyboardInterrupt once Ctrl-C was pressed; until it is called, nothing stops.
+    """Yield a function that raises KeyboardInterrupt if Ctrl-C was pressed; training stops only there.
 
-    Left alone, Python raises at whatever line is running, and forgets what is raised in a destructor or a callback: a
-    training would go on as if nothing had been said. Native work stops at once. A second Ctrl-C is raised at once.
+    By default, Python raises at any line, and ignores exceptions in destructors and callbacks: a
+    training would continue. Native work stops at once. A second Ctrl-C is raised at once.
     Outside the main thread, and where a program hears Ctrl-C in its own way, that is left as it is. Within another one,
     it is that one, which raises again at its end.
     """
@@ -90,7 +90,7 @@ class Ending:
     """The end of a program by signals: they raise KeyboardInterrupt, wherever it is, and decide the exit code."""
 
     def __init__(self) -> None:
-        """Listen, but for what is ignored, as SIGHUP is under nohup."""
+        """Install the handlers, except for signals that are ignored, as SIGHUP is under nohup."""
         self.number: int | None = None
         """The signal that came last."""
         self._quiet_until = 0.0
@@ -121,6 +121,6 @@ class Ending:
         again.start()
 
     def code(self, code: Any) -> Any:
-        """Return the exit code of a program that would end with this one, and hear nothing any more."""
+        """Return the exit code of a program that would end with this one, and ignore further signals."""
         self._quiet_until = float("inf")
         return code if self.number in (None, signal.SIGINT) else 128 + self.number

@@ -1,11 +1,10 @@
-"""What all learners share: the interface of scikit-learn's estimators, and tagging with the fitted model."""
+"""The base class of learners: the interface of scikit-learn's estimators, and tagging with the fitted model."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections import Counter
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sized
 from collections.abc import Set as AbstractSet
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -19,12 +18,9 @@ from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
 from tagwright.learners.options import OptionError, options_of, solver_of, warn_renamed
-from tagwright.learners.partial import Numbers, Weights, label_counts
 from tagwright.models.model import Model, Tagging
 
 __all__ = ["Dev", "KnownLabels", "Labellings", "Labels", "Learner", "RunOptions", "Sentences", "accuracy", "check"]
-
-MOST_LABELS = 65_535
 
 Sentences: TypeAlias = Iterable[Iterable[Any]]
 Labels: TypeAlias = Iterable[Iterable[str]]
@@ -47,7 +43,7 @@ class Labellings(list[list[str]]):
 
 @dataclasses.dataclass
 class RunOptions:
-    """What belongs to one training and not to the estimator."""
+    """Options of one call of `fit`, which do not belong to the estimator."""
 
     dev: Any = None
     checkpoint: str | os.PathLike[str] | None = None
@@ -100,7 +96,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _take_old(self, old: dict[str, Any], given: frozenset[str]) -> None:
-        """Take over parameters of 0.5.0, with a warning for each; given: the other parameters that were set."""
+        """Apply parameters of 0.5.0, with a warning for each; given: the other parameters that were set."""
         for name in ("checkpoint", "progress"):
             if name in old:
                 warn_renamed(type(self), f"{name}=...", f"fit(X, y, {name}=...)", 5)
@@ -179,7 +175,7 @@ def sentences_of(X: Any, name: str = "X") -> Any:
 
 
 def _sequence(own: Any) -> Any:
-    """Return the tokens or labels of a sentence as a list; what is no sentence is reported when it is read."""
+    """Return the tokens or labels of a sentence as a list; anything else is reported when it is read."""
     if isinstance(own, list | tuple | str | bytes | dict | AbstractSet) or not isinstance(own, Iterable):
         return own
     return list(own)
@@ -217,33 +213,3 @@ def check_dev(dev: Any, sample_weight: object = None) -> None:
     given = sample_weight if isinstance(sample_weight, list | tuple) else ()
     if any(isinstance(own, Iterable) for own in given):
         raise ValueError(f"sample_weight holds {checks.shown(given[0])}, but needs a number per sentence; {hint}")
-
-
-def rank(y: Sequence[Sequence[Any]], first: Sequence[str] = (), weights: Weights | None = None) -> list[str]:
-    """Return the label names by frequency, most frequent first; those of `first` that y does not have come last.
-
-    weights: of the sentences.
-    """
-    return rank_counted(label_counts(y, weights), any(len(labels) for labels in y), first)
-
-
-def rank_counted(counted: Counter[Any], tokens: bool, first: Sequence[str] = ()) -> list[str]:
-    """Return the same for labels that were counted; tokens: whether there is a token at all."""
-    count: Counter[Any] = Counter(dict.fromkeys(first, 0))
-    count.update(counted)
-    for name in count:
-        if not isinstance(name, str):
-            raise ValueError(f"labels must be strings, not {type(name).__name__} ({name!r})")
-        if not name or not name.isprintable():
-            raise ValueError(f"label {name!r} is empty or holds characters that cannot be printed")
-    if not count:
-        raise ValueError("every label of y is None" if tokens else "there is no token to learn from")
-    if len(count) > MOST_LABELS:
-        raise ValueError(f"{len(count):,} labels; a model has at most {MOST_LABELS:,}")
-    return sorted(count, key=lambda name: (-count[name], name))
-
-
-def numbers(y: Iterable[Iterable[Any]], names: Sequence[str]) -> npt.NDArray[np.int32]:
-    """Return the labels of all tokens as numbers."""
-    number = Numbers(names)
-    return np.fromiter((number[label] for labels in y for label in labels), np.int32)

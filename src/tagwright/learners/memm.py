@@ -16,6 +16,7 @@ from tagwright.decoding.decoders import Decoder
 from tagwright.features.templates import Features
 from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples
+from tagwright.learners.labels import checked_weights, known_labels
 from tagwright.learners.learner import Dev, Labels, Learner, RunOptions, Sentences, check, check_dev
 from tagwright.learners.options import (
     LBFGS,
@@ -27,7 +28,6 @@ from tagwright.learners.options import (
     solver_of,
     warn_renamed,
 )
-from tagwright.learners.partial import checked_weights, known_labels
 from tagwright.learners.training import check_run
 from tagwright.models.file import Arrays
 from tagwright.models.memm import MemmModel
@@ -223,7 +223,7 @@ class MemmTraining(BatchTraining):
         return {**super().more_arrays(), **self.words}
 
     def facts(self, after: int) -> dict[str, Any]:
-        """Return what a model says about its training, and what it needs to tag."""
+        """Return the facts of a model: its training, and options that tagging needs."""
         learner = self.learner
         own = {"direction": learner.direction, "beam": int(learner.beam), "spans": self.rules}
         if self.features is None:

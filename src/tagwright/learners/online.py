@@ -15,15 +15,15 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.decoding.decoders import plan_by_score
 from tagwright.decoding.keep import KeepDivergence, keep_arguments
+from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples, GrowingExamples, StreamedExamples
 from tagwright.learners.interrupts import stops
+from tagwright.learners.labels import Weights, check_same_parts, checked_weights, label_parts
 from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, accuracy, check, check_dev
-from tagwright.learners.options import refuse
-from tagwright.learners.partial import Weights, checked_weights
-from tagwright.learners.parts import check_same_parts, label_parts
+from tagwright.learners.options import check_options, refuse, refuse_ignored, solver_of
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.streams import stream_of
-from tagwright.learners.training import Numbers, Training, is_best, stalled
+from tagwright.learners.training import Numbers, Training, check_run, is_best, stalled
 from tagwright.models.model import Model
 
 __all__ = ["OnlineLearner", "OnlineTraining"]
@@ -41,14 +41,14 @@ _HISTORY = 1000  # calls of partial_fit that the history has
 class OnlineTraining(Training):
     """A training that changes weights after every batch of sentences.
 
-    The learner's `_gradient` is "best_path" (perceptron) or "sums" (CRF); that decides the step, too.
+    The learner's `_gradient` is "best_path" (perceptron) or "sums" (CRF); the step rule follows from it.
     """
 
     unit = "epochs"
 
     def __init__(self, learner: Any, examples: Examples, run: RunOptions | None = None, engine: Any = None) -> None:
         """Read the corpus; start from an old model or resume from a checkpoint where there is one."""
-        self.kind, self.solver = learner._kind, learner._solver_object()
+        self.kind, self.solver = learner._kind, solver_of(learner) if learner._solvers else None
         self.finds_paths = learner._gradient == "best_path"
         self.batch = int((learner if self.solver is None else self.solver).batch)
         self.distributed: Any = None
@@ -97,7 +97,7 @@ class OnlineTraining(Training):
         return options
 
     def deciding(self) -> dict[str, Any]:
-        """Return what decides the weights; mixed weights depend on the number of shards, too."""
+        """Return the options that determine the weights; mixed weights also depend on the number of shards."""
         shards = 1 if self.distributed is None else self.distributed.shards
         return {**super().deciding(), **({} if shards == 1 else {"shards": shards})}
 
@@ -183,7 +183,7 @@ class OnlineTraining(Training):
 
 
 class Session:
-    """What stays between two calls of `partial_fit`: a training whose corpus is replaced, and grows its names."""
+    """State between calls of `partial_fit`: a training whose corpus is replaced and whose names grow."""
 
     def __init__(self, run: OnlineTraining, examples: GrowingExamples) -> None:
         """Take a training of these examples."""
@@ -369,14 +369,14 @@ class OnlineLearner(Learner):
         sample_weight : array of numbers, optional
             As for `fit`.
         """
-        X, y = check(X, y)
-        weights = checked_weights(sample_weight, len(X))
+        sentences, labels = check(X, y)
+        weights = checked_weights(sample_weight, len(sentences))
         self._check_partial_fit()
         session = self._session
         if session is not None and classes is None:
-            session.extend(X, y, weights)
+            session.extend(sentences, labels, weights)
         else:
-            examples = GrowingExamples(X, y, weights, getattr(self, "model_", None), classes or ())
+            examples = GrowingExamples(sentences, labels, weights, getattr(self, "model_", None), classes or ())
             session = Session(OnlineTraining(self, examples), examples)
         session.learn()
         self._model, self._session = None, session
@@ -397,7 +397,7 @@ class OnlineLearner(Learner):
         self._model, self._session = made, None
 
     def __getstate__(self) -> Any:
-        """Return what is sent to other processes: there, `partial_fit` starts from the model."""
+        """Return the pickled state: in another process, `partial_fit` starts from the model."""
         if self._session is not None:
             self._model = self.model_
         state: dict[str, Any] = super().__getstate__()
@@ -406,6 +406,8 @@ class OnlineLearner(Learner):
     def _check_partial_fit(self) -> None:
         """Check the parameters, and that they can be used for `partial_fit`."""
         self._check(RunOptions())
+        if self._solvers:
+            refuse(solver_of(self).name, "partial_fit")
         given = self.constraints if isinstance(self.constraints, list | tuple) else [self.constraints]
         if any(isinstance(one, int) and not isinstance(one, bool) for one in given):
             refuse("partial_fit", "a tag dictionary")
@@ -413,20 +415,14 @@ class OnlineLearner(Learner):
     constraints: Any
 
     def _check(self, run: RunOptions) -> None:
-        """Check all options."""
-        raise NotImplementedError
-
-    def _solver_object(self) -> Any:
-        """Return the solver with its options; None where the learner has none."""
-        return None
+        check_options(self)
+        check_run(self, run)
+        if self._solvers:
+            refuse_ignored(self, solver_of(self).name)
 
     def _train(self, examples: Examples, run: RunOptions) -> None:
-        """Check the options and train."""
+        """Check the options and train, on a cluster if there is one."""
         self._check(run)
-        with connected(run.cluster, self.threads) as engine:
-            OnlineTraining(self, examples, run, engine).run()
-
-
-def connected(cluster: Any, threads: int) -> contextlib.AbstractContextManager[Any]:
-    """Give the engine that a cluster runs on while a training lasts; None without a cluster."""
-    return contextlib.nullcontext() if cluster is None else cluster.connected(threads)
+        batch = self._solvers and solver_of(self).name == "lbfgs"
+        with contextlib.nullcontext() if run.cluster is None else run.cluster.connected(self.threads) as engine:
+            (BatchTraining if batch else OnlineTraining)(self, examples, run, engine).run()

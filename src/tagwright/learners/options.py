@@ -52,7 +52,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Option:
-    """One option: what it may be, what it is unless it is set, and what it does."""
+    """One option: its type and range, default and help."""
 
     name: str
     type: str
@@ -60,13 +60,13 @@ class Option:
     default: Any
     help: str
     optional: bool = False
-    """Whether None is a value."""
+    """Whether None is allowed."""
     least: float | None = None
     above: float | None = None
     most: float | None = None
     choices: tuple[Any, ...] = ()
     tried: tuple[Any, ...] = ()
-    """What `tune` tries."""
+    """Values that `tune` tries."""
     decides: bool = True
     """Whether the weights depend on it."""
     checked: Callable[[Any], object] | None = None
@@ -431,7 +431,7 @@ SOLVERS: dict[str, type[Any]] = {"adagrad": AdaGrad, "lbfgs": LBFGS}
 
 
 def solver_of(learner: Any) -> Any:
-    """Return a learner's solver as an object; ValueError where the parameter is no solver."""
+    """Return a learner's solver as an object; ValueError if the parameter is not a solver."""
     given, allowed = learner.solver, learner._solvers
     if isinstance(given, str) and given in allowed:
         return SOLVERS[given]()
@@ -451,18 +451,18 @@ REFUSED: dict[tuple[str, str], str] = {
     ("memm", "partial labels"): "its features read the labels before a token, so every label must be known; train a "
     "CRF, a perceptron or an HMM, or leave these sentences out",
     ("partial_fit", "a tag dictionary"): "it is counted over the whole corpus; give tw.Constraints with its words",
-    ("cluster", "a memm"): "only CRFs and perceptrons are trained on clusters",
 }
-"""What is refused, by (the learner, solver or call; what it is combined with), and why."""
+"""Refused combinations: (learner, solver or call; option or data) and the reason."""
 
 
 def refuse(owner: str, what: str) -> None:
     """Raise ValueError where the table refuses a combination."""
     if reason := REFUSED.get((owner, what)):
-        raise ValueError(f"{what} cannot be combined with {_SHOWN.get(owner, owner)}: {reason}")
+        raise ValueError(f"{what} cannot be combined with {SHOWN.get(owner, owner)}: {reason}")
 
 
-_SHOWN = {"lbfgs": "solver='lbfgs'", "memm": "a MEMM", "cluster": "cluster=..."}
+SHOWN = {"lbfgs": "solver='lbfgs'", "memm": "a MEMM"}
+"""How messages and documentation name them."""
 
 
 def refuse_ignored(learner: Any, solver: str) -> None:

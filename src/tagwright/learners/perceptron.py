@@ -10,10 +10,8 @@ from tagwright import checks
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.features.templates import Features
-from tagwright.learners.learner import RunOptions
 from tagwright.learners.online import OnlineLearner
-from tagwright.learners.options import check_options, deprecated, documented, opt, warn_renamed
-from tagwright.learners.training import check_run
+from tagwright.learners.options import deprecated, documented, opt, warn_renamed
 from tagwright.models.model import Model
 
 __all__ = ["Perceptron"]
@@ -74,7 +72,3 @@ class Perceptron(OnlineLearner):
             warn_renamed(type(self), "min_weight=...", "min_count=2 for a smaller model; min_weight will be removed")
             checks.not_negative("min_weight", least := old.pop("min_weight"))
             self._min_weight = float(least)
-
-    def _check(self, run: RunOptions) -> None:
-        check_options(self)
-        check_run(self, run)

@@ -1,4 +1,4 @@
-"""How far a training is: a bar on a terminal, and lines in the log "tagwright", which `logging` shows if asked to."""
+"""Progress of a training: a bar on a terminal, and records of the logger "tagwright"."""
 
 from __future__ import annotations
 
@@ -19,17 +19,26 @@ _WIDTHS = {"error": 7, "objective": 14, "log_likelihood": 14, "gradient": 9, "ke
 
 
 class Progress:
-    """Tells how far one training is: a line per epoch or `every` iterations at the level INFO, else at DEBUG.
+    """Reports the progress of one training: a record per epoch or `every` iterations at level INFO, others at DEBUG.
 
-    Args:
-        unit: what is counted, "epoch" or "iteration".
-        total: how many there may be, where that is known.
-        tokens: how many each of them sees.
-        history: what was done by an earlier run of the same training.
-        shown: whether to show bars; None: where standard error is a terminal.
-        side: "left" or "right" where two models are trained, which every line then begins with.
-        every: how many make a line at the level INFO.
-        name: of a bar over the whole training; without it, the caller has bars of its own.
+    Parameters
+    ----------
+    unit : str
+        What is counted, "epoch" or "iteration".
+    total : int or None
+        The largest possible number of them, if known.
+    tokens : int
+        Tokens that each of them reads.
+    history : list of dict
+        Entries of an earlier run of the same training.
+    shown : bool, optional
+        Whether to show bars; None: if standard error is a terminal.
+    side : str
+        "left" or "right" if two models are trained; every record then begins with it.
+    every : int
+        Iterations per record at level INFO.
+    name : str
+        Title of a bar over the whole training; without it, the caller has bars of its own.
 
     """
 
@@ -66,7 +75,7 @@ class Progress:
         return tqdm(total=total, desc=f"{self._side}{name}", unit=unit, disable=self._hidden, initial=done)
 
     def step(self, fact: Mapping[str, float]) -> None:
-        """Tell that another epoch or iteration is done, and what it measured."""
+        """Report that another epoch or iteration is done, and what it measured."""
         self.done += 1
         seconds = fact.get("seconds", 0.0)
         self.seconds += seconds
@@ -82,7 +91,7 @@ class Progress:
         self.say("  ".join(line), logging.INFO if is_time else logging.DEBUG)
 
     def aside(self, what: str, fact: Mapping[str, float]) -> None:
-        """Tell of an iteration that is not part of the history."""
+        """Report an iteration that is not part of the history."""
         if self._bar is not None:
             self._bar.set_postfix_str(brief(fact))
         self.say(f"{what}: {brief(fact)}", logging.DEBUG)
@@ -95,7 +104,7 @@ class Progress:
 
 
 def brief(fact: Mapping[str, float]) -> str:
-    """Return what was measured, in as few characters as it takes."""
+    """Return the measurements as a short text."""
     return ", ".join(_text(fact, name) for name in _WIDTHS if name in fact)
 
 

@@ -1,4 +1,4 @@
-"""What trainings share: the encoded corpus, warm start, the model that would be returned now, and checkpoints."""
+"""The base class of trainings: encoded corpus, warm start, the current model, and checkpoints."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tagwright.features.templates import Features
 from tagwright.learners.constraining import digest_of, training_constraints, training_limits
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
-from tagwright.learners.learner import RunOptions, check, check_dev, numbers
+from tagwright.learners.labels import known_labels, numbers
+from tagwright.learners.learner import RunOptions, check, check_dev
 from tagwright.learners.options import options_of, plain
-from tagwright.learners.partial import known_labels
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
@@ -47,7 +47,7 @@ class Training:
     makes: type[Model] = Model
     """The model that it makes."""
     unit: str
-    """What the history has an entry for: "epochs" or "iterations"."""
+    """The unit of the history: "epochs" or "iterations"."""
     solver: Any = None
     """The solver with its options, where the learner has one."""
     trainer: Any
@@ -78,7 +78,7 @@ class Training:
         return self.examples.corpus(self)
 
     def read_constraints(self) -> Any:
-        """Return the constraints of the learner and of the model that it starts from, for the labels at hand."""
+        """Return the constraints of the learner and of the model that it starts from."""
         given = getattr(self.learner, "constraints", None)
         return training_constraints(given, self.old, self.examples.X, self.examples.y, self.labels)
 
@@ -206,7 +206,7 @@ class Training:
         return to_arrays(self.constraints)
 
     def finish_with(self, trained: _core.Weights | Model, after: int) -> None:
-        """Remember what is to be returned if training ends now."""
+        """Set the result that is returned if training ends now."""
         self.finished, self.finished_after = trained, after
 
     def finished_model(self) -> Model:
@@ -219,7 +219,7 @@ class Training:
         return self.finished
 
     def hand_over(self) -> None:
-        """Leave the model and the objective with the learner."""
+        """Store the model and the objective in the learner."""
         last = self.history[self.finished_after - 1]
         if "objective" in last:
             self.learner.objective_ = last["objective"]

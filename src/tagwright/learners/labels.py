@@ -1,9 +1,10 @@
-"""What is known of labels: one, some of which one is right, or nothing; and how much each sentence counts."""
+"""Labels of a corpus: what is known of them, their numbers and parts; and the weights of sentences."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,12 +12,30 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import checks
+from tagwright.models.facts import fact_in
+from tagwright.models.model import Model
 
-__all__ = ["Known", "Marks", "Numbers", "Weights", "checked_weights", "known_labels", "label_counts", "marks"]
+__all__ = [
+    "MOST_LABELS",
+    "Known",
+    "Marks",
+    "Numbers",
+    "Weights",
+    "check_same_parts",
+    "checked_weights",
+    "known_labels",
+    "label_counts",
+    "label_parts",
+    "marks",
+    "numbers",
+    "rank",
+    "rank_counted",
+]
 
 Known: TypeAlias = str | frozenset[str] | None
 """A token's label; some of which one is right; or None where nothing is known."""
 Weights: TypeAlias = npt.NDArray[np.float64]
+MOST_LABELS = 65_535
 _HEAVIEST = 1e9  # of a sentence
 
 
@@ -33,7 +52,7 @@ def known_labels(y: Sequence[Sequence[Any]], first: int = 0) -> tuple[Sequence[S
 
 def _known(label: object, s: int, t: int) -> object:
     if not isinstance(label, AbstractSet):
-        return label  # a label or None; what is neither is told when labels are counted
+        return label  # anything but a label or None is reported when labels are counted
     names = frozenset(label)
     if not names:
         raise ValueError(f"y[{s}][{t}] is an empty set, so no label is allowed; None allows any")
@@ -89,8 +108,38 @@ class Numbers(dict[str, int]):
         super().__init__((name, n) for n, name in enumerate(names))
 
     def __missing__(self, name: object) -> int:
-        """Complain: all labels were counted before."""
+        """Raise ValueError: all labels were counted before."""
         raise ValueError(f"label {name!r} is new: y changed while it was read")
+
+
+def rank(y: Sequence[Sequence[Any]], first: Sequence[str] = (), weights: Weights | None = None) -> list[str]:
+    """Return the label names by frequency, most frequent first; those of `first` that y does not have come last.
+
+    weights: of the sentences.
+    """
+    return rank_counted(label_counts(y, weights), any(len(labels) for labels in y), first)
+
+
+def rank_counted(counted: Counter[Any], tokens: bool, first: Sequence[str] = ()) -> list[str]:
+    """Return the same for labels that were counted; tokens: whether there is a token at all."""
+    count: Counter[Any] = Counter(dict.fromkeys(first, 0))
+    count.update(counted)
+    for name in count:
+        if not isinstance(name, str):
+            raise ValueError(f"labels must be strings, not {type(name).__name__} ({name!r})")
+        if not name or not name.isprintable():
+            raise ValueError(f"label {name!r} is empty or holds characters that cannot be printed")
+    if not count:
+        raise ValueError("every label of y is None" if tokens else "there is no token to learn from")
+    if len(count) > MOST_LABELS:
+        raise ValueError(f"{len(count):,} labels; a model has at most {MOST_LABELS:,}")
+    return sorted(count, key=lambda name: (-count[name], name))
+
+
+def numbers(y: Iterable[Iterable[Any]], names: Sequence[str]) -> npt.NDArray[np.int32]:
+    """Return the labels of all tokens as numbers."""
+    number = Numbers(names)
+    return np.fromiter((number[label] for labels in y for label in labels), np.int32)
 
 
 def marks(y: Sequence[Sequence[Known]], names: Sequence[str]) -> Marks:
@@ -124,3 +173,25 @@ def checked_weights(sample_weight: object, sentences: int) -> Weights | None:
     if sentences and not weights.any():
         raise ValueError("sample_weight is 0 for every sentence; there is nothing to learn from")
     return None if (weights == 1).all() else np.ascontiguousarray(weights)
+
+
+def check_same_parts(old: Model, parts: str | None) -> None:
+    """Check that a model that training starts from has the same parts."""
+    its = fact_in(old.facts, str, "options", "parts")
+    if its != parts:
+        raise ValueError(f"warm_start: the model was trained with parts={its!r}; set parts={its!r}")
+
+
+def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArray[np.uint16], int]:
+    """Return the number of each label's k-th part at [k * L + label], and how many parts there are."""
+    if separator is None:
+        return np.empty(0, np.uint16), 0
+    between = re.compile(f"[{re.escape(separator)}]") if separator else None
+    split = [between.split(label) if between else list(label) for label in labels]
+    each = max(map(len, split))
+    number: dict[tuple[int, str], int] = {}
+    named = ((k, pieces[k] if k < len(pieces) else "") for k in range(each) for pieces in split)
+    parts = [number.setdefault(name, len(number)) for name in named]
+    if len(labels) + len(number) > np.iinfo(np.uint16).max:
+        raise ValueError(f"{len(labels)} labels with {len(number)} parts are more than 65,535 together")
+    return np.array(parts, np.uint16), len(number)
