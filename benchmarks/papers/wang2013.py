@@ -132,7 +132,7 @@ def measured(bench: Bench, task: Task) -> dict[str, Any]:
     """Train where there are no models yet, and tag."""
     X, y = task.test(bench)
     one, other = (task.model(bench, direction) for direction in DIRECTIONS)
-    both = tw.Bidirectional(one, other, ROUNDS, STEP).fit().model_
+    both = tw.Bidirectional(one, other, rounds=ROUNDS, step=STEP).fit().model_
     repeats = 2 if bench.quick else 5
     seconds, predicted = zip(*(cpu(partial(m.tag_batch, X), repeats) for m in (one, other)), strict=True)
     joint_seconds, agreed = cpu(lambda: both.agree(X), repeats)
