@@ -223,7 +223,7 @@ except OSError as error:
     assert os.listdir(tmp_path) == ["m"]
 
 
-def test_what_can_be_seen_before_the_work(tmp_path):
+def test_what_can_be_checked_before_the_work(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):
         check_target(tmp_path / "folder")

@@ -38,7 +38,7 @@ TABLES = st.integers(1, 4).flatmap(table)
 
 
 class Drip(io.RawIOBase):
-    """Gives so many bytes at a time."""
+    """Yields this many bytes at a time."""
 
     def __init__(self, content, step):
         self.content, self.step = io.BytesIO(content), step
@@ -303,7 +303,7 @@ def test_offsets_of_text():
 )
 @pytest.mark.parametrize("step", [1, 5, files.CHUNK])
 def test_a_first_line_of_one_word(content, kind, expected, note, step):
-    """Whatever arrives at a time, the sentences are the same. What may be wrong is said, if it is there to be seen."""
+    """Whatever arrives at a time, the sentences are the same. What may be wrong is reported if it can be detected."""
     found = sentences(Drip(content.encode(), step), columns=1, tokenize="english")
     assert [" ".join(word for (word,) in one.rows) for one in found] == expected
     form = found[-1].form
@@ -419,7 +419,7 @@ def test_fields():
         assert data.text(sentences(content, fields="upos", columns=2)[0], ["L"]) == content[:-1] + content[2] + "L\n\n"
     with pytest.raises(DataError, match="'pos' is no label of CoNLL-U"):
         sentences(TEN, fields="pos")
-    # A label that is asked for goes first.
+    # A requested label goes first.
     assert labels(TEN, label="upos", fields="xpos") == [["NOUN"]]
 
 
@@ -694,7 +694,7 @@ def test_real_corpora(name, expected):
         assert data.read(path, label="2+3")[1] == y
 
 
-# One splitter: however a file arrives, and whoever reads it
+# One splitter: however a file arrives, and for every reader
 
 ODD = (
     b"a\tb\n\nc\td\n \t \ne\tf\ng\rx\th\n\n",

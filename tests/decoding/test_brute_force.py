@@ -46,7 +46,7 @@ def test_sweep(form, kind, ngram):
 @settings(deadline=None, max_examples=300, derandomize=True)
 @given(data=st.data())
 def test_hypothesis(data):
-    """Hypothesis shrinks what it finds: few labels, small whole scores, many ties."""
+    """Hypothesis shrinks what it finds: small label sets, small integer scores, many ties."""
     L = data.draw(st.integers(1, 4), "L")
     T = data.draw(st.integers(0, 4), "T")
     small = st.one_of(st.integers(-2, 2).map(float), st.just(-np.inf))
@@ -69,7 +69,7 @@ def test_a_beam_wide_enough_is_exact(kind):
         check_exact(case, f"beam:{k * L}", k)
 
 
-def test_more_asked_than_there_are():
+def test_more_requested_than_there_are():
     for T, L in [(1, 1), (1, 7), (2, 3), (3, 2)]:
         nodes = np.arange(T * L, dtype=float).reshape(T, L)
         for decoder in filter(gives_k, DECODERS):

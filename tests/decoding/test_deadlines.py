@@ -99,7 +99,7 @@ def test_paths_come_to_an_end(T, L):
         assert scores == [along(case, path.labels).sum() for path in found]
 
 
-def test_paths_are_found_when_asked_for():
+def test_paths_are_found_on_request():
     nodes, matrix = model_like(200, 100)
     first, second, third = itertools.islice(tw.paths(nodes, matrix), 3)
     assert first.score >= second.score >= third.score

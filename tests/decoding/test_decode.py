@@ -88,7 +88,7 @@ def test_names_and_options_mean_the_same():
         assert by_name.paths[0].score == by_object.paths[0].score
 
 
-def test_a_beam_says_that_it_is_not_exact():
+def test_a_beam_reports_that_it_is_not_exact():
     found = tw.decode([[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [9.0, 9.0]], decoder=tw.Beam(width=1))
     assert not found.exact
     assert found.paths[0].score == 1.0
@@ -474,7 +474,7 @@ def test_stop_scores_that_forbid_everything():
         tw.decode(NODES, tw.Edges(EDGES, stop=[-np.inf] * 3))
 
 
-def test_a_beam_that_loses_its_way_says_so():
+def test_a_beam_that_loses_its_way_is_an_error():
     edges = [[-np.inf, -np.inf], [0.0, 0.0]]
     with pytest.raises(ValueError, match=r"beam of width 1 lost every path .* widen it"):
         tw.decode([[1.0, 0.0], [0.0, 0.0]], edges, decoder="beam:1")
@@ -487,7 +487,7 @@ def test_a_beam_that_loses_its_way_says_so():
 
 
 def test_work_is_counted_the_same_way():
-    """Viterbi looks at every edge; no decoder that prunes looks at more on a lattice that is easy."""
+    """Viterbi examines every edge; no decoder that prunes examines more on an easy lattice."""
     T, L = 6, 40
     nodes = np.zeros((T, L))
     nodes[:, 0] = 100

@@ -99,7 +99,7 @@ def test_a_handler_may_tag_in_the_middle_of_other_work(ticks):
 
 
 @pytest.mark.slow
-def test_work_of_other_threads_goes_on(ticks):
+def test_work_of_other_threads_continues(ticks):
     nodes, edges = a_second_or_more()
     found = []
     thread = threading.Thread(target=lambda: found.append(tw.decode(nodes, edges, decoder="viterbi")))

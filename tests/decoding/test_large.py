@@ -68,7 +68,7 @@ def test_several_hundred_labels(L):
 
 
 def test_one_score_higher_in_the_last_bit():
-    """float32 cannot tell the sums apart; double can, and every decoder does."""
+    """float32 cannot distinguish the sums; double can, and every decoder does."""
     T, L = 12, 65
     nodes = np.full((T, L), 1000.0, "f4")
     nodes[5, 41] = np.nextafter(np.float32(1000.0), np.float32(np.inf))

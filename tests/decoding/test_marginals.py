@@ -99,7 +99,7 @@ def test_exact_sums_are_those_of_all_paths(form, kind, ngram):
 
 
 def check_mixed(case, found, truth, labels, scores):
-    """Scores to 1e16 leave the sum of a path, whoever adds it, wrong by about 1: what two such paths weigh against
+    """Scores to 1e16 leave the sum of a path, however it is added, wrong by about 1: what two such paths weigh against
     each other is rounding. log Z holds relative to that size, and a path far enough ahead has all the weight."""
     check_sound(found, *case.nodes.shape)
     parts = case.nodes.astype(float), case.steps, case.start, case.stop
@@ -128,7 +128,7 @@ def test_exact_sums_with_more_labels(L, form, kind):
 
 def uphill(rng, L, low):
     """A lattice where each column's heaviest label has exceptions, low ones, to just the labels the next column allows:
-    whoever takes the heavy label's share out of a sum over all labels by subtracting it keeps no digit of the rest."""
+    subtracting the heavy label's share of a sum over all labels by subtracting it keeps no digit of the rest."""
     T, default = 9, float(rng.choice([0.0, -1.5, 2.0]))
     matrix = np.full((L, L), default)
     hot = rng.permutation(L)[: min(T, L // 2)][np.arange(T) % min(T, L // 2)]
@@ -309,7 +309,7 @@ def test_the_only_way_may_start_far_below(L, depth, form):
 
 @pytest.mark.parametrize("depth", [700.0, 750.0, 5000.0])
 def test_two_ways_far_below_keep_their_proportions(depth):
-    """Labels 1 and 2 go on where label 0, far above them both at first, does not."""
+    """Labels 1 and 2 continue where label 0, far above them both at first, does not."""
     nodes = np.array([[0.0, -depth, -depth + 1], [0.0, 0.0, 0.0], [-np.inf, 0.0, 0.0]])
     edges = np.where(np.eye(3) > 0, 0.0, -np.inf)
     case = plain(nodes, edges)
@@ -489,7 +489,7 @@ def test_rules_that_keep_everything_are_exact():
             check(marginals(case, rule), exact(case))
 
 
-def test_a_rule_that_loses_every_path_says_so():
+def test_a_rule_that_loses_every_path_is_an_error():
     nodes, edges = [[1.0, 0.0], [0.0, 0.0]], [[-np.inf, -np.inf], [0.0, 0.0]]
     for rule in (tw.KeepSize(1), tw.KeepRatio(0.5), tw.KeepDivergence(1.0)):
         with pytest.raises(ValueError, match="keep"):
@@ -774,7 +774,7 @@ def test_a_beam_keeps_by_a_rule_and_nothing_else():
             tw.decode(NODES, EDGES, decoder=tw.Beam(keep=keep))
 
 
-def test_a_beam_with_a_rule_that_loses_its_way_says_so():
+def test_a_beam_with_a_rule_that_loses_its_way_is_an_error():
     nodes, edges = [[1.0, 0.0], [0.0, 0.0]], [[-np.inf, -np.inf], [0.0, 0.0]]
     for rule in (tw.KeepSize(1), tw.KeepRatio(0.5), tw.KeepDivergence(1.0)):
         with pytest.raises(ValueError, match="lost every path"):

@@ -144,8 +144,8 @@ def test_the_best_path_through_each_node_and_edge(ngrams, limited):
         if not len(scores):
             continue
         given = one_lattice(case.nodes, case.edges, case.active, None, allowed)
-        asked = [rng.permutation(L)[: int(rng.integers(0, L + 1))].tolist() for _ in range(T)]
-        best, nodes, edges, shares = _core.paths_through(*given, asked, True)
+        request = [rng.permutation(L)[: int(rng.integers(0, L + 1))].tolist() for _ in range(T)]
+        best, nodes, edges, shares = _core.paths_through(*given, request, True)
         assert best == pytest.approx(scores.max())
         probability = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
 
@@ -153,13 +153,13 @@ def test_the_best_path_through_each_node_and_edge(ngrams, limited):
             return scores.max() - scores[inside].max() if inside.any() else np.inf
 
         for t in range(T):
-            right = [truth(labels[t] == y) for y in asked[t]]
+            right = [truth(labels[t] == y) for y in request[t]]
             np.testing.assert_allclose(nodes[t], right, atol=1e-8)
             if t + 1 == T:
                 continue
-            assert edges[t].shape == shares[t].shape == (len(asked[t]), len(asked[t + 1]))
-            for p, i in enumerate(asked[t]):
-                for q, j in enumerate(asked[t + 1]):
+            assert edges[t].shape == shares[t].shape == (len(request[t]), len(request[t + 1]))
+            for p, i in enumerate(request[t]):
+                for q, j in enumerate(request[t + 1]):
                     both = (labels[t] == i) & (labels[t + 1] == j)
                     np.testing.assert_allclose(edges[t][p, q], truth(both), atol=1e-8)
                     np.testing.assert_allclose(shares[t][p, q], probability[both].sum(), atol=1e-8)
@@ -199,7 +199,7 @@ def second_order(nodes, edges, table, start, stop):
 
 
 def draw_table(rng, kind, L, share, edges):
-    """Scores of runs of three, most of them 0; and the same as ngrams."""
+    """Scores of trigrams, most of them 0; and the same as ngrams."""
     table = np.where(rng.random((L, L, L)) < share, rng.normal(scale=2, size=(L, L, L)), 0)
     if kind == "whole":
         table = np.rint(table)
@@ -427,7 +427,7 @@ def test_scores_far_apart():
         assert abs(found.entropy - entropy) <= 1e-5
 
 
-def test_what_knows_no_patterns_says_so():
+def test_what_supports_no_ngrams_is_an_error():
     edges = tw.Edges(np.zeros((3, 3)), ngrams=([[0, 1, 2]], [1.0]))
     nodes = np.zeros((4, 3))
     for row in tw.decoders():

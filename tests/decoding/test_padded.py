@@ -52,8 +52,8 @@ def test_sums_of_a_batch_are_those_of_its_sentences(form, kind, ngram):
     for rng, cases, nodes, lengths in batches(form, kind, ngram):
         B, T, L = nodes.shape
         # Where some scores are very large, sums of others are rounded by as much as these digits.
-        seen = [part[np.isfinite(part)] for case in cases for part in (case.nodes, case.steps)]
-        within = 1e-9 + 1e-14 * max(abs(part).max(initial=0) for part in seen)
+        observed = [part[np.isfinite(part)] for case in cases for part in (case.nodes, case.steps)]
+        within = 1e-9 + 1e-14 * max(abs(part).max(initial=0) for part in observed)
         edges, threads = cases[0].edges, int(rng.integers(1, 4))
         if (truths := with_path(cases)) is None:
             with pytest.raises(ValueError, match="no path"):
@@ -143,10 +143,10 @@ def test_arrays_hold_the_paths_of_decode_batch(form, kind):
                 with pytest.raises(ValueError, match="no path"):
                     tw.decode_arrays(nodes, edges, k, mask=mask, threads=threads)
                 continue
-            wanted = tw.decode_batch([case.nodes for case in cases], edges, k)
+            expected = tw.decode_batch([case.nodes for case in cases], edges, k)
             found = tw.decode_arrays(nodes, edges, k, mask=mask, threads=threads)
             padded = tw.decode_batch(nodes, edges, k, lengths=lengths)
-            for b, (case, own) in enumerate(zip(cases, wanted, strict=True)):
+            for b, (case, own) in enumerate(zip(cases, expected, strict=True)):
                 assert found.counts[b] == len(own.paths) == len(padded[b].paths)
                 for q, path in enumerate(own.paths):
                     assert found.scores[b, q] == path.score == padded[b].paths[q].score

@@ -17,7 +17,7 @@ def test_levels_are_bit_equal(level, answers):
     assert ran.stdout.split() == [level, digest(answers)], ran.stderr
 
 
-def test_a_level_that_is_none_is_told_at_import():
+def test_a_level_that_does_not_exist_is_reported_at_import():
     ran = run_at("sse9", "from tagwright import decode")
     assert ran.returncode != 0
     assert "TAGWRIGHT_SIMD=sse9 is not a level; use base or avx2" in ran.stderr

@@ -1,4 +1,4 @@
-"""The decoder `tree`. The other sweeps have few labels, where nothing is pruned; here most labels are."""
+"""The decoder `tree`. The other sweeps have small label sets, where nothing is pruned; here most labels are."""
 
 import itertools
 
@@ -245,7 +245,7 @@ def test_two_best_labels_of_which_one_is_held_back():
         check(plain(nodes, matrix), 3)
 
 
-def test_more_paths_asked_for_than_there_are():
+def test_more_paths_requested_than_there_are():
     rng = np.random.default_rng(5)
     for L, alive in [(7, 7), (130, 4)]:
         nodes, matrix = np.full((3, L), NEVER), rng.normal(size=(L, L))

@@ -26,7 +26,7 @@ class Number:
 
 
 class Mapping:
-    """A token that is a mapping, which does something when its keys are asked for."""
+    """A token that is a mapping, which does something when its keys are read."""
 
     def __init__(self, act, keys=("a",)):
         self.act, self.names = act, keys
@@ -170,18 +170,18 @@ def test_keys_that_change_their_mapping():
 
 def test_a_thread_that_refreshes_the_sentence():
     """Each token waits, as its keys are read, until the other thread has put new ones in the place of all."""
-    asked, done = threading.Semaphore(0), threading.Semaphore(0)
+    request, done = threading.Semaphore(0), threading.Semaphore(0)
     sentence, stopped = [], threading.Event()
 
     def make():
         return [Mapping(wait, fresh(3)) for _ in range(5)]
 
     def wait():
-        asked.release()
+        request.release()
         done.acquire()
 
     def refresh():
-        while asked.acquire() and not stopped.is_set():
+        while request.acquire() and not stopped.is_set():
             replace(sentence, make())
             done.release()
 
@@ -192,7 +192,7 @@ def test_a_thread_that_refreshes_the_sentence():
         assert len(READY.tag(sentence)) == 5
     finally:
         stopped.set()
-        asked.release()
+        request.release()
         other.join()
 
 

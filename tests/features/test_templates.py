@@ -182,7 +182,7 @@ def test_templates_give_what_the_reference_gives(case):
         assert expand(text, X, LISTS, s) == expanded(text, sentence, LISTS)
 
 
-def test_the_page_and_the_table_say_the_same():
+def test_the_page_and_the_table_agree():
     page = (Path(__file__).resolve().parents[2] / "docs" / "templates.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `%([a-z]+)\[([a-z,]+)\]` \| (.*) \|$", page, flags=re.M)
     plain = [(name, inside.split(","), re.sub(r"\[(.*?)\]\(.*?\)", r"\1", gives)) for name, inside, gives in rows]
@@ -413,7 +413,7 @@ def test_errors_name_file_line_and_column(tmp_path, line, column, says):
     assert "\n" not in str(error.value)
 
 
-def test_files_that_are_no_templates(tmp_path):
+def test_files_that_are_not_templates(tmp_path):
     path = tmp_path / "templates.txt"
     for content in (b"", b"\n\n", b"# U:%x[0,0]\n"):
         path.write_bytes(content)
@@ -508,7 +508,7 @@ def test_values_scale_weights_when_tagging():
     assert (none == 0).all()
 
 
-def test_dicts_are_ready_made_whatever_features_says():
+def test_dicts_are_ready_made_whatever_features_is():
     model = tw.Perceptron(epochs=1).fit([[{"w": "a"}, {"w": "b"}]], [["A", "B"]]).model_
     assert model.features is None
     assert set(names_of(model.arrays)) <= {"w:a", "w:b"}
@@ -582,7 +582,7 @@ def test_bad_sentences():
 
 
 @pytest.mark.parametrize("make", [lambda X: _core.Text.from_rows(X, 1), _core.Text.from_ready])
-def test_none_is_no_list_of_sentences(make):
+def test_none_is_not_a_list_of_sentences(make):
     with pytest.raises(ValueError, match="X must be a list"):
         make(None)
 

@@ -117,7 +117,7 @@ def test_who_needs_the_best_score_refuses_posterior():
         tw.Bidirectional(crf, tw.CRF(solver=tw.LBFGS(max_iterations=3)), decoder="posterior").fit(X, Y)
 
 
-def test_models_whose_labels_are_not_of_spans_say_so():
+def test_models_whose_labels_are_not_of_spans_raise():
     model = tw.HMM().fit(*ten_sentences()).model_
     with pytest.raises(ValueError, match="not labels of spans"):
         model.spans(["the"])
@@ -144,14 +144,14 @@ def test_tag_writes_spans(files):
             assert [row[4] for row in rows] == [" ".join(sentence[own.start : own.end]) for own in truth]
         lines = printed("tag", "-m", path, "--spans", "--json", *more, source).splitlines()
         for sentence, line in zip((NEW[0], NEW[3]), lines, strict=True):
-            told = json.loads(line)
-            assert told["labels"] == model.tag(sentence)
-            assert told["log_probability"] == pytest.approx(math.log(told["probability"]))
-            assert [tuple(own.values())[:4] for own in told["spans"]] == model.spans(sentence, k)
-            assert all(own["log_probability"] == pytest.approx(math.log(own["probability"])) for own in told["spans"])
+            answer = json.loads(line)
+            assert answer["labels"] == model.tag(sentence)
+            assert answer["log_probability"] == pytest.approx(math.log(answer["probability"]))
+            assert [tuple(own.values())[:4] for own in answer["spans"]] == model.spans(sentence, k)
+            assert all(own["log_probability"] == pytest.approx(math.log(own["probability"])) for own in answer["spans"])
 
 
-def test_tag_says_what_does_not_go_with_spans(files):
+def test_tag_rejects_what_does_not_go_with_spans(files):
     path, source = files
     assert "--to diff and --spans do not go together" in complaint(
         "tag", "-m", path, "--spans", "--to", "diff", "-k", "2", source

@@ -90,7 +90,7 @@ def test_a_scheme_given_with_a_call(model, unseen):
 
 
 def is_hmm(model):
-    """Known words of an HMM have only the labels that they were met with, whatever else is allowed."""
+    """Known words of an HMM have only the labels that they have in training, whatever else is allowed."""
     return model.facts["learner"] == "hmm"
 
 
@@ -113,7 +113,7 @@ def test_lists_and_forced_labels(model, unseen):
         assert all(its is None or label in its for its, label in zip(own, labels, strict=True))
     forced = [rng.choice(LABELS, len(own)).tolist() for own in unseen]
     assert model.tag_batch(unseen, allowed=[[[label] for label in own] for own in forced]) == forced
-    # Nothing is asked for: nothing changes.
+    # Nothing is requested: nothing changes.
     assert model.tag_batch(unseen, allowed=[[None] * len(own) for own in unseen]) == model.tag_batch(unseen)
 
 
@@ -169,14 +169,15 @@ def test_models_keep_what_they_were_trained_with(name, unseen, tmp_path):
     learner = clone(LEARNERS[name]).set_params(constraints=["BIO", 6])
     trained = learner.fit(X, Y).model_
     assert [rule.name for rule in trained.constraints.rules] == ["scheme BIO"]
-    met = {}
+    observed = {}
     for word, label in ((word, label) for own in zip(X, Y, strict=True) for word, label in zip(*own, strict=True)):
-        met.setdefault(word, []).append(label)
+        observed.setdefault(word, []).append(label)
     found = trained.tag_batch(unseen)
     assert all(map(legal, found))
     for own, labels in zip(unseen, found, strict=True):
         assert all(
-            word not in met or len(met[word]) < 6 or label in met[word] for word, label in zip(own, labels, strict=True)
+            word not in observed or len(observed[word]) < 6 or label in observed[word]
+            for word, label in zip(own, labels, strict=True)
         )
     trained.save(tmp_path / "model.safetensors")
     again = tw.load(tmp_path / "model.safetensors")

@@ -1,4 +1,4 @@
-"""The English model of the package: what it is, how good it is, and that it has not seen what it is shown with."""
+"""The English model of the package: what it is, how good it is, and that its examples are not in its training data."""
 
 import lzma
 import re
@@ -65,8 +65,8 @@ def test_what_it_is_shown_with_is_not_in_its_training_text():
     shown = {text for page in pages for text in re.findall(r'echo "([^"]+)" \|', page.read_text(encoding="utf-8"))}
     assert len(shown) >= 2
     X, _ = tw.read(EWT / "train.txt.xz")
-    seen = "".join(plain(" ".join(row[0] for row in sentence)) for sentence in X)
-    assert [text for text in {*shown, *SENTENCES} if plain(text) in seen] == []
+    observed = "".join(plain(" ".join(row[0] for row in sentence)) for sentence in X)
+    assert [text for text in {*shown, *SENTENCES} if plain(text) in observed] == []
 
 
 def test_the_tool_makes_the_same_file_twice(tmp_path):

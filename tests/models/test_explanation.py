@@ -88,10 +88,10 @@ def test_all_that_is_shown_of_a_labelling_adds_up_to_its_score(trained):
 def test_edge_features_are_shown_with_what_they_add():
     X, y = drawn(3, sentences=30)
     model = tw.Perceptron(features=EDGES, epochs=5).fit(X, y).model_
-    seen = [
+    visited = [
         step for words in X if words for t in range(len(words)) for step in [model.explain(words, t).reasons[0].before]
     ]
-    features = [(step, name, added) for step in seen if step for name, added in step.features]
+    features = [(step, name, added) for step in visited if step for name, added in step.features]
     assert len({name for _, name, _ in features}) > 3
     for step, name, added in features:
         assert name.startswith("B01:w")
@@ -137,7 +137,7 @@ def test_what_cannot_be_explained(token, labels, said):
 
 
 @pytest.mark.parametrize("name", ["memm", "bidirectional"])
-def test_models_whose_scores_are_no_sums_say_so(name):
+def test_models_whose_scores_are_not_sums_raise(name):
     model = tw.load(Path(__file__).parents[1] / "data" / "0.5.0" / f"{name}.safetensors")
     with pytest.raises(ValueError, match=r"train a CRF|model\.left"):
         model.explain(["a"], 0)
@@ -170,12 +170,12 @@ def test_command(ten):
 
 
 def test_command_as_json(ten):
-    told = json.loads(printed("explain", "-m", ten, "--json", "--token", 2, "--label", "NN", given="the can\n"))
+    answer = json.loads(printed("explain", "-m", ten, "--json", "--token", 2, "--label", "NN", given="the can\n"))
     why = tw.load(ten).explain(["the", "can"], 1, ["NN"])
-    assert told["token"] == 1
-    assert told["margin"] is None
-    assert told["reasons"][0]["score"] == why.reasons[0].score
-    assert told["reasons"][0]["contributions"] == [one._asdict() for one in why.reasons[0].contributions]
+    assert answer["token"] == 1
+    assert answer["margin"] is None
+    assert answer["reasons"][0]["score"] == why.reasons[0].score
+    assert answer["reasons"][0]["contributions"] == [one._asdict() for one in why.reasons[0].contributions]
 
 
 def test_without_a_token_it_is_one_about_which_labellings_differ(ten):

@@ -74,7 +74,7 @@ def test_how_the_corpus_was_read_may_be_anything(data, copy, corpus, tmp_path):
     assert run("info", tmp_path / "m").exit_code == 0
 
 
-def test_facts_that_are_no_dict_at_all(copy, tmp_path):
+def test_facts_that_are_not_dict_at_all(copy, tmp_path):
     for kind, junk in itertools.product(MODELS, (None, "facts", [1])):
         model = copy(kind)
         model.facts = junk
@@ -105,7 +105,7 @@ def test_numbers_as_names_come_back_as_text(copy, tmp_path):
     [object(), {1, 2}, float("nan"), float("inf"), "\ud800", 10**5000, {(1, 2): 3}],
     ids=["object", "set", "nan", "inf", "surrogate", "digits", "pair"],
 )
-def test_what_cannot_be_saved_is_told_and_nothing_lost(value, copy, tmp_path):
+def test_what_cannot_be_saved_is_reported_and_nothing_is_lost(value, copy, tmp_path):
     model = copy("perceptron")
     before = (tmp_path / "copy").read_bytes()
     model.facts["mine"] = value
@@ -142,7 +142,7 @@ def test_where_labels_were(label, right):
 
 
 def test_a_model_of_a_file_that_names_no_such_column(copy, corpus, tmp_path):
-    """A column that could be one is asked for, and where it is not there, that is told."""
+    """A column that could be one is requested; if it is missing, that is reported."""
     model = copy("perceptron")
     model.facts["data"] = {"label": "7"}
     model.save(tmp_path / "m")

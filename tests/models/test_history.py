@@ -36,7 +36,7 @@ def test_a_model_keeps_the_history_of_its_training(tmp_path, make, names):
     assert model.history[0]["seconds"] >= 0
 
 
-def test_the_history_goes_on_after_the_model_that_is_kept():
+def test_the_history_continues_after_the_model_that_is_kept():
     X, y = X10[:5], Y10[:5]
     learner = tw.Perceptron(epochs=30, patience=3).fit(X, y, dev=(X10[5:], Y10[5:]))
     assert learner.model_.facts["epochs_done"] < len(learner.model_.history) < 30

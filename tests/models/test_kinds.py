@@ -79,7 +79,7 @@ def test_an_unknown_learner_is_read_as_a_perceptron(learner):
 
 @pytest.mark.parametrize("decoder", [5, None, ["beam"], Decoder(), tw.Beam])
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-def test_what_is_no_decoder(path, decoder):
+def test_what_is_not_a_decoder(path, decoder):
     model = tw.load(path)
     text = "ready_made.json" if model.features is None else "words.json"
     sentence = json.loads((path.parent / text).read_text(encoding="utf-8"))[0]

@@ -76,7 +76,7 @@ def test_features_do_not_depend_on_where_a_token_stands():
     made = features.core.expand(_text(features, [words]), 0)
     assert len(made) > 8192
     for t in (500, 4094, 4095, 4096, 4097, 4098, 8191, 8192, 8193):
-        begin = max(b for b in range(t - 20) if words[b] == "w3")  # where no entry of the list goes on
+        begin = max(b for b in range(t - 20) if words[b] == "w3")  # where no entry of the list continues
         near = features.core.expand(_text(features, [words[begin : t + 10]]), 0)
         assert made[t] == near[t - begin]
 

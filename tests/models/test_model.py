@@ -167,8 +167,8 @@ def test_starred_templates_of_earlier_versions_mean_what_they_meant(tmp_path, mo
     model = tw.Perceptron(features=features, epochs=3).fit(*drawn(2)).model_
     text = _core.Text.from_rows([["w9"]], 1)
     assert features.core.expand(text, 0)[0][0] == ["U:O@m", "U:O@z", "U2:w9"]
-    told = tw.Model.meta
-    monkeypatch.setattr(tw.Model, "meta", lambda self: {k: v for k, v in told(self).items() if k != "finds"})
+    answer = tw.Model.meta
+    monkeypatch.setattr(tw.Model, "meta", lambda self: {k: v for k, v in answer(self).items() if k != "finds"})
     model.save(tmp_path / "old")
     monkeypatch.undo()
     loaded = tw.load(tmp_path / "old")
@@ -312,7 +312,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
 # Files that are no models
 
 
-def test_files_that_are_no_models(tmp_path):
+def test_files_that_are_not_models(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"")
     assert "not a tagwright model (0 bytes)" in refused(path)
@@ -411,7 +411,7 @@ def test_headers_that_describe_no_array(small, tmp_path, key, value):
 
 
 @pytest.mark.parametrize("entry", [None, 5, [], "text", {}])
-def test_header_entries_that_are_no_arrays(small, tmp_path, entry):
+def test_header_entries_that_are_not_arrays(small, tmp_path, entry):
     refused_header(small[1], tmp_path / "header", lambda header: json.dumps({**header, "more": entry}))
 
 
@@ -421,12 +421,12 @@ def test_digest():
         data = rng.integers(0, 3, n, dtype=np.uint8)
         variants = {_core.digest([data]), _core.digest([np.append(data, np.uint8(0))]), _core.digest([data, data[:0]])}
         assert len(variants) == 3
-        seen = {_core.digest([data])}
+        visited = {_core.digest([data])}
         for at in range(n):
             changed = data.copy()
             changed[at] ^= 1 << at % 8
-            seen.add(_core.digest([changed]))
-        assert len(seen) == n + 1
+            visited.add(_core.digest([changed]))
+        assert len(visited) == n + 1
     # Pieces that change places, near and far.
     blocks = rng.integers(0, 256, (40, 128), dtype=np.uint8)
     orders = [np.arange(40)] + [np.roll(np.arange(40), shift) for shift in (1, 16, 17, 32)]
@@ -536,7 +536,7 @@ WRONG = {
     "a list that is not there": saying(lists={}),
     "lists that are a list": saying(lists=["a"]),
     "a list that is a file": saying(lists={"l": __file__}),
-    "a list that is no file": saying(lists={"l": "/none/such"}),
+    "a list that is not a file": saying(lists={"l": "/none/such"}),
     "a list that is a number": saying(lists={"l": 5}),
     "a list of numbers": saying(lists={"l": [5]}),
     "a list named *": saying(templates="U:%in[0,0,*]\n", lists={"*": ["a"]}),
@@ -563,7 +563,7 @@ def refused_contents(source, path, change):
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_wrong_contents_are_told_at_once(small, tmp_path, what):
+def test_wrong_contents_are_reported_at_once(small, tmp_path, what):
     assert len(small[0].labels) == 3
     refused_contents(small[1], tmp_path / "wrong", WRONG[what])
 
@@ -589,7 +589,7 @@ def parted(tmp_path_factory):
 
 
 @pytest.mark.parametrize("what", WRONG_PARTS)
-def test_wrong_parts_are_told_at_once(parted, tmp_path, what):
+def test_wrong_parts_are_reported_at_once(parted, tmp_path, what):
     refused_contents(parted, tmp_path / "wrong", WRONG_PARTS[what])
 
 

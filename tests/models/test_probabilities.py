@@ -202,7 +202,7 @@ def test_probabilities_in_conllu(tmp_path):
     assert again == out
 
 
-def test_the_command_line_says_what_has_none(tmp_path):
+def test_the_command_line_reports_what_has_none(tmp_path):
     tw.Perceptron(epochs=2).fit(X10, Y10).model_.save(tmp_path / "m")
     said = complaint("tag", "-m", tmp_path / "m", "--proba", given="It is .\n")
     assert "the scores of a perceptron are not probabilities" in said

@@ -1,4 +1,4 @@
-"""Node scores: the same bits whatever was met before, in the order that cpp/model/scorer.h promises."""
+"""Node scores: the same bits whatever was scored before, in the order that cpp/model/scorer.h promises."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def reference(model, rows):
 
 
 @pytest.mark.parametrize(("labels", "parts"), [(3, None), (9, None), (70, None), (700, None), (20, "|")])
-def test_scores_are_sums_in_the_promised_order_whatever_was_met_before(labels, parts):
+def test_scores_are_sums_in_the_promised_order_whatever_was_scored_before(labels, parts):
     rng = np.random.default_rng(labels)
     names = [f"{n % 4}|{n}" if parts else f"L{n}" for n in range(labels)]
     model = trained(words(rng, 40, 200), names, parts)

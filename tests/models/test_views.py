@@ -1,6 +1,6 @@
 """A contract: every view of a model describes the same distribution over labellings.
 
-Models of each kind, with and without a scheme, a tag dictionary and label n-grams, are asked for the same sentences in
+Models of each kind, with and without a scheme, a tag dictionary and label n-grams, are applied to the same sentences in
 every way there is: tagging, k best, lattice, marginals, spans, samples, explanations, reports, the command line and the
 server. The truth is enumeration: the score of every labelling by the model's weights, without those that its scheme,
 its tag dictionary or the limits of the call forbid.
@@ -284,16 +284,16 @@ async def answers(path, requests):
 @pytest.mark.parametrize("own", OWN)
 def test_the_server(kind, own, tmp_path):
     trained(kind, own).save(tmp_path / "model.safetensors")
-    wanted = list(cases([kind], [own]))
+    target = list(cases([kind], [own]))
     requests = []
-    for model, sentence, call, _ in wanted:
+    for model, sentence, call, _ in target:
         common = {"sentences": [sentence], "k": 3, **call.request()}
         for more in ({}, {"work": True}, {"deadline_ms": 9000}):
             requests.append(("/v1/tag", {**common, **more, "proba": model.probabilistic}))
         requests.append(("/v1/lattice", common))
         requests.append(("/v1/explain", {"token": 0, **common}))
     found = iter(asyncio.run(answers(tmp_path / "model.safetensors", requests)))
-    for model, _, _, truth in wanted:
+    for model, _, _, truth in target:
         replies = [next(found) for _ in range(5)]
         if not truth.scores:
             assert [reply.status_code for reply in replies] == [422] * 5

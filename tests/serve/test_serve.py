@@ -274,13 +274,13 @@ def test_lines_are_streamed(server):
 def test_a_stream_is_answered_while_it_comes(server):
     """Longer than a request may be, and the first answers come before the last lines go."""
     line = json.dumps(["the", "dog", "can", "see"] * 25).encode() + b"\n"
-    seen = []
+    observed = []
 
     def lines():
         for n in range(3000):
             yield line
             if n == 2000:
-                seen.append(len(seen))
+                observed.append(len(observed))
 
     with server.client.stream(
         "POST", "/v1/tag", content=lines(), headers={"content-type": "application/x-ndjson"}
