@@ -15,7 +15,7 @@ import traceback
 
 from tests.fuzz.draw import Draw
 
-TARGETS = ("arrays", "models", "objects", "readers", "texts")
+TARGETS = ("arrays", "decoding", "sums", "models", "objects", "readers", "texts")
 GOOD = ("accepted", "checked", "refused")
 FINDINGS = ("crash", "hang", "traceback", "wrong", "memory")
 

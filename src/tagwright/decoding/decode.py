@@ -347,6 +347,8 @@ def one_lattice(
 
 def edges_of_all(edges: object, sentences: int) -> list[Edges]:
     """Return the edges of a batch: one for all, or one per sentence."""
+    if not sentences and isinstance(edges, list | tuple) and not edges:
+        return []
     # One matrix may be written as nested lists, whose first row has one dimension.
     if isinstance(edges, list | tuple) and edges and (isinstance(edges[0], Edges) or np.ndim(edges[0]) != 1):
         if len(edges) != sentences:
