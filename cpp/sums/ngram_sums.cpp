@@ -246,6 +246,16 @@ void NgramSums::spread_beta(size_t t) {
       beta_[s - before] = Numbers::add(beta_[s - before], group_[own]);
 }
 
+// The log of the sum of a step's products, in the log domain.
+double NgramSums::log_sum_of_moves(size_t t) {
+  products_.clear();
+  for_each_known<ngram_numbers::Logs>(t, [&](const Step& step) {
+    const bool one = step.node != LabelNgrams::kNoNode;
+    products_.push_back((one ? alpha_[step.from] : total_[column_[t - 1] + step.p]) + step.factor + to_[step.to]);
+  });
+  return sum_of<ngram_numbers::Logs>(products_.data(), products_.size());
+}
+
 template <class Numbers>
 bool NgramSums::backward() {
   to_.assign(node_.size(), Numbers::kZero);
@@ -273,7 +283,8 @@ bool NgramSums::backward() {
       }
       label_p_[first + q] = all;
     }
-    scale_[t] = Numbers::times(sum_[t], sum);
+    // Of large scores rounding leaves so much that only the products of a step themselves are a safe normaliser.
+    scale_[t] = t > 0 && Numbers::kLogs && !Numbers::kMaxima ? log_sum_of_moves(t) : Numbers::times(sum_[t], sum);
     if (t == 0) break;
     meter.count(16 * n * width(t - 1) + 4 * (begin - state(t - 1, 0)) * n);
     spread_beta<Numbers>(t);

@@ -551,3 +551,11 @@ def test_a_beam_too_wide_for_its_rows_to_be_kept():
         found = tw.decode(nodes, edges, decoder=decoder).paths[0]
         assert found.labels.tolist() == best(nodes, edges, decoder="viterbi").labels.tolist()
         assert found.score == pytest.approx(tw.score(nodes, edges, found.labels), rel=1e-12)
+
+
+def test_a_batch_without_sentences_has_a_list_without_edges():
+    assert tw.decode_batch([], []) == []
+    assert tw.marginals_batch([], []) == []
+    assert tw.decode_arrays(np.zeros((0, 3, 2)), []).labels.shape == (0, 1, 3)
+    with pytest.raises(ValueError, match="edges must have shape"):
+        tw.decode_batch([np.zeros((1, 2))], [])

@@ -427,6 +427,18 @@ def test_scores_far_apart():
         assert abs(found.entropy - entropy) <= 1e-5
 
 
+def test_edge_probabilities_of_huge_scores():
+    """Rounding of 1e30 leaves more than exp() can hold; probabilities are finite and sum to one all the same."""
+    edges = np.full((3, 3), 2.5)
+    edges[0, 2], edges[1, 2], edges[2] = 500, 1e30, [5e29, 1e3, -1e30]
+    nodes = [[-1e3, 5e29, -1e30], [5e2, -1, 0.5], [-1e30, 1e30, 1e3], [1e3, 1e3, 5e29], [-1e30, 0.5, 1e3]]
+    ends = {"start": [1.0, -1e3, 1e3], "stop": [0.0, -np.inf, 0.0]}
+    found = tw.marginals(nodes, tw.Edges(edges, **ends, ngrams=([[1, 1, 1]], [500.0])), with_edges=True)
+    assert found.log_z == pytest.approx(3.5e30)
+    assert found.edges.sum(axis=(1, 2)) == pytest.approx(np.ones(4))
+    assert found.nodes.sum(axis=1) == pytest.approx(np.ones(5))
+
+
 def test_what_supports_no_ngrams_is_an_error():
     edges = tw.Edges(np.zeros((3, 3)), ngrams=([[0, 1, 2]], [1.0]))
     nodes = np.zeros((4, 3))

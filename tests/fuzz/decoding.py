@@ -1,4 +1,4 @@
-"""Decoders under constraints, allowed labels, n-grams and token-dependent edges, alone and in batches, by enumeration."""
+"""Decoders under constraints, allowed labels, n-grams and token-dependent edges, also in batches, by enumeration."""
 
 import itertools
 

@@ -279,7 +279,7 @@ def _sums(problem, labels):
         add(problem.steps[t - 1][labels[t - 1], labels[t]] if t else problem.start[labels[0]])
         for run, more in problem.ngrams.items():
             if len(run) <= t + 1:
-                here = (labels[t + 1 - len(run) : t + 1].T == run).all(1)
+                here = (labels[t + 1 - len(run) : t + 1] == np.array(run)[:, None]).all(0)
                 add(np.where(here, more, 0.0))
         add(problem.columns[t][labels[t]])
     if T:

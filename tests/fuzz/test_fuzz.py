@@ -76,4 +76,4 @@ def test_an_input_is_the_same_every_time(target):
 def test_wrong_use(capsys):
     with pytest.raises(SystemExit):
         __main__.main(["nothing"])
-    assert "no target nothing; there are arrays, models, objects, readers, texts" in capsys.readouterr().err
+    assert f"no target nothing; there are {', '.join(TARGETS)}" in capsys.readouterr().err
