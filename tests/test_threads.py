@@ -8,6 +8,7 @@ from support.corpora import many_labels
 from support.lattices import draw_many
 
 import tagwright as tw
+from tagwright.models.limits import Limiter
 
 THREADS = 4
 
@@ -58,3 +59,27 @@ def test_threads_that_share_a_new_model(learner, tmp_path):
     if model.probabilistic:
         tables = [np.concatenate(found).tobytes() for found in at_once(lambda: model.marginals(X, threads=2))]
         assert tables == [np.concatenate(learner.model_.marginals(X)).tobytes()] * THREADS
+
+
+def test_a_model_does_not_wait_for_another_one(monkeypatch):
+    """What is computed on first use has no lock: a forked process would wait for a thread that it does not have."""
+    first, second = (tw.Perceptron("U:%x[0,0]\nB\n", epochs=1).fit([["a"]], [["A"]]).model_ for _ in range(2))
+    entered, leave = threading.Event(), threading.Event()
+
+    def slow(*given):
+        if threading.current_thread() is thread:
+            entered.set()
+            leave.wait(60)
+        return Limiter(*given)
+
+    monkeypatch.setattr("tagwright.models.tagger.Limiter", slow)
+    thread = threading.Thread(target=first.tag, args=(["a"],))
+    thread.start()
+    assert entered.wait(60)
+    other = threading.Thread(target=second.tag, args=(["a"],), daemon=True)
+    other.start()
+    other.join(20)
+    waits = other.is_alive()
+    leave.set()
+    thread.join()
+    assert not waits

@@ -247,13 +247,13 @@ void NgramSums::spread_beta(size_t t) {
 }
 
 // The log of the sum of a step's products, in the log domain.
-double NgramSums::log_sum_of_moves(size_t t) {
-  products_.clear();
+double NgramSums::log_sum_of_moves(size_t t) const {
+  std::vector<double> products;
   for_each_known<ngram_numbers::Logs>(t, [&](const Step& step) {
     const bool one = step.node != LabelNgrams::kNoNode;
-    products_.push_back((one ? alpha_[step.from] : total_[column_[t - 1] + step.p]) + step.factor + to_[step.to]);
+    products.push_back((one ? alpha_[step.from] : total_[column_[t - 1] + step.p]) + step.factor + to_[step.to]);
   });
-  return sum_of<ngram_numbers::Logs>(products_.data(), products_.size());
+  return sum_of<ngram_numbers::Logs>(products.data(), products.size());
 }
 
 template <class Numbers>

@@ -102,7 +102,7 @@ class NgramSums {
   void bound_column(size_t t, size_t begin, double log_rate);
   template <class Numbers>
   void spread_beta(size_t t);
-  double log_sum_of_moves(size_t t);
+  double log_sum_of_moves(size_t t) const;
   void store(const Step& step);
   // Calls enter(q) before the steps into label q, group(p, q, edge) where all states of p go to the label of q, and
   // one(p, q, state, node, factor) elsewhere.
@@ -126,7 +126,6 @@ class NgramSums {
   double left_out_ = 0, outside_all_ = 0;      // of a column: bounds of the labels it lacks, and of all such paths
   std::vector<double> sum_, scale_;            // [t]: divisor of alpha; normaliser of a step's products
   std::vector<double> beta_, group_;           // of a column
-  std::vector<double> products_;               // of a step
   mutable std::vector<double> edges_;          // of a step
   mutable std::vector<int32_t> place_;         // [node]: the state of the column, -1 where it is none
   std::vector<Step> steps_;                    // of all columns, where they are stored

@@ -36,7 +36,7 @@ struct Draw {
   int whole(int low, int high) { return std::uniform_int_distribution<int>(low, high)(bits); }
   size_t below(size_t end) { return std::uniform_int_distribution<size_t>(0, end - 1)(bits); }
   bool chance(double share) { return std::uniform_real_distribution<>()(bits) < share; }
-  double normal(double scale = 1) { return std::normal_distribution<>(0, scale)(bits); }
+  double normal(double scale = 1) { return scale * std::normal_distribution<>()(bits); }
 };
 
 }  // namespace tagwright::test

@@ -15,8 +15,10 @@ from tests.fuzz.worker import FINDINGS, GOOD, TARGETS
 ABOUT = """Draws inputs from a seed, runs each in a child process, and exits with 1 if one of them crashes, hangs, ends
 in an error that nobody expects, needs too much memory or gets a wrong answer. Such a case is written to a file, with
 the command that runs it again. Targets: arrays (scores of all forms, answers compared with NumPy's), decoding and sums
-(under all limits, compared with enumeration), models (damaged files with repaired digests), objects (that play tricks),
-readers (files cut at every byte), texts (corpora, templates, word lists, options)."""
+(under all limits, compared with enumeration), learners (compared with plain versions of them and with SciPy), views (of
+a model, compared with each other), models (damaged files with repaired digests), objects (that play tricks), readers
+(files cut at every byte), texts (corpora, templates, word lists, options), memory (over 10,000 calls of each function),
+forks (while threads are in native calls)."""
 
 
 def main(arguments=None):

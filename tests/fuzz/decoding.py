@@ -6,6 +6,7 @@ import numpy as np
 from support.checks import DECODERS
 
 import tagwright as tw
+from tagwright.decoding.decode import Decoding, Path
 from tagwright.decoding.decoders import plan
 from tests.fuzz.enumeration import FORMS, KINDS, SHAPES, Family, Truth, score_of
 
@@ -113,9 +114,9 @@ def arrays(draw, family, decoder, k):
         count, T = int(found.counts[s]), int(sizes[s])
         assert (found.labels[s, :, T:] == -1).all()
         assert (found.labels[s, count:] == -1).all()
-        paths = [tw.Path(found.labels[s, n, :T], float(found.scores[s, n])) for n in range(count)]
+        paths = [Path(found.labels[s, n, :T], float(found.scores[s, n])) for n in range(count)]
         row = plan(decoder).row
-        check(problem, truth, tw.Decoding(paths, row.exact, None, 0.0 if row.exact else np.inf), decoder, most)
+        check(problem, truth, Decoding(paths, row.exact, None, 0.0 if row.exact else np.inf), decoder, most)
     return True
 
 

@@ -15,7 +15,9 @@ import traceback
 
 from tests.fuzz.draw import Draw
 
-TARGETS = ("arrays", "decoding", "sums", "models", "objects", "readers", "texts")
+TARGETS = (
+    "arrays", "decoding", "sums", "learners", "views", "models", "objects", "readers", "texts", "memory", "forks",
+)  # fmt: skip
 GOOD = ("accepted", "checked", "refused")
 FINDINGS = ("crash", "hang", "traceback", "wrong", "memory")
 

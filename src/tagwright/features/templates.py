@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from tagwright import _core
+from tagwright.cached import cached_property
 from tagwright.data.files import word_list
 from tagwright.features.presets import PRESETS
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core
+from tagwright.cached import cached_property
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, Plan, plan_by_score
 from tagwright.decoding.edges import Edges, sides_of

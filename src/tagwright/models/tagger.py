@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from tagwright import checks
+from tagwright.cached import cached_property
 from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decode import Work, plan_of
