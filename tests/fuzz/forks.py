@@ -13,6 +13,8 @@ from support.corpora import drawn
 import tagwright as tw
 
 EXPECTED = ()
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
+"""AddressSanitizer (of GCC 12) itself holds locks that a forked process waits for: threads are run, but not forked."""
 PATIENCE = 30
 """Seconds after which a child hangs."""
 X, Y = drawn(0, sentences=30, labels=6)
@@ -50,13 +52,14 @@ def attempt(draw):
     try:
         for _ in range(draw.randint(1, 4)):
             time.sleep(draw.random() * 0.01)
-            answered([jobs[name] for name in asked])
+            if not SANITIZED:
+                answered([jobs[name] for name in asked])
     finally:
         stop.set()
         for thread in threads:
             thread.join()
     assert not errors, errors
-    return True
+    return not SANITIZED
 
 
 def answered(jobs):
