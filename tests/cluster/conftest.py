@@ -1,4 +1,4 @@
-"""A Ray of our own for the tests that need one; they run only where they are asked for, as `make test-ray` does."""
+"""A Ray of our own for the tests that need one; they run only on request, as `make test-ray` does."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Trainings whose parts are elsewhere: the same bits as on one machine, whoever does what and whatever is lost."""
+"""Distributed trainings: the same bits as on one machine, for any assignment of work and any loss of workers."""
 
 import itertools
 

@@ -172,8 +172,8 @@ def test_bad_options_of_the_learner(options, says):
 def test_would_service_be_voluntary_or_compulsory():
     """Left is wrong on "service", behind a modal; right on "compulsory", with which it begins; both together are right.
 
-    The weights are in round numbers, as one would put it: "service" and "compulsory" may well be either, and what the
-    neighbour is says more, but only to the model that has seen the neighbour's label already.
+    The weights are round numbers: "service" and "compulsory" are ambiguous, and the neighbour's label is more
+    informative, but only to the model that has already labelled the neighbour.
     """
     words = ["Would", "service", "be", "voluntary", "or", "compulsory", "?"]
     labels = ["NN", "VB", "MD", "JJ", "CC", "."]

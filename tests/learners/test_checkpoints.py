@@ -1,4 +1,4 @@
-"""Trainings that go on from a checkpoint as if nothing had been, and checkpoints that are refused."""
+"""Trainings that resume from a checkpoint exactly, and checkpoints that are refused."""
 
 import contextlib
 import os
@@ -294,7 +294,7 @@ BEGUN = {
     "perceptron": (tw.Perceptron(WORD, epochs=1), ([["a", "b"], ["c"]], [["A", "B"], ["B"]]), {"epochs": 2}),
     "crf": (tw.CRF(WORD, solver=tw.LBFGS(max_iterations=10)), (X10, Y10), {"max_iterations": 20}),
 }
-"""By learner: a training, its corpus, and the options of one that would go on."""
+"""By learner: a training, its corpus, and the options of one that would resume."""
 
 OTHERS = {
     "perceptron": {
@@ -362,7 +362,7 @@ def test_files_that_cannot_be_resumed_from(tmp_path):
 
 
 @pytest.mark.parametrize("cls", [tw.Perceptron, tw.CRF], ids=lambda cls: cls.__name__)
-def test_a_model_is_no_checkpoint(tmp_path, cls):
+def test_a_model_is_not_a_checkpoint(tmp_path, cls):
     path = tmp_path / "model"
     cls(features=WORD).fit(X10, Y10).model_.save(path)
     with pytest.raises(ValueError, match="a finished model, not a checkpoint"):

@@ -1001,7 +1001,7 @@ def test_one_feature_of_large_values_does_not_make_others_coarse():
     assert (many == alone).all()
 
 
-def test_weights_that_are_no_numbers_are_refused():
+def test_weights_that_are_not_numbers_are_refused():
     core = Core(X10, Y10, features=WORD)
     for bad, at in itertools.product((np.nan, np.inf, -np.inf), (0, core.trainer.nodes)):
         weights = np.zeros(core.size)

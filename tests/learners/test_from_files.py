@@ -353,7 +353,7 @@ def test_the_command_line_takes_several_files_and_keeps_what_it_encoded(corpus, 
     assert sorted(file.name for file in Path().iterdir()) == ["a.txt", "b.txt", "kept", "model", "one", "templates"]
 
 
-def test_the_command_line_says_what_cannot_be_kept(corpus, tmp_path):
+def test_the_command_line_reports_what_cannot_be_kept(corpus, tmp_path):
     path, model = corpus[2], tmp_path / "m"
     assert complaint("train", "-", path, model) == "standard input (-) cannot be one of several corpora; name files"
     said = complaint("train", "-", model, "--set", f"cache={tmp_path}")

@@ -20,7 +20,7 @@ RICH = "U0:%x[0,0]\nU1:%x[-1,0]\nUV\nB\n"
 
 
 class Interrupting(list):
-    """Sentences that are looked at once too often: then it is as if Ctrl-C were pressed."""
+    """Sentences that raise KeyboardInterrupt, as Ctrl-C does, once they are read too often."""
 
     left = 0
 
@@ -32,7 +32,7 @@ class Interrupting(list):
 
 
 def looks_taken(learner, **options):
-    """How often a training looks at its dev data."""
+    """How often a training reads its dev data."""
     dev = Interrupting(X10)
     clone(learner).set_params(**options).fit(X10, Y10, dev=(dev, Y10))
     return -dev.left
@@ -46,7 +46,7 @@ def test_an_interrupted_perceptron_keeps_the_last_epoch(tmp_path):
         learner.fit(X10, Y10, dev=(dev, Y10), checkpoint=path)
     assert len(learner.history_) == 3
     assert same_arrays(learner.model_.arrays, tw.Perceptron(WORD, epochs=3).fit(X10, Y10).model_.arrays)
-    # And it can go on from there.
+    # And it can resume from there.
     learner = tw.Perceptron(WORD, epochs=6).fit(X10, Y10, checkpoint=path)
     assert same_arrays(learner.model_.arrays, tw.Perceptron(WORD, epochs=6).fit(X10, Y10).model_.arrays)
 

@@ -54,9 +54,7 @@ LEARNERS = {
     "crf, l1": tw.CRF(solver=tw.LBFGS(l1=0.01, l2=0.01, max_iterations=30)),
     "crf, adagrad": tw.CRF(solver=tw.AdaGrad(l2=0.01), pruning="exact", epochs=20),
     "crf, the default": tw.CRF(),
-    "crf, few labels": tw.CRF(
-        solver=tw.AdaGrad(l2=0.01, pairs="observed"), pruning=tw.KeepDivergence(0.01, at_least=2)
-    ),
+    "crf, pruned": tw.CRF(solver=tw.AdaGrad(l2=0.01, pairs="observed"), pruning=tw.KeepDivergence(0.01, at_least=2)),
     "crf, parts": tw.CRF(parts="", epochs=15),
     "crf, one label": tw.CRF(solver=tw.AdaGrad(batch=1), pruning=tw.KeepSize(1)),
     "crf, ratio, edges": tw.CRF("U:%x[0,0]\nB\nB1:%x[0,0]\n", solver=tw.AdaGrad(batch=3), pruning=tw.KeepRatio(0.1)),
@@ -66,7 +64,7 @@ LEARNERS = {
         order=3, solver=tw.LBFGS(l2=0.01, max_iterations=30), pruning=tw.KeepDivergence(0.001, at_least=2)
     ),
     "crf, order 3, adagrad": tw.CRF(DEPENDENT, order=3, solver=tw.AdaGrad(l2=0.01), pruning="exact", epochs=20),
-    "crf, order 3, few labels": tw.CRF(order=3, min_ngram_count=2, solver=tw.AdaGrad(l2=0.01), pruning=tw.KeepSize(3)),
+    "crf, order 3, pruned": tw.CRF(order=3, min_ngram_count=2, solver=tw.AdaGrad(l2=0.01), pruning=tw.KeepSize(3)),
     "memm": tw.MEMM(history=1, solver=tw.LBFGS(l2=0.01, max_iterations=30)),
     "memm, left": tw.MEMM(history=1, direction="left", dictionary=2, solver=tw.LBFGS(l2=0.01, max_iterations=30)),
     "bidirectional": tw.Bidirectional(
@@ -302,8 +300,8 @@ def collins(
 ):  # fmt: skip
     """Collins (2002), figure 1 and section 2.3: weights after every sentence are summed, in the end divided.
 
-    Features: U:word, a constant V, edges, B01:word for edges, and runs of labels that the corpus has. Every labelling
-    is looked at; with a margin, each right label counts so much less. Sentences of a batch are decoded with the same
+    Features: U:word, a constant V, edges, B01:word for edges, and label n-grams of the corpus. Every labelling
+    is enumerated; with a margin, each right label scores that much less. Sentences of a batch are decoded with the same
     weights, and then change them by the mean of their updates (Zhao and Huang 2013, figure 2).
     """
     weight, total = defaultdict(float), Counter()
@@ -494,7 +492,7 @@ def test_exact_decoders_lead_to_the_same_weights(options):
                 assert same_arrays(learner.fit(X, y).model_.arrays, first.arrays), (row.name, dense)
 
 
-def test_a_narrow_beam_leads_elsewhere():
+def test_a_narrow_beam_leads_to_other_weights():
     X, y = many_labels()
     exact, beam = (
         tw.Perceptron(features=WORD, epochs=3, decoder=decoder).fit(X, y).model_
@@ -556,7 +554,7 @@ def test_min_weight(parts):
         large = {f: w for f, w in weights.items() if f[0] not in names or abs(w) >= least}
         assert all_weights_of(model, parts) == large
         assert len(large) < len(weights)
-        words = {name for name in names if name.startswith("U0:")}  # a model keeps all it has met
+        words = {name for name in names if name.startswith("U0:")}  # a model keeps all observed words
         assert set(names_of(model.arrays)) == {f[0] for f in large} & names | words
         edges = [name for name in whole.arrays if name.startswith(("edges.", "edge_names.", "corrections."))]
         assert len(edges) == 10
@@ -630,7 +628,7 @@ TAKE_DEV = {"perceptron": tw.Perceptron(), "crf": tw.CRF(), "crf, adagrad": tw.C
 
 @pytest.mark.parametrize("dev", [X10, (X10,), (X10, Y10, Y10), "ab", 5, {"X": X10, "y": Y10}], ids=type)
 @pytest.mark.parametrize("name", TAKE_DEV)
-def test_dev_that_is_no_pair(name, dev):
+def test_dev_that_is_not_a_pair(name, dev):
     with pytest.raises(ValueError, match=r"dev must be a pair: fit\(X, y, dev=\(X_dev, y_dev\)\)"):
         clone(TAKE_DEV[name]).fit(X10, Y10, dev=dev)
 
@@ -827,7 +825,7 @@ def test_hmm_by_hand():
             nodes, edges, _ = model.lattice([word for word, _ in path])
             numbers = ["AB".index(label) for _, label in path]
             assert tw.score(nodes, edges, numbers) == pytest.approx(truth, abs=1e-5)
-    # A word is never a label that it was not met with.
+    # A word never has a label that it does not have in training.
     assert model.lattice(["x"]).nodes[0, 1] == model.lattice(["z"]).nodes[0, 0] == -np.inf
 
 
@@ -866,7 +864,7 @@ def test_hmm_unknown_words_go_by_their_suffix():
 
 
 def test_hmm_suffix_by_hand():
-    # Words met once; labels A 3, B 1: their probabilities 3/4 and 1/4, whose standard deviation is the weight.
+    # Words that occur once; labels A 3, B 1: their probabilities 3/4 and 1/4, whose standard deviation is the weight.
     X, y = [["ba", "ca", "da", "ea"]], [["A", "A", "A", "B"]]
     theta = math.sqrt(((3 / 4 - 1 / 2) ** 2 + (1 / 4 - 1 / 2) ** 2) / 1)
     prior = {"A": 3 / 4, "B": 1 / 4}

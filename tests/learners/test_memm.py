@@ -128,7 +128,7 @@ def test_dev_patience_checkpoint_and_warm_start(tmp_path):
     assert len(learner.history_) < 200
     assert learner.score(X[:5], y[:5]) == max(measured)
 
-    path = tmp_path / "going on"
+    path = tmp_path / "resumed"
     tiny(max_iterations=10).fit(X, y, checkpoint=path)
     assert isinstance(tw.load(path), MemmModel)
     assert len(tiny(max_iterations=20).fit(X, y, checkpoint=path).history_) == 20
@@ -205,7 +205,7 @@ def test_all_labellings_by_brute_force(templates, direction):
 
 
 @pytest.mark.parametrize("direction", ["right", "left"])
-def test_a_beam_that_says_it_is_exact_is(direction):
+def test_a_beam_that_reports_exactness_is_exact(direction):
     said = []
     for seed, beam, k in itertools.product(range(12), (1, 2, 5), (1, 3)):
         model = at_random(seed, direction=direction, beam=beam, scale=1 + seed % 3)
@@ -255,7 +255,7 @@ def test_no_history_folds_into_nodes():
     assert model.tag(list("ab")) == [model.labels[y] for y in tw.decode(nodes, edges).paths[0].labels]
 
 
-def test_a_long_history_is_no_lattice():
+def test_a_long_history_is_not_a_lattice():
     model = at_random(0)
     with pytest.raises(ValueError, match=r"looks back at 2 labels is not a lattice; train one with history=1"):
         model.lattice(["a"])
@@ -356,7 +356,7 @@ def keeps_to(labels):
 @pytest.mark.parametrize("labels", [["O", "B-X", "I-X"], ["B", "M", "E", "S"]], ids="".join)
 @pytest.mark.parametrize("direction", ["right", "left"])
 @pytest.mark.parametrize("templates", [FIRST, TEMPLATES, "U:%x[0,0]\n"], ids=["1", "2", "0"])
-def test_answers_keep_to_the_rules_of_spans(labels, direction, templates):
+def test_answers_follow_the_rules_of_spans(labels, direction, templates):
     for seed in range(4):
         words = list("abca")
         model = at_random(seed, labels, templates=templates, direction=direction, beam=100, spans=True)
@@ -370,7 +370,7 @@ def test_answers_keep_to_the_rules_of_spans(labels, direction, templates):
         assert direction == "left" or labels[0] == "B" or keeps_to(labels)(narrow)
 
 
-def test_rules_of_spans_count_where_the_corpus_keeps_to_them():
+def test_rules_of_spans_count_where_the_corpus_follows_them():
     X, y = [["a", "b", "a"]], [["B-X", "I-X", "O"]]
     assert tiny().fit(X, y).model_.facts["memm"]["spans"]
     assert not tiny(spans=False).fit(X, y).model_.facts["memm"]["spans"]
@@ -394,7 +394,7 @@ def test_known_words_have_known_labels(direction):
 
 def test_a_dictionary_from_a_corpus():
     model = tiny(dictionary=3).fit(X10, Y10).model_
-    words = ["the", "can", "old", "unheard"]  # "old" was met twice
+    words = ["the", "can", "old", "unheard"]  # "old" occurs twice
     index = [model.arrays[f"dictionary.{part}"] for part in ("slots", "ends", "bytes")]
     found = {}
     for word in words:
@@ -408,7 +408,7 @@ def test_a_dictionary_from_a_corpus():
 
 def test_rules_that_leave_nothing_are_put_aside():
     labels = ["O", "B-X", "I-X"]
-    # "a" can only go on, but nothing was begun.
+    # "a" can only continue, but nothing was begun.
     model = at_random(0, labels, spans=True, dictionary={"a": {"I-X"}, "b": {"O"}})
     assert model.tag(["b", "a"])[1] in ("O", "B-X")
     assert model.tag(["b", "a"])[0] == "O"

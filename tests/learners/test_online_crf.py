@@ -29,7 +29,7 @@ def all_weights_of(model):
 
 
 def trained(X, y, epochs, **options):
-    """A training that has gone so many epochs."""
+    """A training after this many epochs."""
     run = OnlineTraining(crf(solver="adagrad", epochs=epochs, **options), Examples(X, y))
     run.run()
     return run
@@ -71,7 +71,7 @@ def test_log_z_is_within_the_promised_bound(features, epsilon, limited):
             assert exact <= found + missing + ROUNDING
             assert missing <= epsilon * len(X[s])
             fewer += exact > found + ROUNDING
-    if epsilon > 0.01:  # where it is less, bounds leave nothing out of so few labels
+    if epsilon > 0.01:  # where it is less, bounds prune nothing of such a small label set
         assert fewer > 0
         assert run.history[-1]["kept"] < 50
 
@@ -207,7 +207,7 @@ def test_touched_pairs_get_weights_and_observed_ones_do_not():
 
 
 def test_parts_share_what_is_learnt():
-    # Whole labels cannot tell which of the two was not met with this word; parts can.
+    # Whole labels cannot distinguish which of the two does not occur with this word; parts can.
     X = [["a", "x"], ["b", "x"], ["a", "y"], ["b", "y"], ["c", "x"]]
     y = [["A|1", "X|2"], ["B|1", "X|2"], ["A|1", "Y|2"], ["B|1", "Y|2"], ["C|1", "X|2"]]
     learner = tw.CRF("U0:%x[0,0]\nU1:%x[-1,0]\nB\n", parts="|", epochs=5).fit(X, y)

@@ -169,7 +169,7 @@ def test_sparse_sums_keep_an_allowed_labelling(rule):
     w = np.random.default_rng(4).normal(size=run.trainer.size)
     loss, gradient = value(run, w, rule)
     exact, slopes = value(run, w, None)
-    assert loss >= -1e-9  # what is allowed of what is kept is a part of what is kept
+    assert loss >= -1e-9  # allowed and kept is a subset of kept
     if rule == tw.KeepSize(1000):
         assert loss == pytest.approx(exact, rel=1e-9)
         np.testing.assert_allclose(gradient, slopes, rtol=0, atol=1e-7)

@@ -1,4 +1,4 @@
-"""What a training tells while it works: lines in the log, bars, and a warning where it did not converge."""
+"""What a training logs while it works: lines in the log, bars, and a warning where it did not converge."""
 
 import logging
 import re
@@ -78,7 +78,7 @@ def test_iterations_on_a_share_of_the_corpus_are_logged_separately(caplog):
     assert sum(line.startswith("iteration ") for line in said) == len(learner.history_)
 
 
-def test_two_directions_say_which_one_it_is(caplog):
+def test_two_directions_are_named_in_the_log(caplog):
     with caplog.at_level(logging.INFO, logger="tagwright"):
         tw.Bidirectional(left=tw.MEMM(solver=tw.LBFGS(tolerance=1e-6)), right=tw.Perceptron(epochs=2)).fit(X10, Y10)
     said = lines(caplog)
