@@ -76,9 +76,10 @@ def test_log_z_is_within_the_promised_bound(features, epsilon, limited):
         assert run.history[-1]["kept"] < 50
 
 
-def test_missing_mass_is_reported_where_nothing_is_promised():
+@pytest.mark.parametrize("order", [1, 2])
+def test_missing_mass_is_reported_where_nothing_is_promised(order):
     X, y = many_labels(sentences=30, labels=50)
-    run = trained(X, y, 2, features=RICH, pruning=tw.KeepSize(3))
+    run = trained(X, y, 2, features=RICH, pruning=tw.KeepSize(3), order=order)
     model = run.model(run.trainer.last(), 2)
     for s, (found, missing) in enumerate(run.trainer.log_z(np.arange(len(X), dtype=np.int32))):
         scores = model.lattice(X[s])
