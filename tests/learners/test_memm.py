@@ -414,6 +414,20 @@ def test_rules_that_leave_nothing_are_put_aside():
     assert model.tag(["b", "a"])[0] == "O"
 
 
+def test_rules_of_spans_under_constraints_that_leave_one_labelling():
+    """A beam of one finds it, however improbable it is: it does not drop what alone can be continued."""
+    X = [["a", "b", "c"], ["c", "a"], ["b", "c", "a", "d"]]
+    y = [["B-X", "I-X", "O"], ["O", "B-Y"], ["B-Y", "I-Y", "B-X", "I-X"]]
+    model = tw.MEMM("U:%x[0,0]\nUY:%y[-1]\nUY2:%y[-2]/%y[-1]\n", beam=1, solver=tw.LBFGS(l2=0.1)).fit(X, y).model_
+    for left in itertools.product(model.labels, repeat=3):
+        pairs = list(itertools.pairwise(("O", *left)))
+        if len({*left}) < 3 or any(q[0] == "I" and (p == "O" or p[1:] != q[1:]) for p, q in pairs):
+            continue
+        others = [pair for pair in itertools.product(model.labels, repeat=2) if pair not in pairs[1:]]
+        rules = tw.Constraints(model.labels, forbid=others, start=left[:1], stop=left[2:])
+        assert model.tag(["a", "b", "c"], constraints=rules) == [*left]
+
+
 # What else may come
 
 
