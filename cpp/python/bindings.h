@@ -199,6 +199,7 @@ void bind_features(nb::module_& m);
 void bind_sums(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_memm(nb::module_& m);
+void bind_foreign(nb::module_& m);
 void bind_models(nb::module_& m);
 
 }  // namespace tagwright

@@ -45,4 +45,5 @@ NB_MODULE(_core, m) {
   bind_batch_objective(m);
   bind_models(m);
   bind_memm(m);
+  bind_foreign(m);
 }
