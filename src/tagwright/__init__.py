@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tagwright.learners.perceptron import Perceptron
     from tagwright.models.agreement import dual_decomposition
     from tagwright.models.file import ModelError
+    from tagwright.models.foreign import import_model
     from tagwright.models.model import Model, load
     from tagwright.reports.report import report
 
@@ -61,6 +62,7 @@ __all__ = [
     "decoders",
     "dual_decomposition",
     "evaluate",
+    "import_model",
     "load",
     "marginals",
     "marginals_batch",
@@ -104,6 +106,7 @@ _PLACES = _by_name(
         "learners.perceptron": "Perceptron",
         "models.agreement": "dual_decomposition",
         "models.file": "ModelError",
+        "models.foreign": "import_model",
         "models.model": "Model load",
         "reports.report": "report",
     }

@@ -1,6 +1,7 @@
 // Models of CRF++: templates, and a key per expanded template with a weight for each label (U) or pair of labels (B).
 // The binary form keeps the keys in a double-array trie, the text form (crf_learn -t) as lines.
 #include <charconv>
+#include <set>
 
 #include "model/foreign/parts.h"
 
@@ -14,14 +15,18 @@ using foreign::need_at;
 // Weights by key.
 class Keys {
  public:
-  Keys(const std::vector<std::string>& labels, double factor) : L_(labels.size()), factor_(factor), builder_(L_) {}
+  // lines: the templates. A B template without a macro has one key, itself, whose weights are those of plain edges.
+  Keys(size_t L, double factor, const std::vector<std::string>& lines) : L_(L), factor_(factor), builder_(L) {
+    for (const std::string& line : lines)
+      if (line.starts_with('B') && line.find('%') == line.npos) plain_.insert(line);
+  }
 
   // How many weights a key has.
   size_t width(std::string_view key) const { return key.starts_with('B') ? L_ * L_ : L_; }
   // weight(n): the n-th weight of the key.
   template <class Weight>
   void add(std::string_view key, Weight&& weight) {
-    const bool of_nodes = key.starts_with('U'), plain = key == "B";
+    const bool of_nodes = key.starts_with('U'), plain = plain_.contains(key);
     const int32_t id = of_nodes ? builder_.features.add(key) : plain ? 0 : builder_.edge_features.add(key);
     for (size_t n = 0; n < width(key); ++n) {
       const double w = factor_ * weight(n);
@@ -39,6 +44,7 @@ class Keys {
  private:
   size_t L_;
   double factor_;
+  std::set<std::string, std::less<>> plain_;
   foreign::WeightBuilder builder_;
 };
 
@@ -169,11 +175,12 @@ ForeignModel read_crfpp(std::string_view bytes) {
   model.tool = "crf++";
   model.labels = strings_in(block());
   foreign::check_labels(model.labels);
-  model.templates = joined(strings_in(block()));
+  const std::vector<std::string> templates = strings_in(block());
+  model.templates = joined(templates);
   const Trie trie(file, at, trie_bytes);
   const size_t first = at + trie_bytes;
   file.piece(first, weights * sizeof(float));
-  Keys keys(model.labels, factor);
+  Keys keys(model.labels.size(), factor, templates);
   trie.for_each([&](std::string_view key, size_t id) {
     need_at(key.starts_with('U') || key.starts_with('B'), at, "a key that begins with neither U nor B");
     need_at(id <= weights && keys.width(key) <= weights - id, first, "a key has weights behind the last");
@@ -199,7 +206,8 @@ ForeignModel read_crfpp_text(std::string_view bytes) {
   model.tool = "crf++";
   model.labels = lines.block();
   foreign::check_labels(model.labels);
-  model.templates = joined(lines.block());
+  const std::vector<std::string> templates = lines.block();
+  model.templates = joined(templates);
   const std::vector<std::string> entries = lines.block();
   std::vector<double> weight;
   while (!lines.done())
@@ -208,7 +216,7 @@ ForeignModel read_crfpp_text(std::string_view bytes) {
       if (!std::isfinite(weight.back())) lines.fail("a weight is not finite");
     }
   if (weight.size() != count) lines.fail("the number of weights is not that of the header");
-  Keys keys(model.labels, factor);
+  Keys keys(model.labels.size(), factor, templates);
   for (const std::string& entry : entries) {
     const size_t blank = entry.find(' ');
     const std::string_view key = std::string_view(entry).substr(std::min(blank + 1, entry.size()));

@@ -62,8 +62,7 @@ ForeignModel read_crfsuite(std::string_view bytes) {
 
   foreign::WeightBuilder weights(L);
   for (size_t a = 0; a < attributes.size(); ++a)
-    need_at(weights.features.add(attributes[a]) == static_cast<int32_t>(a), file.u32(36),
-            "an attribute occurs twice");
+    need_at(weights.features.add(attributes[a]) == static_cast<int32_t>(a), file.u32(36), "an attribute occurs twice");
   const size_t chunk = file.u32(28);
   file.need_tag(chunk, "FEAT");
   const size_t count = file.u32(chunk + 8), first = chunk + 12;

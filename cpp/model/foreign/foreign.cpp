@@ -82,7 +82,7 @@ ForeignModel read_foreign(std::string_view bytes) {
   if (tool == "crfsuite") return read_crfsuite(bytes);
   if (tool == "crf++") return read_crfpp(bytes);
   if (tool == "crf++ text") return read_crfpp_text(bytes);
-  throw ModelFileError("not a model of tagwright, CRFsuite, CRF++ or Wapiti");
+  throw ModelFileError("not a model of tagwright, CRFsuite or CRF++");
 }
 
 }  // namespace tagwright

@@ -1,4 +1,4 @@
-// Models of other tools: CRFsuite, CRF++ and Wapiti, converted to the weights of a linear model.
+// Models of other tools: CRFsuite and CRF++, converted to the weights of a linear model.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,9 @@
 namespace tagwright {
 
 struct ForeignModel {
-  std::string tool;  // "crfsuite", "crf++" or "wapiti"
+  std::string tool;  // "crfsuite" or "crf++"
   std::vector<std::string> labels;
   std::optional<std::string> templates;  // none: tokens are ready-made features
-  bool probabilistic = true;             // whether exp(score - log Z) is a probability
   WeightArrays<Owned> weights;           // sorted, without weights of 0
 };
 

@@ -23,6 +23,7 @@ GROUPS = {
     "Train a model": {
         "train": "Train a model on labelled files.",
         "tune": "Search for the options that are best on dev data.",
+        "import": "Convert a model of CRFsuite or CRF++.",
     },
     "Measure a model": {
         "eval": "Print accuracy, F1, confusions and calibration.",
@@ -34,6 +35,8 @@ GROUPS = {
 """The commands by topic, each with a line of help."""
 COMMANDS = [name for commands in GROUPS.values() for name in commands]
 
+_KEYWORDS = {"eval": ("eval", "evaluate"), "import": ("importing", "import_")}
+"""Module and function of commands whose name Python reserves or has a function for."""
 _RENAMED = {"decoders": ["info", "--decoders"], "plot": ["report", "--plot"]}
 """Earlier commands; removed in the release after next."""
 
@@ -56,9 +59,8 @@ class OneLine(click.Group):
         """Return a command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(
-            importlib.import_module(f"tagwright.cli.{cmd_name}"), "evaluate" if cmd_name == "eval" else cmd_name
-        )
+        module, name = _KEYWORDS.get(cmd_name, (cmd_name, cmd_name))
+        command: click.Command = getattr(importlib.import_module(f"tagwright.cli.{module}"), name)
         return command
 
     def resolve_command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import pickletools
 from typing import TYPE_CHECKING, Any
 
 from tagwright import _core
@@ -12,11 +13,13 @@ from tagwright.models.file import ModelError
 if TYPE_CHECKING:
     from tagwright.models.model import Model
 
-__all__ = ["import_model"]
+__all__ = ["import_model", "is_foreign"]
 
 _GZIP = b"\x1f\x8b"
 _PICKLE = b"\x80"
 _CRFSUITE = b"lCRF"
+_START = 64
+"""The first bytes of a file, by which its kind is recognised."""
 
 
 def import_model(source: str | os.PathLike[str] | bytes) -> Model:
@@ -54,9 +57,12 @@ def import_model(source: str | os.PathLike[str] | bytes) -> Model:
         return _made(file.read(), f"{os.fspath(source)}: ")
 
 
-def is_foreign(start: bytes) -> bool:
-    """Return whether a file that begins with these bytes may be a model of another tool."""
-    return start.startswith((_GZIP, _PICKLE)) or bool(_core.foreign_tool(start))
+def is_foreign(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file looks like a model of another tool, judged by its first bytes."""
+    with open(path, "rb") as file:
+        start = file.read(_START)
+    # Behind the length of its header, a model file of our own begins with JSON.
+    return start[8:9] != b"{" and (start.startswith((_GZIP, _PICKLE)) or bool(_core.foreign_tool(start)))
 
 
 def _made(content: bytes, where: str) -> Model:
@@ -72,12 +78,15 @@ def _made(content: bytes, where: str) -> Model:
 
 
 def _unwrapped(content: bytes) -> bytes:
-    """Return a model file from a gzip stream or a pickle. A pickle is searched, never loaded."""
+    """Return the model file inside a gzip stream or a pickle."""
     if content.startswith(_GZIP):
         content = gzip.decompress(content)
-    if content.startswith(_PICKLE):
-        begin = content.find(_CRFSUITE)
-        if begin < 0:
-            raise ModelError("a pickle without a model of CRFsuite; pickles are not loaded")
-        return content[begin : begin + int.from_bytes(content[begin + 4 : begin + 8], "little")]
-    return content
+    if not content.startswith(_PICKLE):
+        return content
+    # Operations are listed, not executed. Before protocol 3, bytes are stored as text in Latin-1.
+    for _, argument, _ in pickletools.genops(content):
+        if isinstance(argument, str) and argument.startswith(_CRFSUITE.decode()):
+            argument = argument.encode("latin-1")  # noqa: PLW2901
+        if isinstance(argument, bytes) and argument.startswith(_CRFSUITE):
+            return argument
+    raise ModelError("a pickle without a model of CRFsuite; pickles are not loaded")

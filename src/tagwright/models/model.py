@@ -22,6 +22,7 @@ from tagwright.markup import notebook_table
 from tagwright.models import file as container
 from tagwright.models.facts import fact_in, plain
 from tagwright.models.file import Arrays, ModelError
+from tagwright.models.foreign import import_model, is_foreign
 from tagwright.models.history import History, history_of, timed_facts
 from tagwright.models.kinds import KINDS, kind_of
 from tagwright.models.native import Sentences, core_text
@@ -233,6 +234,8 @@ class Model(Tagger):
 def load(path: str | os.PathLike[str] | None = None) -> Model:
     """Return the model of a file; without a path, the built-in one for English POS tags.
 
+    Models of CRFsuite and CRF++ are read, too (see `import_model`).
+
     A file of up to 16 MB is copied into memory. A larger one is mapped: processes share it, and it must not be cut or
     written over in place while a model is in use, or the process ends with a bus error. `save` and `tagwright train`
     are safe: they put a new file in the place of the old one.
@@ -243,6 +246,8 @@ def load(path: str | os.PathLike[str] | None = None) -> Model:
         If the file is damaged or not a model.
 
     """
+    if path is not None and is_foreign(path):
+        return import_model(path)
     return opened(BUILT_IN if path is None else path)[0]
 
 
