@@ -118,7 +118,13 @@ def train_and_tag(folder: Path) -> None:
 
 
 def report_errors(folder: Path) -> None:
-    for wrong in (lambda: tw.load(folder / "corpus.txt"), lambda: tw.Features("U00:%x[0"), lambda: _read_bad(folder)):
+    not_a_model = b"another file"
+    for wrong in (
+        lambda: tw.import_model(not_a_model),
+        lambda: tw.load(folder / "corpus.txt"),
+        lambda: tw.Features("U00:%x[0"),
+        lambda: _read_bad(folder),
+    ):
         try:
             wrong()
         except (tw.DataError, tw.ModelError, tw.TemplateError) as error:
