@@ -18,15 +18,16 @@ std::string Option::takes() const {
                                            : "a whole number from " + from + " to " + std::to_string(high);
   std::string words;
   for (const std::string_view word : choices) words += (words.empty() ? "'" : " or '") + std::string(word) + "'";
-  return std::visit(
-      Overloaded{
-          [&](size_t Options::*) { return number; },
-          [&](std::optional<size_t> Options::*) { return "None or " + number; },
-          [&](std::string_view Options::*) { return words; },
-          [](bool Options::*) { return std::string("True or False"); },
-          [](Keep Options::*) -> std::string { return "None, KeepDivergence(...), KeepSize(...) or KeepRatio(...)"; },
-      },
-      field);
+  return std::visit(Overloaded{
+                        [&](size_t Options::*) { return number; },
+                        [&](std::optional<size_t> Options::*) { return "None or " + number; },
+                        [&](std::string_view Options::*) { return words; },
+                        [](bool Options::*) { return std::string("True or False"); },
+                        [](PruningRule Options::*) -> std::string {
+                          return "None, KeepDivergence(...), KeepSize(...) or KeepRatio(...)";
+                        },
+                    },
+                    field);
 }
 
 bool Option::set(Options& options, const Value& value) const {
@@ -47,8 +48,8 @@ bool Option::set(Options& options, const Value& value) const {
             return choice != choices.end() && put(own, *choice);
           },
           [&](bool Options::* own, bool flag) { return put(own, flag); },
-          [&](Keep Options::* own, const Keep& rule) { return put(own, rule); },
-          [&](Keep Options::* own, std::monostate) { return put(own, Keep{}); },
+          [&](PruningRule Options::* own, const PruningRule& rule) { return put(own, rule); },
+          [&](PruningRule Options::* own, std::monostate) { return put(own, PruningRule{}); },
           [](const auto&, const auto&) { return false; },
       },
       field, value);

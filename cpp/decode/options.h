@@ -20,7 +20,7 @@ struct Options {
   double deadline = std::numeric_limits<double>::infinity();  // seconds until the best path found so far is returned
   size_t window = 0;                                          // viterbi: columns of a window; 0: by what memory allows
   size_t width = 8;                                           // beam: partial paths per column
-  Keep keep;                           // beam: the rule that chooses a column's labels, in place of a width
+  PruningRule keep;                    // beam: the rule that chooses a column's labels, in place of a width
   std::string_view expand = "column";  // staggered: split the blocks on the best path, or "all": one per column
   bool prune = true;                   // staggered: drop nodes whose bound is below a score already reached
   std::optional<size_t> bound = 6;     // astar: level of the coarse lattice that looks ahead; none: Huang's equation 9
@@ -31,8 +31,8 @@ inline constexpr size_t kMost = (size_t{1} << 31) - 1;  // of any count
 
 struct Option {
   using Field = std::variant<size_t Options::*, std::optional<size_t> Options::*, std::string_view Options::*,
-                             bool Options::*, Keep Options::*>;
-  using Value = std::variant<std::monostate, bool, int64_t, std::string, Keep>;
+                             bool Options::*, PruningRule Options::*>;
+  using Value = std::variant<std::monostate, bool, int64_t, std::string, PruningRule>;
 
   std::string_view name;
   Field field;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/need.h"
+#include "kernels/elementary.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -188,7 +189,7 @@ const double* MemmSearch::log_probabilities(size_t t, LabelHistory history) {
   // Equation 3.
   const double highest = kernels().max_f(scores_.data(), L);
   kernels().exp_f(scores_.data(), highest, L, row);
-  const double log_z = highest + std::log(kernels().sum_d(row, L));
+  const double log_z = highest + portable_log(kernels().sum_d(row, L));
   for (size_t y = 0; y < L; ++y) row[y] = std::min(0.0, static_cast<double>(scores_[y]) - log_z);
   known_[t].push_back({history, row});
   return row;

@@ -1,12 +1,12 @@
 #include "model/tag.h"
 
-#include <cmath>
 #include <functional>
 #include <string>
 
 #include "base/need.h"
 #include "base/thread_pool.h"
 #include "decode/windows.h"
+#include "kernels/elementary.h"
 #include "lattice/no_path.h"
 #include "sums/forward_backward.h"
 #include "sums/marginals.h"
@@ -41,7 +41,7 @@ class Window {
     double* last = nodes + (n - 1) * L;
     for (size_t y = 0; y < L; ++y) last[y] += beta ? beta[y] : end == T_ ? edges_.stop(y) : 0;
     const Lattice lattice(inner_, n, {nullptr, nodes}, supplied.on.empty() ? nullptr : &supplied.on, begin);
-    const Sums sums = forward_backward(lattice, inner_.factors(), {}, nullptr, arena_);
+    const Sums sums = forward_backward(lattice, arena_);
     need(sums.log_z != kForbidden, "no path");
     use(sums);
   }
@@ -67,7 +67,7 @@ double sums_in_windows(size_t T, const Edges& edges, size_t window, const Column
     one.sum(begin, end, alpha(w), nullptr, [&](const Sums& sums) {
       log_z += sums.log_z;
       const double* from = sums.columns.back().from;
-      for (size_t y = 0; y < L; ++y) alphas.push_back(sums.logs ? from[y] : std::log(from[y]));
+      for (size_t y = 0; y < L; ++y) alphas.push_back(sums.logs ? from[y] : portable_log(from[y]));
     });
   });
   std::vector<double> beta;
@@ -78,7 +78,7 @@ double sums_in_windows(size_t T, const Edges& edges, size_t window, const Column
       // A label whose probability is below what a double holds is left out of what comes before.
       beta.assign(L, kForbidden);
       for (size_t y = 0; y < L; ++y)
-        if (const double p = sums.columns[0].node[y]; p > 0) beta[y] = std::log(p) - alpha(w)[y];
+        if (const double p = sums.columns[0].node[y]; p > 0) beta[y] = portable_log(p) - alpha(w)[y];
     });
   });
   return log_z;
@@ -125,7 +125,7 @@ Posteriors posteriors_of(const Lattice& lattice, const Answer& answer, const Spa
   arena.reset();
   const Trimmed trimmed(arena, kHeldBytes);
   thread_local NgramSums ngrams;
-  const Sums sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, ngrams);
+  const Sums sums = label_sums(lattice, {}, arena, ngrams);
   need(sums.log_z != kForbidden, "no path");
   Posteriors made{sums.log_z, std::vector<double>(answer.paths.size() * lattice.T), {}};
   double* const room = arena.array<double>(lattice.L);
@@ -172,7 +172,7 @@ std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges&
 }
 
 std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text& text, const Edges& edges,
-                                                const Keep& keep, size_t threads, const AllowedLists* allowed,
+                                                const PruningRule& keep, size_t threads, const AllowedLists* allowed,
                                                 size_t window) {
   check(scorer, text, edges, allowed, threads);
   const size_t L = scorer.L();
@@ -199,7 +199,7 @@ std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text
     const Supplied scores = scored(scorer, text, allowed, s, 0, T, arena);
     const Lattice lattice(edges, T, scores.nodes, scores.on.empty() ? nullptr : &scores.on, 0, scores.allowed);
     thread_local NgramSums ngrams;
-    const Sums sums = label_sums(lattice, edges.factors(), keep, nullptr, arena, ngrams);
+    const Sums sums = label_sums(lattice, {keep}, arena, ngrams);
     if (sums.log_z == kForbidden)
       throw std::invalid_argument("sentence " + std::to_string(s) + ": " +
                                   (keep.all() ? why_no_path(lattice).value_or(kUnderflow)

@@ -24,7 +24,7 @@ std::vector<Answer> tag_all(const Scorer& scorer, const Text& text, const Edges&
 
 // [sentence]: the probabilities of all labels, [t * L + y]. window: columns of a window; 0: by what memory allows.
 std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text& text, const Edges& edges,
-                                                const Keep& keep, size_t threads, const AllowedLists* allowed = nullptr,
-                                                size_t window = 0);
+                                                const PruningRule& keep, size_t threads,
+                                                const AllowedLists* allowed = nullptr, size_t window = 0);
 
 }  // namespace tagwright

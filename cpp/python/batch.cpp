@@ -53,7 +53,7 @@ using SumOutputs = std::tuple<std::span<double>, std::span<double>, std::optiona
 
 // single: whether edge derivatives are float32.
 void fill_sums(const AnyArray& nodes, std::span<const int64_t> lengths,
-               const std::variant<EdgeArrays, const Edges*>& edges, const SumInputs& inputs, const Keep& keep,
+               const std::variant<EdgeArrays, const Edges*>& edges, const SumInputs& inputs, const PruningRule& keep,
                bool single, const SumOutputs& outputs, size_t threads) {
   const auto& [allowed, tags, weight, weights] = inputs;
   const auto& [log_z, scores, node_out, edge_out, counted, start_out, stop_out] = outputs;

@@ -50,11 +50,11 @@ struct type_caster<std::span<V>> {
 
 // A rule as Python sends it: its name ("" for all labels), its number, and the fewest labels it keeps.
 template <>
-struct type_caster<tagwright::Keep> {
+struct type_caster<tagwright::PruningRule> {
   using Tuple = std::tuple<std::string, double, size_t>;
   static constexpr auto Name = make_caster<Tuple>::Name;
   template <class T>
-  using Cast = tagwright::Keep;
+  using Cast = tagwright::PruningRule;
 
   bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
     return tuple.from_python(source, flags, cleanup);
@@ -63,7 +63,7 @@ struct type_caster<tagwright::Keep> {
   bool can_cast() const noexcept {
     return true;
   }
-  explicit operator tagwright::Keep() { return std::apply(tagwright::Keep::named, static_cast<Tuple>(tuple)); }
+  explicit operator tagwright::PruningRule() { return std::apply(tagwright::PruningRule::named, static_cast<Tuple>(tuple)); }
 
   make_caster<Tuple> tuple;
 };

@@ -159,7 +159,7 @@ nb::dict stages(const Scorer& scorer, const Text& text, const Edges& edges, cons
   return made;
 }
 
-nb::list marginals(const Scorer& scorer, const Text& text, const Edges& edges, const Keep& keep, size_t threads,
+nb::list marginals(const Scorer& scorer, const Text& text, const Edges& edges, const PruningRule& keep, size_t threads,
                    size_t window, const AllowedLists* allowed) {
   std::vector<std::vector<float>> made =
       without_gil([&] { return label_marginals(scorer, text, edges, keep, threads, allowed, window); });

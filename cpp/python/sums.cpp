@@ -13,7 +13,7 @@ auto zeros_to_numpy(Zeros& zeros, std::initializer_list<size_t> shape) {
 }
 
 nb::list marginals_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
-                      const SwitchedOn& active, const AllowedLists* allowed, const Keep& keep, bool with_edges,
+                      const SwitchedOn& active, const AllowedLists* allowed, const PruningRule& keep, bool with_edges,
                       size_t threads) {
   need(threads >= 1, "threads must be at least 1");
   const std::vector<Sentence> all = sentences_of(nodes, edges, active, allowed);
@@ -47,7 +47,7 @@ auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges
     Sums sums;
     thread_local NgramSums ngrams;
     if (lattice.T) {
-      sums = label_sums(lattice, lattice.edges.factors(), {}, nullptr, arena, ngrams);
+      sums = label_sums(lattice, {}, arena, ngrams);
       if (sums.log_z == kForbidden) throw std::invalid_argument(why_no_path(lattice).value_or(kUnderflow));
     }
     return use(lattice, sums, ngrams, arena);
@@ -81,7 +81,7 @@ auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>&
             const AllowedLists* allowed, size_t n, uint64_t seed) {
   std::vector<int32_t> made = with_sums(
       nodes, edges, active, allowed, [&](const auto& lattice, const auto& sums, const auto& ngrams, Arena& arena) {
-        return lattice.edges.ngrams() && lattice.T ? samples(ngrams, n, seed) : samples(lattice, sums, n, seed, arena);
+        return lattice.edges.ngrams() && lattice.T ? samples(ngrams, n, seed) : samples(sums, n, seed, arena);
       });
   return to_numpy(std::move(made), {n, nodes[0].shape(0)});
 }

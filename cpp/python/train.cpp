@@ -1,5 +1,6 @@
-// Trainers.
+// Trainers, and the batch objective of CRFs.
 #include "python/bindings.h"
+#include "train/crf/batch_objective.h"
 #include "train/trainer.h"
 
 namespace tagwright {
@@ -28,8 +29,16 @@ class Keywords {
       throw nb::type_error((std::string(name) + ": an argument of another type").c_str());
     return found;
   }
+  // The arrays of an argument, copied.
+  std::vector<uint16_t> keys(const char* name) {
+    const auto given = get<Vector<uint16_t>>(name, {});
+    return given.size() ? copied(span_of(given)) : std::vector<uint16_t>();
+  }
+  PathLimits limits() {
+    return {get<std::shared_ptr<PairRules>>("rules", nullptr), lists_of(get<const AllowedLists*>("allowed", nullptr))};
+  }
   void check_all_read() const {
-    if (read_ != given_.size()) throw nb::type_error("Trainer.make: an unknown keyword argument");
+    if (read_ != given_.size()) throw nb::type_error("an unknown keyword argument");
   }
 
  private:
@@ -48,19 +57,18 @@ constexpr const char* kTrainerSignature =
 std::unique_ptr<Trainer> make_trainer(const Corpus& corpus, const nb::kwargs& given) {
   Keywords read(given);
   const auto gradient = read.get<std::string>("gradient", ""), step = read.get<std::string>("step", "");
-  const auto parts = read.get<Vector<uint16_t>>("parts", {});
+  std::vector<uint16_t> parts = read.keys("parts");
   const bool grow = read.get("grow", true);
   const double margin = read.get("margin", 0.0), rate = read.get("rate", 0.5), l2 = read.get("l2", 0.0);
   const auto [rule, value, at_least] = read.get<std::tuple<std::string, double, size_t>>("pruning", {"", 0.0, 1});
-  const SumOptions sums{{Keep::named(rule, value, at_least), read.get<size_t>("max_labels", 0)}, margin};
+  const SumOptions sums{{PruningRule::named(rule, value, at_least), read.get<size_t>("max_labels", 0)}, margin};
   const Plan* const plan = read.get<const Plan*>("plan", nullptr);
   const auto dense = read.get<std::optional<bool>>("dense_edges", {});
   TrainerOptions options;
   options.batch = read.get<size_t>("batch", 1);
   options.edges = read.get("edges", true);
   options.ngrams = {read.get<size_t>("order", 1), read.get<size_t>("min_ngram_count", 1)};
-  options.limits = {read.get<std::shared_ptr<PairRules>>("rules", nullptr),
-                    lists_of(read.get<const AllowedLists*>("allowed", nullptr))};
+  options.limits = read.limits();
   read.check_all_read();
   need(gradient == "sums" || gradient == "best_path", "gradient must be \"best_path\" or \"sums\"");
   need(step == "adagrad" || step == "perceptron", "step must be \"perceptron\" or \"adagrad\"");
@@ -75,8 +83,84 @@ std::unique_ptr<Trainer> make_trainer(const Corpus& corpus, const nb::kwargs& gi
   } else {
     options.gradient = BestPathOptions{*plan, margin, dense};
   }
-  std::vector<uint16_t> part_of(parts.size() ? copied(span_of(parts)) : std::vector<uint16_t>());
-  return without_gil([&] { return std::make_unique<Trainer>(corpus, std::move(part_of), std::move(options)); });
+  return without_gil([&] { return std::make_unique<Trainer>(corpus, std::move(parts), std::move(options)); });
+}
+
+constexpr const char* kNgramLabels = "ngrams.labels";
+constexpr const char* kObjectiveSignature =
+    "def make(corpus: Corpus, *, edges: bool = True, all_pairs: bool = False, order: int = 1, min_ngram_count: int = "
+    "1, parts: NDArray[numpy.uint16] | None = None, margin: float = 0.0, dense_edges: bool = False, rules: PairRules | "
+    "None = None, allowed: AllowedLists | None = None) -> BatchObjective";
+constexpr const char* kShardSignature =
+    "def shard(corpus: Corpus, keys: dict[str, Any], grain: float, feature_grain: NDArray[numpy.float64], *, parts: "
+    "NDArray[numpy.uint16] | None = None, margin: float = 0.0, dense_edges: bool = False, rules: PairRules | None = "
+    "None, allowed: AllowedLists | None = None) -> BatchObjective";
+
+BatchOptions batch_options(Keywords& read) {
+  const EdgeForm form = read.get("dense_edges", false) ? EdgeForm::kDense : EdgeForm::kSparse;
+  return {form, read.limits(), read.get("margin", 0.0)};
+}
+
+std::unique_ptr<BatchObjective> make_objective(const Corpus& corpus, const nb::kwargs& given) {
+  Keywords read(given);
+  LayoutOptions layout{read.get("edges", true), read.get("all_pairs", false)};
+  layout.ngrams = {read.get<size_t>("order", 1), read.get<size_t>("min_ngram_count", 1)};
+  layout.parts = read.keys("parts");
+  BatchOptions options = batch_options(read);
+  read.check_all_read();
+  return without_gil(
+      [&] { return std::make_unique<BatchObjective>(corpus, WeightLayout(corpus, layout), std::move(options)); });
+}
+
+std::unique_ptr<BatchObjective> make_shard(const Corpus& corpus, nb::dict keys, double grain,
+                                           const Vector<double>& feature_grain, const nb::kwargs& options_given) {
+  Keywords read(options_given);
+  std::vector<uint16_t> parts = read.keys("parts");
+  BatchOptions options = batch_options(read);
+  read.check_all_read();
+  NamedArrays named(std::move(keys));
+  WeightKeys<Borrowed> given;
+  for_each_key_array(given, [&](const char* name, auto& array) { named.read(name, array); });
+  named.read(kNgramLabels, given.runs);
+  WeightKeys<Owned> held{copied(given.row_end),     copied(given.row_label), copied(given.previous),
+                         copied(given.current),     copied(given.set),       copied(given.set_previous),
+                         copied(given.set_current), copied(given.runs)};
+  CountGrain own;
+  own.probability = grain;
+  own.feature = copied(span_of(feature_grain));
+  return without_gil([&] {
+    return std::make_unique<BatchObjective>(corpus, WeightLayout(std::move(held), corpus, std::move(parts)),
+                                            std::move(options), std::move(own));
+  });
+}
+
+std::unique_ptr<BatchObjective> make_hmm(const Text& text, size_t L, const std::vector<std::string>& given,
+                                         std::span<const uint64_t> row_end, Keys row_label, Keys previous,
+                                         Keys current) {
+  WeightKeys<Owned> keys{copied(row_end), copied(row_label), copied(previous), copied(current), {}, {}, {}};
+  // Views of our own: without the lock, Python's strings may go at any time.
+  const std::vector<std::string_view> names(given.begin(), given.end());
+  return without_gil(
+      [&] { return std::make_unique<BatchObjective>(BatchObjective::hmm(text, L, names, std::move(keys))); });
+}
+
+nb::dict keys_of(const BatchObjective& objective) {
+  nb::dict out;
+  const auto put = [&](const char* name, const auto& array) {
+    out[name] = array_of(std::vector<std::remove_cvref_t<decltype(array[0])>>(array.begin(), array.end()));
+  };
+  for_each_key_array(objective.layout().keys(), put);
+  put(kNgramLabels, objective.layout().keys().runs);
+  return out;
+}
+
+nb::tuple expect(const BatchObjective& objective, std::span<const double> weights, const PruningRule& keep,
+                 std::span<const int32_t> sentences, size_t threads, std::span<double> counts,
+                 std::optional<std::span<double>> per_sentence) {
+  const BatchSums sums = without_gil([&] {
+    return objective.expect(weights, keep, sentences, threads, counts, per_sentence.value_or(std::span<double>()));
+  });
+  return nb::make_tuple(sums.log_z, sums.tokens, sums.kept);
 }
 
 nb::dict to_dict(const EpochStats& stats) {
@@ -218,6 +302,33 @@ void bind_training(nb::module_& m) {
           "state.")
       .def_prop_ro("seen", [](const Trainer& trainer) { return trainer.store().seen(); })
       .def_prop_ro("size", [](const Trainer& trainer) { return trainer.store().size(); });
+}
+
+void bind_batch_objective(nb::module_& m) {
+  nb::class_<BatchObjective>(m, "BatchObjective")
+      .def_static("make", &make_objective, "corpus"_a, "options"_a, nb::sig(kObjectiveSignature),
+                  "Returns the objective over a corpus, with the weights that it calls for.")
+      .def_static("shard", &make_shard, "corpus"_a, "keys"_a, "grain"_a, "feature_grain"_a, "options"_a,
+                  nb::sig(kShardSignature),
+                  "The objective of a shard that begins and ends with a block; keys and grains are the whole corpus'.")
+      .def_static("hmm", &make_hmm, "text"_a, "L"_a, "names"_a, "row_end"_a, "row_label"_a, "previous"_a, "current"_a,
+                  "The sums of a hidden Markov model: a token's first feature has a row with the labels it may have.")
+      .def("expect", &expect, "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a,
+           "per_sentence"_a.none() = nb::none(),
+           "Fills the expected counts, and log Z of each sentence. Returns log Z, tokens, labels kept.")
+      .def("observe", &BatchObjective::observe, "sentences"_a, "counts"_a, WithoutGil(),
+           "Fills the counts of the right labels.")
+      .def("model_weights", &BatchObjective::model_weights, "weights"_a, WithoutGil(),
+           "Returns the weights as a model holds them.")
+      .def("warm_start", &BatchObjective::warm_start, "model"_a, "label"_a, "to"_a, WithoutGil(),
+           "Copies a model's weights to where they have a position; label: [its label] the number here.")
+      .def("keys", &keys_of, "Returns the arrays that say which weights there are.")
+      .def_prop_ro("grain", [](const BatchObjective& own) { return own.grain().probability; })
+      .def("feature_grain", [](const BatchObjective& own) { return array_of(own.grain().feature); })
+      .def_prop_ro_static("block", [](nb::handle) { return BatchObjective::kBlock; })
+      .def_prop_ro("size", [](const BatchObjective& own) { return own.layout().size(); })
+      .def_prop_ro("nodes", [](const BatchObjective& own) { return own.layout().keys().nodes(); })
+      .def_prop_ro("edges", [](const BatchObjective& own) { return own.layout().keys().edges(); });
 }
 
 }  // namespace tagwright

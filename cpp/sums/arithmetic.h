@@ -1,6 +1,7 @@
-// The arithmetics of forward-backward (forward_backward.cpp): scaled factors, logarithms, and maxima.
+// The arithmetics of forward-backward (forward_backward.cpp): scaled factors, the log domain with sums or maxima, and
+// the factors of chosen columns.
 //
-// Values are one for each of some labels.
+// An arithmetic has the labels of each column; values are one per label.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +9,39 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/elementary.h"
 #include "kernels/kernels.h"
 #include "lattice/factors.h"
 #include "lattice/lattice.h"
+#include "sums/forward_backward.h"
 
 namespace tagwright {
 
 using Labels = std::span<const int32_t>;
+
+// The labels that are allowed for a column.
+inline Labels labels_of(const Lattice& lattice, size_t t) {
+  thread_local std::vector<int32_t> all;
+  while (all.size() < lattice.L) all.push_back(static_cast<int32_t>(all.size()));
+  return lattice.allowed[t].empty() ? Labels(all.data(), lattice.L) : lattice.allowed[t];
+}
+
+inline void divide_factors(double* values, size_t n, double by) {
+  if (by < 1e-300) {
+    for (size_t y = 0; y < n; ++y) values[y] /= by;
+    return;
+  }
+  const double inverse = 1 / by;
+  for (size_t y = 0; y < n; ++y) values[y] *= inverse;
+}
+
+// out = a * b, scaled to a sum of 1; returns what the sum was.
+inline double scaled_product(const double* a, const double* b, size_t n, double* out) {
+  const double sum = kernels().multiply_d(a, b, n, out);
+  if (!(sum > 0)) return 0;
+  divide_factors(out, n, sum);
+  return sum;
+}
 
 // Returns log(sum of exp(term)), -inf where there is none. Overwrites the terms.
 inline double log_sum(double* terms, size_t n) {
@@ -30,7 +57,7 @@ inline double log_sum(double* terms, size_t n) {
   const double best = n ? kernels().max_d(terms, n) : kForbidden;
   if (best == kForbidden) return kForbidden;
   kernels().exp_d(terms, best, n, terms);
-  return best + std::log(kernels().sum_d(terms, n));
+  return best + portable_log(kernels().sum_d(terms, n));
 }
 
 // The entries of sparse edges whose default is -inf: all edges that exist.
@@ -92,8 +119,11 @@ class Scaled {
   // Returns whether something was lost that may matter.
   bool trouble() const { return trouble_; }
   double shift(size_t t) { return at(t).shift; }
-  static double log(double sum) { return sum > 0 ? std::log(sum) : kForbidden; }
+  static bool is_none(double sum) { return !(sum > 0); }
+  static double log(double sum) { return portable_log(sum); }
   static double one() { return 1; }
+  Labels labels(size_t t) const { return labels_of(lattice_, t); }
+  static bool reached(size_t, const ReachedColumn&) { return true; }
   static const double* belief(const double* values, size_t, double*) { return values; }
 
   // Fills out with the node factors of a column's labels; returns by how much their scores were lowered.
@@ -118,23 +148,12 @@ class Scaled {
     return best;
   }
 
-  // out = a * b, scaled to a sum of 1; returns what the sum was.
   double product(const double* a, const double* b, size_t n, double* out) {
-    const double sum = kernels().multiply_d(a, b, n, out);
-    if (!(sum > 0)) return 0;
-    divide(out, n, sum);
-    if (watched_)
-      for (size_t y = 0; y < n; ++y) trouble_ = trouble_ || (out[y] > 0 && out[y] < kTiny);
+    const double sum = scaled_product(a, b, n, out);
+    for (size_t y = 0; y < n && watched_ && sum > 0; ++y) trouble_ = trouble_ || (out[y] > 0 && out[y] < kTiny);
     return sum;
   }
-  static void divide(double* values, size_t n, double by) {
-    if (by < 1e-300) {
-      for (size_t y = 0; y < n; ++y) values[y] /= by;
-      return;
-    }
-    const double inverse = 1 / by;
-    for (size_t y = 0; y < n; ++y) values[y] *= inverse;
-  }
+  static void divide(double* values, size_t n, double by) { divide_factors(values, n, by); }
 
   // out[q] = sum_p value[p] * factor(labels[p], targets[q]); side 1: the other way round. out: with room for a row of
   // the matrix where all labels are targets.
@@ -268,7 +287,7 @@ class Scaled {
       watched_ = !lattice_.is_uniform() || at(0).forbids;
     }
     if (!watched_) return;
-    const double least = best + std::log(kTiny);
+    const double least = best + portable_log(kTiny);
     for (size_t q = 0; q < n; ++q)
       trouble_ = trouble_ || (scores[q] < least && static_cast<double>(scores[q]) != kForbidden);
   }
@@ -281,7 +300,7 @@ class Scaled {
     for (size_t p = 0; p < labels.size(); ++p) {
       for (const Override& e : side ? patch.column(labels[p]) : patch.row(labels[p])) {
         const double before = factors.at(static_cast<size_t>(e.i), static_cast<size_t>(e.j));
-        out[side ? e.i : e.j] += value[p] * (std::exp(e.score - factors.shift) - before);
+        out[side ? e.i : e.j] += value[p] * (portable_exp(e.score - factors.shift) - before);
         taken = std::max(taken, value[p] * before);
       }
     }
@@ -295,7 +314,7 @@ class Scaled {
     if (labels.size() <= kFew) {
       for (size_t p = 0; p < labels.size(); ++p) {
         const size_t i = static_cast<size_t>(labels[p]);
-        sum += value[p] * std::exp((side ? lattice_.edge(t, j, i) : lattice_.edge(t, i, j)) - shift);
+        sum += value[p] * portable_exp((side ? lattice_.edge(t, j, i) : lattice_.edge(t, i, j)) - shift);
       }
       return sum;
     }
@@ -315,12 +334,14 @@ class Scaled {
 };
 
 // In the log domain, for scores of any magnitude. Slower, since every edge takes an exponential; where the default
-// edge is -inf, only the entries that exist are visited.
-class Logs {
+// edge is -inf, only the entries that exist are visited. kBest: the best in the place of the sum; the same passes then
+// give the best path through each node.
+template <bool kBest>
+class LogDomain {
  public:
-  static constexpr bool kLogs = true, kMaxima = false;
+  static constexpr bool kLogs = true, kMaxima = kBest;
 
-  Logs(const Lattice& lattice, Arena& arena)
+  LogDomain(const Lattice& lattice, Arena& arena)
       : lattice_(lattice),
         entries_(lattice, arena),
         edges_(arena.array<double>(lattice.L)),
@@ -328,8 +349,11 @@ class Logs {
 
   static bool trouble() { return false; }
   static double shift(size_t) { return 0; }
+  static bool is_none(double sum) { return sum == kForbidden; }
   static double log(double sum) { return sum; }
   static double one() { return 0; }
+  Labels labels(size_t t) const { return labels_of(lattice_, t); }
+  static bool reached(size_t, const ReachedColumn&) { return true; }
   static const double* belief(const double* values, size_t n, double* out) {
     kernels().exp_d(values, kernels().max_d(values, n), n, out);
     // What is not forbidden is not 0.
@@ -343,8 +367,8 @@ class Logs {
   }
   double product(const double* a, const double* b, size_t n, double* out) {
     for (size_t y = 0; y < n; ++y) out[y] = a[y] + b[y];
-    std::copy_n(out, n, terms_);
-    const double all = log_sum(terms_, n);
+    if (!kBest) std::copy_n(out, n, terms_);
+    const double all = sum(kBest ? out : terms_, n);
     if (all != kForbidden) divide(out, n, all);
     return all;
   }
@@ -352,23 +376,34 @@ class Logs {
     for (size_t y = 0; y < n; ++y) values[y] -= by;
   }
   void send(size_t t, size_t side, Labels labels, const double* value, Labels targets, double* out) {
-    if (entries_.listed(t)) entries_.place(labels, value);
-    for (size_t q = 0; q < targets.size(); ++q) {
-      const auto j = static_cast<size_t>(targets[q]);
-      size_t n = 0;
-      if (entries_.listed(t)) {
-        n = entries_.terms(side, j, terms_);
-      } else {
-        fill_edges(t, side, labels, j);
-        for (const int32_t i : labels) terms_[n++] = edges_[i];
-        for (size_t p = 0; p < n; ++p) terms_[p] += value[p];
-      }
-      out[q] = log_sum(terms_, n);
+    if (entries_.listed(t)) {
+      entries_.place(labels, value);
+      for (size_t q = 0; q < targets.size(); ++q)
+        out[q] = sum(terms_, entries_.terms(side, static_cast<size_t>(targets[q]), terms_));
+      return entries_.clear(labels);
     }
-    if (entries_.listed(t)) entries_.clear(labels);
+    if (kBest && !side) return send_rows(t, labels, value, targets, out);
+    for (size_t q = 0; q < targets.size(); ++q) {
+      fill_edges(t, side, labels, static_cast<size_t>(targets[q]));
+      for (size_t p = 0; p < labels.size(); ++p) terms_[p] = edges_[labels[p]] + value[p];
+      out[q] = sum(terms_, labels.size());
+    }
   }
 
  private:
+  // Overwrites the terms.
+  static double sum(double* terms, size_t n) {
+    if (kBest) return n ? kernels().max_d(terms, n) : kForbidden;
+    return log_sum(terms, n);
+  }
+  // Maxima by rows of edges, since columns of a matrix are far apart in memory.
+  void send_rows(size_t t, Labels labels, const double* value, Labels targets, double* out) {
+    std::fill_n(out, targets.size(), kForbidden);
+    for (size_t p = 0; p < labels.size(); ++p) {
+      lattice_.row(t, static_cast<size_t>(labels[p]), edges_);
+      for (size_t q = 0; q < targets.size(); ++q) out[q] = std::max(out[q], value[p] + edges_[targets[q]]);
+    }
+  }
   // edges_[i]: the edge between label j and each of some labels.
   void fill_edges(size_t t, size_t side, Labels labels, size_t j) {
     constexpr size_t kFew = 16;
@@ -384,60 +419,50 @@ class Logs {
   double *edges_, *terms_;  // [label]
 };
 
-// The best in the place of the sum, in the log domain: the same passes then give the best path through each node.
-class Maxima {
+// With the factors of columns that are chosen on the way forward.
+class ChosenColumns {
  public:
-  static constexpr bool kLogs = true, kMaxima = true;
+  static constexpr bool kLogs = false, kMaxima = false;
 
-  Maxima(const Lattice& lattice, Arena& arena)
-      : lattice_(lattice),
-        entries_(lattice, arena),
-        edges_(arena.array<double>(lattice.L)),
-        terms_(arena.array<double>(lattice.L)) {}
+  ChosenColumns(ColumnSource& source, size_t T, Arena& arena)
+      : source_(source), columns_(arena.array<ColumnSource::Column>(T)) {}
 
   static bool trouble() { return false; }
   static double shift(size_t) { return 0; }
-  static double log(double best) { return best; }
-  static double one() { return 0; }
-  static const double* belief(const double* values, size_t n, double* out) { return Logs::belief(values, n, out); }
-  double nodes(size_t t, Labels labels, double* out) {
-    for (size_t q = 0; q < labels.size(); ++q) out[q] = lattice_.end_node(t, static_cast<size_t>(labels[q]));
-    return kernels().max_d(out, labels.size()) == kForbidden ? kForbidden : 0;
-  }
-  static double product(const double* a, const double* b, size_t n, double* out) {
-    for (size_t y = 0; y < n; ++y) out[y] = a[y] + b[y];
-    const double best = kernels().max_d(out, n);
-    if (best != kForbidden) divide(out, n, best);
+  static bool is_none(double sum) { return !(sum > 0); }
+  static double log(double sum) { return portable_log(sum); }
+  static double one() { return 1; }
+  Labels labels(size_t t) { return (columns_[t] = source_.column(t)).labels; }
+  bool reached(size_t t, const ReachedColumn& column) { return source_.reached(t, column); }
+  static const double* belief(const double* values, size_t, double*) { return values; }
+  const double* factors(size_t t) const { return columns_[t].factors; }
+
+  double nodes(size_t t, Labels labels, double* out) const {
+    const double best = kernels().max_d(columns_[t].scores, labels.size());
+    if (best != kForbidden) kernels().exp_d(columns_[t].scores, best, labels.size(), out);
     return best;
   }
-  static void divide(double* values, size_t n, double by) { Logs::divide(values, n, by); }
-  // Rows of edges are read in both directions, since columns of a matrix are far apart in memory.
-  void send(size_t t, size_t side, Labels labels, const double* value, Labels targets, double* out) {
-    std::fill_n(out, targets.size(), kForbidden);
-    if (entries_.listed(t)) {
-      entries_.place(labels, value);
-      for (size_t q = 0; q < targets.size(); ++q) {
-        const size_t n = entries_.terms(side, static_cast<size_t>(targets[q]), terms_);
-        if (n) out[q] = kernels().max_d(terms_, n);
+  static double product(const double* a, const double* b, size_t n, double* out) {
+    return scaled_product(a, b, n, out);
+  }
+  static void divide(double* values, size_t n, double by) { divide_factors(values, n, by); }
+  void send(size_t t, size_t side, Labels labels, const double* value, Labels targets, double* out) const {
+    const double* factor = columns_[t + 1].factors;
+    if (side) {
+      for (size_t q = 0; q < targets.size(); ++q, factor += labels.size()) {
+        out[q] = 0;
+        for (size_t p = 0; p < labels.size(); ++p) out[q] += factor[p] * value[p];
       }
-      return entries_.clear(labels);
+      return;
     }
-    const Labels rows = side ? targets : labels;
-    for (size_t r = 0; r < rows.size(); ++r) {
-      lattice_.row(t, static_cast<size_t>(rows[r]), edges_);
-      if (side) {
-        for (size_t p = 0; p < labels.size(); ++p) terms_[p] = value[p] + edges_[labels[p]];
-        if (!labels.empty()) out[r] = kernels().max_d(terms_, labels.size());
-      } else {
-        for (size_t q = 0; q < targets.size(); ++q) out[q] = std::max(out[q], value[r] + edges_[targets[q]]);
-      }
-    }
+    std::fill_n(out, targets.size(), 0.0);
+    for (size_t p = 0; p < labels.size(); ++p, factor += targets.size())
+      for (size_t q = 0; q < targets.size(); ++q) out[q] += value[p] * factor[q];
   }
 
  private:
-  const Lattice& lattice_;
-  ExistingEntries entries_;
-  double *edges_, *terms_;  // [label]
+  ColumnSource& source_;
+  ColumnSource::Column* const columns_;  // [t]
 };
 
 }  // namespace tagwright

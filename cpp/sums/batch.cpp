@@ -89,8 +89,7 @@ class BatchWork {
     if (batch_.tags)
       for (size_t t = 0; t < T; ++t) also.push_back(static_cast<int32_t>(batch_.tags[first + t]));
     const Lattice lattice(whole, T, nodes, nullptr);
-    const Sums sums =
-        forward_backward(lattice, whole.factors(), batch_.keep, also.empty() ? nullptr : also.data(), arena);
+    const Sums sums = forward_backward(lattice, {batch_.keep, also.empty() ? nullptr : also.data()}, arena);
     need(sums.log_z != kForbidden, batch_.keep.all() ? "no path: -inf scores forbid every labelling"
                                                      : "no path among the labels that keep chose; keep more");
     batch_.log_z[b] = sums.log_z;
@@ -107,7 +106,7 @@ class BatchWork {
       if (batch_.nodes_d) fill(batch_.nodes_d);
       if (count.empty() || t + 1 == T) continue;
       const Sums::Column& next = sums.columns[t + 1];
-      sums.step(lattice, t, step);
+      sums.step(t, step);
       for (size_t p = 0; p < column.labels.size(); ++p)
         for (size_t q = 0; q < next.labels.size(); ++q)
           count_edge(static_cast<size_t>(column.labels[p]), static_cast<size_t>(next.labels[q]),

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/need.h"
+#include "kernels/elementary.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -136,7 +137,7 @@ BatchFactors<E>::BatchFactors(const BatchEdges& edges) : L(edges.L), dense(bool(
     });
     return;
   }
-  rest = std::exp(edges.fallback - shift);
+  rest = portable_exp(edges.fallback - shift);
   std::vector<double> given(count);
   exp_of(scores, count, given.data());
   for (size_t direction = 0; direction < 2; ++direction) {

@@ -7,6 +7,7 @@
 
 #include "base/need.h"
 #include "base/stop.h"
+#include "kernels/elementary.h"
 
 namespace tagwright {
 namespace {
@@ -104,7 +105,7 @@ void LaneUnit<E>::nodes(size_t t) {
     }
     shift[lane] = static_cast<E>(lowered_[lane]);
     if (!factors_.forbids) continue;
-    const double least = lowered_[lane] + std::log(kTiny);
+    const double least = lowered_[lane] + portable_log(kTiny);
     bool lost = false;
     for (size_t y = 0; y < L_; ++y)
       lost = lost || (rows[lane][y] < least && rows[lane][y] != static_cast<E>(kForbidden));
@@ -209,7 +210,7 @@ void LaneUnit<E>::forward() {
       const bool fine = there(lane, t) && total[lane] > 0 && std::isfinite(static_cast<E>(1 / total[lane]));
       inverse[lane] = fine ? static_cast<E>(1 / total[lane]) : 0;
       scale_[t * lanes_ + lane] = inverse[lane];
-      if (fine) log_z[lane] += std::log(total[lane]) + lowered_[lane] + (t ? factors_.shift : 0);
+      if (fine) log_z[lane] += portable_log(total[lane]) + lowered_[lane] + (t ? factors_.shift : 0);
       if (!fine && there(lane, t)) trouble_[lane] = true;
     }
     k.scale(inverse, L_, vectors_, alpha(t));

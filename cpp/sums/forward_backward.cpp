@@ -6,8 +6,8 @@
 // once more, over the labels that were kept in the end and only over these. So log Z, node and edge probabilities are
 // those of one distribution: the exact one, restricted to sequences of kept labels.
 //
-// A column has the labels that are allowed for it, and everything about it is held for these only: [q] is the q-th of
-// them.
+// A column has the labels that are allowed for it, or that were chosen for it on the way forward, and everything about
+// it is held for these only: [q] is the q-th of them.
 #include "sums/forward_backward.h"
 
 #include <algorithm>
@@ -39,31 +39,30 @@ struct Kept {
 template <class Arithmetic>
 class Passes {
  public:
-  Passes(const Lattice& lattice, Arithmetic& numbers, const PruningRule& rule, const int32_t* also, Arena& arena)
-      : lattice_(lattice),
+  // L: the most labels of a column.
+  Passes(size_t T, size_t L, Arithmetic& numbers, const SumPruning& pruning, Arena& arena)
+      : T_(T),
+        L_(L),
         numbers_(numbers),
-        rule_(rule),
-        also_(also),
+        pruning_(pruning),
         arena_(arena),
-        stride_((lattice.L + 7) / 8 * 8),
-        held_(arena.array<Held>(lattice.T)),
+        stride_((L + 7) / 8 * 8),
+        held_(arena.array<Held>(T)),
         message_(arena.array<double>(stride_)),
         believed_(arena.array<double>(stride_)),
-        ones_(arena.array<double>(lattice.L)),
-        chosen_(arena.array<int32_t>(lattice.L + 1)),
-        kept_(lattice.T),
-        beta_(lattice.T) {
-    std::fill_n(ones_, lattice.L, numbers.one());
+        ones_(arena.array<double>(L)),
+        chosen_(arena.array<int32_t>(L + 1)),
+        beta_(arena.array<const double*>(T)) {
+    std::fill_n(ones_, L, numbers.one());
     sums_.logs = Arithmetic::kLogs;
   }
 
-  // most: the number of labels that all columns may keep in the forward pass.
-  Sums run(size_t most) {
+  Sums run() {
     double log_z = 0;
-    if (!forward(most, log_z) || !backward()) return sums_;
-    if (!rule_.all()) log_z = 0;
+    if (!forward(log_z) || !backward()) return std::move(sums_);
+    if (!exact()) log_z = 0;
     if (finish(log_z)) sums_.log_z = log_z;
-    return sums_;
+    return std::move(sums_);
   }
 
  private:
@@ -74,25 +73,22 @@ class Passes {
     Labels labels;
     double* psi;    // node factors
     double* alpha;  // with room for a row of a matrix
-    double lowered = 0;
+    double lowered;
+    Kept kept;  // after the backward pass
   };
 
-  Labels labels_of(size_t t) const {
-    thread_local std::vector<int32_t> everyone;
-    while (everyone.size() < lattice_.L) everyone.push_back(static_cast<int32_t>(everyone.size()));
-    return lattice_.allowed[t].empty() ? Labels(everyone.data(), lattice_.L) : lattice_.allowed[t];
-  }
-  double* array(size_t n) { return arena_.array<double>(n == lattice_.L ? stride_ : n); }
+  bool exact() const { return pruning_.rule.all(); }
+  double* array(size_t n) { return arena_.array<double>(n == L_ ? stride_ : n); }
 
   Kept choose(size_t t, const double* values) {
     thread_local Chooser chooser;
     const Labels labels = held_[t].labels;
-    if (rule_.all()) return {labels};
+    if (exact()) return {labels};
     const double* belief = numbers_.belief(values, labels.size(), believed_);
-    int32_t also_at = also_ ? also_[t] : -1;
-    if (also_at >= 0 && labels.size() < lattice_.L)
+    int32_t also_at = pruning_.also ? pruning_.also[t] : -1;
+    if (also_at >= 0 && labels.size() < L_)
       also_at = static_cast<int32_t>(std::lower_bound(labels.begin(), labels.end(), also_at) - labels.begin());
-    const size_t n = chooser.choose(rule_, belief, labels.size(), also_at, chosen_);
+    const size_t n = chooser.choose(pruning_.rule, belief, labels.size(), also_at, chosen_);
     int32_t *places = arena_.array<int32_t>(n), *own = arena_.array<int32_t>(n);
     std::copy_n(chosen_, n, places);
     for (size_t q = 0; q < n; ++q) own[q] = labels[static_cast<size_t>(places[q])];
@@ -100,23 +96,26 @@ class Passes {
   }
 
   // The passes return false where nothing is left, or where numbers left the range of the arithmetic.
-  bool forward(size_t most, double& log_z) {
+  bool forward(double& log_z) {
     Kept kept;
+    size_t most = pruning_.most;
     const double* sent = nullptr;
-    for (size_t t = 0; t < lattice_.T; ++t) {
+    for (size_t t = 0; t < T_; ++t) {
       Held& held = held_[t];
-      held.labels = labels_of(t);
+      held.labels = numbers_.labels(t);
       const size_t n = held.labels.size();
+      if (n == 0) return false;
       held.psi = arena_.array<double>(n);
       held.alpha = array(n);
       meter_.count(n * (t ? kept.labels.size() : 1));
       held.lowered = numbers_.nodes(t, held.labels, held.psi);
       if (held.lowered == kForbidden) return false;
       if (t) numbers_.send(t - 1, kForward, kept.labels, sent, held.labels, held.alpha);
-      const double sum = numbers_.log(numbers_.product(t ? held.alpha : ones_, held.psi, n, held.alpha));
-      if (sum == kForbidden || numbers_.trouble()) return false;
-      log_z += sum + held.lowered + (t ? numbers_.shift(t - 1) : 0);
-      if (t + 1 == lattice_.T) break;
+      const double sum = numbers_.product(t ? held.alpha : ones_, held.psi, n, held.alpha);
+      if (numbers_.is_none(sum) || numbers_.trouble()) return false;
+      log_z += numbers_.log(sum) + held.lowered + (t ? numbers_.shift(t - 1) : 0);
+      if (!numbers_.reached(t, {held.psi, held.alpha, sum, held.lowered})) return false;
+      if (t + 1 == T_) break;
       kept = choose(t, held.alpha);
       sums_.wide = kept.labels.size() > most;
       if (sums_.wide) return false;
@@ -127,20 +126,21 @@ class Passes {
   }
 
   bool backward() {
-    sums_.columns.resize(lattice_.T);
-    for (size_t t = lattice_.T; t-- > 0;) {
+    sums_.columns.resize(T_);
+    for (size_t t = T_; t-- > 0;) {
       Sums::Column& column = sums_.columns[t];
       const Labels labels = held_[t].labels;
       double* back = array(labels.size());
       std::copy(ones_, ones_ + labels.size(), back);
-      if (t + 1 < lattice_.T) {
+      if (t + 1 < T_) {
         meter_.count(labels.size() * sums_.columns[t + 1].labels.size());
         numbers_.send(t, kBackward, sums_.columns[t + 1].labels, sums_.columns[t + 1].to, labels, back);
       }
-      if (numbers_.log(numbers_.product(held_[t].alpha, back, labels.size(), message_)) == kForbidden) return false;
-      const Kept own = kept_[t] = choose(t, message_);
+      if (numbers_.is_none(numbers_.product(held_[t].alpha, back, labels.size(), message_))) return false;
+      const Kept own = held_[t].kept = choose(t, message_);
       column.labels = own.labels;
-      column.shift = t + 1 < lattice_.T ? numbers_.shift(t) : 0;
+      column.shift = t + 1 < T_ ? numbers_.shift(t) : 0;
+      if constexpr (requires { numbers_.factors(t); }) column.factors = numbers_.factors(t);
       beta_[t] = own.of(back, arena_);
       const size_t n = column.labels.size();
       double* to = arena_.array<double>(n);
@@ -149,7 +149,7 @@ class Passes {
       // What cannot be reached is left out, lest it outweighs the rest.
       for (size_t q = 0; q < n; ++q)
         to[q] = believed_here[q] == (Arithmetic::kLogs ? kForbidden : 0) ? believed_here[q] : beta_[t][q];
-      if (numbers_.log(numbers_.product(to, factor, n, to)) == kForbidden) return false;
+      if (numbers_.is_none(numbers_.product(to, factor, n, to))) return false;
       column.to = to;
     }
     return true;
@@ -158,31 +158,31 @@ class Passes {
   // Fills `from` and the probabilities of nodes: over pruned columns after one more pass forward.
   bool finish(double& log_z) {
     const double* sent = nullptr;
-    for (size_t t = 0; t < lattice_.T; ++t) {
+    for (size_t t = 0; t < T_; ++t) {
       Sums::Column& column = sums_.columns[t];
       const size_t n = column.labels.size();
       meter_.count(n * n);
       double* from = arena_.array<double>(n);
-      if (rule_.all()) {
+      if (exact()) {
         std::copy_n(held_[t].alpha, n, from);
       } else {
         double* const before = array(n);
         std::copy_n(ones_, n, before);
         if (t) numbers_.send(t - 1, kForward, sums_.columns[t - 1].labels, sent, column.labels, before);
-        const double sum = numbers_.log(numbers_.product(before, kept_[t].of(held_[t].psi, arena_), n, from));
-        if (sum == kForbidden) return false;
-        log_z += sum + held_[t].lowered + (t ? numbers_.shift(t - 1) : 0);
+        const double sum = numbers_.product(before, held_[t].kept.of(held_[t].psi, arena_), n, from);
+        if (numbers_.is_none(sum)) return false;
+        log_z += numbers_.log(sum) + held_[t].lowered + (t ? numbers_.shift(t - 1) : 0);
         double* own = arena_.array<double>(n);
         std::copy_n(from, n, own);
         sent = own;
       }
       double* node = arena_.array<double>(n);
       const double sum = numbers_.product(from, beta_[t], n, node);
-      if (numbers_.log(sum) == kForbidden) return false;
+      if (numbers_.is_none(sum)) return false;
       numbers_.divide(from, n, sum);
       if (Arithmetic::kLogs && !Arithmetic::kMaxima) {
         kernels().exp_d(node, 0, n, node);
-        Scaled::divide(node, n, kernels().sum_d(node, n));  // Large scores are rounded by more than these digits.
+        divide_factors(node, n, kernels().sum_d(node, n));  // Large scores are rounded by more than these digits.
       }
       column.node = node;
       column.from = from;
@@ -190,65 +190,71 @@ class Passes {
     return true;
   }
 
-  const Lattice& lattice_;
+  const size_t T_, L_;
   Arithmetic& numbers_;
-  const PruningRule& rule_;
-  const int32_t* const also_;
+  const SumPruning pruning_;
   Arena& arena_;
   const size_t stride_;
   Held* const held_;  // [t]
   double *const message_, *const believed_, *const ones_;
   int32_t* const chosen_;
-  std::vector<Kept> kept_;           // [t]: after the backward pass
-  std::vector<const double*> beta_;  // [t], beside the kept labels
+  const double** const beta_;  // [t], beside the kept labels
   Sums sums_;
   Meter meter_;
 };
 
 }  // namespace
 
-double Sums::edge(const Lattice& lattice, size_t t, size_t p, size_t q) const {
+double Sums::edge(size_t t, size_t p, size_t q) const {
   const Column &left = columns[t], &right = columns[t + 1];
-  const double score = lattice.edge(t, static_cast<size_t>(left.labels[p]), static_cast<size_t>(right.labels[q]));
-  return left.from[p] * std::exp(score - left.shift) * right.to[q];
+  if (right.factors) return left.from[p] * right.factors[p * right.labels.size() + q] * right.to[q];
+  const double score = lattice->edge(t, static_cast<size_t>(left.labels[p]), static_cast<size_t>(right.labels[q]));
+  return left.from[p] * portable_exp(score - left.shift) * right.to[q];
 }
 
-void Sums::step(const Lattice& lattice, size_t t, std::vector<double>& out) const {
+void Sums::step(size_t t, std::vector<double>& out) const {
   const Column &left = columns[t], &right = columns[t + 1];
   const size_t n = right.labels.size();
   out.resize(times(left.labels.size(), n));
   for (size_t p = 0; p < left.labels.size(); ++p) {
     for (size_t q = 0; q < n; ++q) {
       const size_t i = static_cast<size_t>(left.labels[p]), j = static_cast<size_t>(right.labels[q]);
-      out[p * n + q] = logs ? left.from[p] + lattice.edge(t, i, j) + right.to[q] : edge(lattice, t, p, q);
+      out[p * n + q] = logs ? left.from[p] + lattice->edge(t, i, j) + right.to[q] : edge(t, p, q);
     }
   }
   if (logs) kernels().exp_d(out.data(), kernels().max_d(out.data(), out.size()), out.size(), out.data());
   // 1, but for rounding, which is large where scores are.
-  Scaled::divide(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
+  divide_factors(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
 }
 
-Sums forward_backward(const Lattice& lattice, const Factors* factors, const PruningRule& rule, const int32_t* also,
-                      Arena& arena, size_t most) {
+Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena) {
   need(!lattice.edges.ngrams(),
-       "these sums know no ngrams of labels, but the edges have some; use shorter sentences, or a model of order 1");
-  return sums_without_ngrams(lattice, factors, rule, also, arena, most);
+       "these sums ignore label n-grams, but the edges have some; use shorter sentences, or a model of order 1");
+  return sums_without_ngrams(lattice, pruning, arena);
 }
 
-Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const PruningRule& rule, const int32_t* also,
-                         Arena& arena, size_t most) {
-  Scaled scaled(lattice, factors, arena);
-  Sums sums = Passes(lattice, scaled, rule, also, arena).run(most);
-  if (sums.wide || (!scaled.trouble() && sums.log_z != kForbidden)) return sums;
-  Logs logs(lattice, arena);
-  return Passes(lattice, logs, rule, also, arena).run(most);
+Sums sums_without_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena) {
+  Scaled scaled(lattice, lattice.edges.factors(), arena);
+  Sums sums = Passes(lattice.T, lattice.L, scaled, pruning, arena).run();
+  if (!sums.wide && (scaled.trouble() || sums.log_z == kForbidden)) {
+    LogDomain<false> logs(lattice, arena);
+    sums = Passes(lattice.T, lattice.L, logs, pruning, arena).run();
+  }
+  sums.lattice = &lattice;
+  return sums;
 }
 
 Sums max_marginals(const Lattice& lattice, Arena& arena) {
   need(!lattice.edges.ngrams(), "these maxima ignore label n-grams, but the edges have some");
-  Maxima maxima(lattice, arena);
-  const PruningRule none;
-  return Passes(lattice, maxima, none, nullptr, arena).run(SIZE_MAX);
+  LogDomain<true> maxima(lattice, arena);
+  Sums sums = Passes(lattice.T, lattice.L, maxima, {}, arena).run();
+  sums.lattice = &lattice;
+  return sums;
+}
+
+Sums forward_backward(ColumnSource& source, size_t T, size_t L, Arena& arena) {
+  ChosenColumns chosen(source, T, arena);
+  return Passes(T, L, chosen, {}, arena).run();
 }
 
 }  // namespace tagwright

@@ -16,35 +16,64 @@
 namespace tagwright {
 
 // The sums of one sentence. Its spans and pointers point into the arena or to storage of the thread: they are valid
-// until the next sums.
+// until the next sums. The lattice, or what the columns came from, must outlive them.
 struct Sums {
   struct Column {
     std::span<const int32_t> labels;  // that were not pruned
     const double* node;               // [q]: the probability of labels[q]
     const double* from;               // [q], [q]: see edge()
     const double* to;
-    double shift;  // of the edges behind it
+    double shift;                     // of the edges behind it
+    const double* factors = nullptr;  // of the edges into it, [p * labels + q], where the column was chosen with them
   };
   double log_z = kForbidden;  // kForbidden: no path
   std::vector<Column> columns;
-  bool logs = false;  // whether `from` and `to` are logarithms
-  bool wide = false;  // whether the rule kept more labels than `most`; then nothing else is filled
+  bool logs = false;                 // whether `from` and `to` are logarithms
+  bool wide = false;                 // whether the rule kept more labels than `most`; then nothing else is filled
+  const Lattice* lattice = nullptr;  // or none, where columns have factors
 
   // The probability of the edge from labels[p] of column t to labels[q] of column t + 1: from * exp(e - shift) * to.
   // Not where there are logarithms.
-  double edge(const Lattice& lattice, size_t t, size_t p, size_t q) const;
+  double edge(size_t t, size_t p, size_t q) const;
   // Those of all edges of a step, [p * kept labels of column t + 1 + q]; they sum to 1.
-  void step(const Lattice& lattice, size_t t, std::vector<double>& out) const;
+  void step(size_t t, std::vector<double>& out) const;
 };
 
+// Which labels the sums go over.
+struct SumPruning {
+  PruningRule rule = {};
+  const int32_t* also = nullptr;  // [t], labels that are never pruned, or nullptr
+  size_t most = SIZE_MAX;         // the number of labels that all columns may keep in the forward pass
+};
 // Throws std::invalid_argument where the edges have n-grams: see sums/ngram_sums.h.
-// factors: of the lattice's edges; nullptr where there is one matrix per step. also: [t], labels that are never pruned,
-// or nullptr. most: the number of labels that all columns may keep in the forward pass.
-Sums forward_backward(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
-                      Arena& arena, size_t most = SIZE_MAX);
+Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena);
+inline Sums forward_backward(const Lattice& lattice, Arena& arena) { return forward_backward(lattice, {}, arena); }
 // The same, ignoring n-grams.
-Sums sums_without_ngrams(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
-                         Arena& arena, size_t most = SIZE_MAX);
+Sums sums_without_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena);
+
+// A column as the forward pass leaves it.
+struct ReachedColumn {
+  const double* psi;    // [q]: exp(node score - shift)
+  const double* alpha;  // [q]: scaled to a sum of 1
+  double total, shift;  // total: the sum before
+};
+// Columns that are chosen on the way forward, each by what has reached the one before it.
+class ColumnSource {
+ public:
+  struct Column {
+    std::span<const int32_t> labels = {};  // in any order
+    const double* scores = nullptr;        // [q], of its nodes
+    const double* factors = nullptr;       // [p * labels + q]: exp(edge score) of the step into it, from the second on
+  };
+  virtual ~ColumnSource() = default;
+  // What it returns must outlive the sums. No labels: there are no sums.
+  virtual Column column(size_t t) = 0;
+  // Called before the next column. Returns false to give up.
+  virtual bool reached(size_t, const ReachedColumn&) { return true; }
+};
+// Exact sums over these columns; log Z is kForbidden where nothing is left, where numbers underflow, or where the
+// source gave up. L: the most labels of a column.
+Sums forward_backward(ColumnSource& source, size_t T, size_t L, Arena& arena);
 
 // The best path through each node, in the form of sums: node[q] is its score less that of the best path, and
 // from[p] + edge score + to[q] is the same for an edge. log_z: the score of the best path.

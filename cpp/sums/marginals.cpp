@@ -5,6 +5,7 @@
 
 #include "base/need.h"
 #include "base/thread_pool.h"
+#include "kernels/elementary.h"
 #include "lattice/no_path.h"
 #include "sums/ngram_sums.h"
 
@@ -20,7 +21,7 @@ namespace {
 void add_ngram_sums(const Lattice& lattice, const PruningRule& keep, Arena& arena, Marginals& out) {
   const size_t L = lattice.L;
   thread_local NgramSums sums;
-  sum_ngrams(lattice, keep, nullptr, arena, sums);
+  sum_ngrams(lattice, {keep}, arena, sums);
   if (sums.log_z() == kForbidden) fail_without_path(lattice, keep);
   out.log_z = sums.log_z();
   out.entropy = entropy(sums);
@@ -51,10 +52,10 @@ Marginals marginals(const Lattice& lattice, const PruningRule& keep, bool with_e
     add_ngram_sums(lattice, keep, arena, out);
     return out;
   }
-  const Sums sums = forward_backward(lattice, lattice.edges.factors(), keep, nullptr, arena);
+  const Sums sums = forward_backward(lattice, {keep}, arena);
   if (sums.log_z == kForbidden) fail_without_path(lattice, keep);
   out.log_z = sums.log_z;
-  out.entropy = entropy(lattice, lattice.edges.factors(), sums, arena);
+  out.entropy = entropy(sums, arena);
   std::vector<double> step;
   for (size_t t = 0; t < T; ++t) {
     const Sums::Column& column = sums.columns[t];
@@ -63,7 +64,7 @@ Marginals marginals(const Lattice& lattice, const PruningRule& keep, bool with_e
     out.kept.push_back(static_cast<int32_t>(column.labels.size()));
     if (!with_edges || t + 1 == T) continue;
     const Sums::Column& next = sums.columns[t + 1];
-    sums.step(lattice, t, step);
+    sums.step(t, step);
     for (size_t p = 0; p < column.labels.size(); ++p)
       for (size_t q = 0; q < next.labels.size(); ++q)
         out.edges[(t * L + static_cast<size_t>(column.labels[p])) * L + static_cast<size_t>(next.labels[q])] =
@@ -113,10 +114,9 @@ class PathValues {
  public:
   PathValues(const Lattice& lattice, bool maxima, Arena& arena) : lattice_(lattice), maxima_(maxima) {
     if (lattice.edges.ngrams()) {
-      maxima ? maximise_ngrams(lattice, arena, ngrams_) : sum_ngrams(lattice, {}, nullptr, arena, ngrams_);
+      maxima ? maximise_ngrams(lattice, arena, ngrams_) : sum_ngrams(lattice, {}, arena, ngrams_);
     } else {
-      sums_ = maxima ? max_marginals(lattice, arena)
-                     : forward_backward(lattice, lattice.edges.factors(), {}, nullptr, arena);
+      sums_ = maxima ? max_marginals(lattice, arena) : forward_backward(lattice, arena);
     }
   }
   double total() const { return lattice_.edges.ngrams() ? ngrams_.log_z() : sums_.log_z; }
@@ -135,11 +135,11 @@ class PathValues {
     }
     const Sums::Column &left = sums_.columns[t], &right = sums_.columns[t + 1];
     return selection.pairs([&](size_t p, size_t q) {
-      if (!sums_.logs) return sums_.edge(lattice_, t, p, q);
+      if (!sums_.logs) return sums_.edge(t, p, q);
       const double value = left.from[p] +
                            lattice_.edge(t, static_cast<size_t>(left.labels[p]), static_cast<size_t>(right.labels[q])) +
                            right.to[q];
-      return maxima_ ? value : std::exp(value);
+      return maxima_ ? value : portable_exp(value);
     });
   }
 

@@ -5,17 +5,18 @@
 #include <limits>
 
 #include "base/stop.h"
+#include "kernels/elementary.h"
 #include "kernels/kernels.h"
 #include "sums/arithmetic.h"
 
 namespace tagwright {
 namespace ngram_numbers {
 
-double Scaled::factor(double score) { return std::exp(score); }
-double Logs::plain(double a) { return std::exp(a); }
+double Scaled::factor(double score) { return portable_exp(score); }
+double Logs::plain(double a) { return portable_exp(a); }
 double Logs::add(double a, double b) {
   if (a < b) std::swap(a, b);
-  return b == kForbidden ? a : a + std::log1p(std::exp(b - a));
+  return b == kForbidden ? a : a + portable_log1p(portable_exp(b - a));
 }
 
 }  // namespace ngram_numbers
@@ -34,8 +35,8 @@ double sum_of(const double* values, size_t n) {
   const double best = n ? kernels().max_d(values, n) : kForbidden;
   if (best == kForbidden || Numbers::kMaxima) return best;
   double sum = 0;
-  for (size_t q = 0; q < n; ++q) sum += std::exp(values[q] - best);
-  return best + std::log(sum);
+  for (size_t q = 0; q < n; ++q) sum += portable_exp(values[q] - best);
+  return best + portable_log(sum);
 }
 
 template <class Numbers>
@@ -66,11 +67,11 @@ bool NgramSums::fill_edges(size_t t, double& shift) const {
   input_->edges(t, edges_.data());
   shift = 0;
   if (Numbers::kLogs) {
-    for (size_t q = 0; q < n && input_->factors; ++q) edges_[q] = std::log(edges_[q]);
+    for (size_t q = 0; q < n && input_->factors; ++q) edges_[q] = portable_log(edges_[q]);
     return true;
   }
   if (input_->factors) {
-    static const double least = std::exp(-kFar), most = std::exp(kFar);
+    static const double least = portable_exp(-kFar), most = portable_exp(kFar);
     return std::none_of(edges_.begin(), edges_.end(), [](double x) { return (x > 0 && x < least) || x > most; });
   }
   const double best = kernels().max_d(edges_.data(), n);
@@ -102,18 +103,16 @@ bool NgramSums::fill_nodes(size_t t, double& shift) {
 
 // Adds to a state of label q of column t, which is made where there is none. Labels come in their order.
 template <class Numbers>
-uint32_t NgramSums::add_to_state(size_t t, size_t q, Node context, double alpha, double outside) {
+uint32_t NgramSums::add_to_state(size_t t, size_t q, Node context, double alpha) {
   while (state_begin_.size() <= column_[t] + q) state_begin_.push_back(node_.size());
   int32_t& place = place_[static_cast<size_t>(context)];
   if (place < 0) {
     place = static_cast<int32_t>(node_.size());
     node_.push_back(context);
     alpha_.push_back(alpha);
-    if (bounded_) outside_.push_back(outside);
   } else {
     const auto s = static_cast<size_t>(place);
     alpha_[s] = Numbers::add(alpha_[s], alpha);
-    if (bounded_) outside_[s] = Numbers::add(outside_[s], outside);
   }
   return static_cast<uint32_t>(place);
 }
@@ -123,30 +122,21 @@ void NgramSums::store(const Step& step) {
   if (stored_) steps_.push_back(step);
 }
 
-// Makes the states of column t and sends alpha, and what bounds the rest, into them.
+// Makes the states of column t and sends alpha into them.
 template <class Numbers>
-void NgramSums::reach_states(size_t t, double edge_shift) {
+void NgramSums::reach_states(size_t t) {
   const size_t first = column_[t], before = column_[t - 1];
-  // An n-gram that contains a lacking label is accounted for in `lost`: behind such a label, the context is empty.
-  const bool entered = bounded_ && left_out_ != Numbers::kZero;
-  const double from_left_out = entered ? Numbers::times(left_out_, Numbers::factor(-edge_shift)) : 0;
   for_each_step<Numbers>(
       t,
-      [&](size_t q) {
-        if (entered) add_to_state<Numbers>(t, q, label_[first + q], Numbers::kZero, from_left_out);
-      },
       [&](size_t p, size_t q, double edge) {
-        const double outside = bounded_ ? Numbers::times(outside_total_[before + p], edge) : 0;
-        const uint32_t to =
-            add_to_state<Numbers>(t, q, label_[first + q], Numbers::times(total_[before + p], edge), outside);
+        const uint32_t to = add_to_state<Numbers>(t, q, label_[first + q], Numbers::times(total_[before + p], edge));
         store({static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(state(t - 1, p)), to,
                LabelNgrams::kNoNode, edge});
       },
       [&](size_t p, size_t q, size_t s, Node node, double factor) {
         if (factor == Numbers::kZero) return;
-        const double outside = bounded_ ? Numbers::times(outside_[s], factor) : 0;
         const uint32_t to =
-            add_to_state<Numbers>(t, q, input_->ngrams.context(node), Numbers::times(alpha_[s], factor), outside);
+            add_to_state<Numbers>(t, q, input_->ngrams.context(node), Numbers::times(alpha_[s], factor));
         store({static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(s), to, node, factor});
       });
 }
@@ -166,29 +156,8 @@ bool NgramSums::scale_column(size_t t, size_t begin, double& log_sum) {
   for (size_t q = 0; q < n; ++q)
     total_[first + q] = sum_of<Numbers>(alpha_.data() + state(t, q), state(t, q + 1) - state(t, q));
   sum_.push_back(sum);
-  log_sum = Numbers::kLogs ? sum : std::log(sum);
+  log_sum = Numbers::kLogs ? sum : portable_log(sum);
   return true;
-}
-
-// Scales the bounds of column t as alpha was. log_rate: log of the mass of the labels that it lacks, per unit of all
-// mass before it.
-template <class Numbers>
-void NgramSums::bound_column(size_t t, size_t begin, double log_rate) {
-  const size_t n = width(t), first = column_[t];
-  const double before = Numbers::add(Numbers::factor(0.0), outside_all_);
-  for (size_t q = 0; q < n; ++q)
-    for (size_t s = state(t, q); s < state(t, q + 1); ++s) outside_[s] = Numbers::times(outside_[s], psi_[first + q]);
-  divide<Numbers>(outside_.data() + begin, node_.size() - begin, sum_[t]);
-  left_out_ = log_rate == kForbidden ? Numbers::kZero : Numbers::times(before, Numbers::factor(log_rate));
-  outside_all_ = left_out_;
-  for (size_t q = 0; q < n; ++q) {
-    outside_total_[first + q] = sum_of<Numbers>(outside_.data() + state(t, q), state(t, q + 1) - state(t, q));
-    outside_all_ = Numbers::add(outside_all_, outside_total_[first + q]);
-  }
-  missing_ = Numbers::kLogs ? Numbers::add(0.0, outside_all_) : std::log1p(outside_all_);
-  if (std::isfinite(missing_)) return;
-  missing_ = std::numeric_limits<double>::infinity();
-  bounded_ = false;
 }
 
 template <class Numbers>
@@ -196,14 +165,10 @@ bool NgramSums::forward() {
   state_begin_.assign(1, 0);
   node_.clear();
   alpha_.clear();
-  outside_.clear();
   sum_.clear();
   steps_.clear();
   step_begin_.assign(1, 0);
   stored_ = true;
-  bounded_ = !input_->lost.empty();
-  outside_all_ = left_out_ = Numbers::kZero;
-  missing_ = 0;
   place_.resize(input_->ngrams.nodes(), -1);
   double log_z = 0;
   Meter meter;
@@ -213,11 +178,11 @@ bool NgramSums::forward() {
     if (!fill_nodes<Numbers>(t, shift)) return false;
     if (shift == kForbidden) return true;
     if (t == 0) {
-      for (size_t q = 0; q < n; ++q) add_to_state<Numbers>(t, q, label_[q], Numbers::factor(0.0), Numbers::kZero);
+      for (size_t q = 0; q < n; ++q) add_to_state<Numbers>(t, q, label_[q], Numbers::factor(0.0));
     } else {
       if (!fill_edges<Numbers>(t, edge_shift)) return false;
       meter.count(16 * edges_.size() + 4 * (begin - state(t - 1, 0)) * n);
-      reach_states<Numbers>(t, edge_shift);
+      reach_states<Numbers>(t);
     }
     step_begin_.push_back(steps_.size());
     for (size_t s = begin; s < node_.size(); ++s) place_[static_cast<size_t>(node_[s])] = -1;
@@ -225,7 +190,6 @@ bool NgramSums::forward() {
     if (!scale_column<Numbers>(t, begin, log_sum)) return false;
     if (log_sum == kForbidden) return true;
     log_z += log_sum + shift + edge_shift;
-    if (bounded_) bound_column<Numbers>(t, begin, input_->lost[t] - shift - edge_shift - log_sum);
   }
   log_z_ = log_z;
   return true;
@@ -271,7 +235,7 @@ bool NgramSums::backward() {
     if (sum == Numbers::kZero || (!Numbers::kLogs && sum < kLeastSum)) return false;
     divide<Numbers>(p, count, sum);
     if (Numbers::kLogs && !Numbers::kMaxima) {
-      for (size_t s = 0; s < count; ++s) p[s] = std::exp(p[s]);
+      for (size_t s = 0; s < count; ++s) p[s] = portable_exp(p[s]);
       divide<ngram_numbers::Scaled>(p, count, kernels().sum_d(p, count));  // large scores lose digits
     }
     // What cannot be reached is left out, lest it outweighs the rest.
@@ -311,7 +275,7 @@ void NgramSums::prepare(const Input& input) {
     label_.insert(label_.end(), own.begin(), own.end());
     column_.push_back(label_.size());
   }
-  for (std::vector<double>* per_label : {&psi_, &label_p_, &total_, &outside_total_}) per_label->resize(label_.size());
+  for (std::vector<double>* per_label : {&psi_, &label_p_, &total_}) per_label->resize(label_.size());
 }
 
 void NgramSums::sum(const Input& input) {
@@ -388,11 +352,11 @@ NgramSums::Input input_of(const Lattice& lattice, LabelLists labels, Arena& aren
 
 }  // namespace
 
-void sum_ngrams(const Lattice& lattice, const PruningRule& keep, const int32_t* also, Arena& arena, NgramSums& sums) {
+void sum_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& sums) {
   LabelLists labels;
-  if (keep.all()) {
+  if (pruning.rule.all()) {
     labels = possible_labels(lattice, arena);
-  } else if (const Sums believed = sums_without_ngrams(lattice, lattice.edges.factors(), keep, also, arena);
+  } else if (const Sums believed = sums_without_ngrams(lattice, {pruning.rule, pruning.also}, arena);
              believed.log_z != kForbidden) {
     Labels* const kept = arena.array<Labels>(lattice.T);
     for (size_t t = 0; t < lattice.T; ++t) kept[t] = believed.columns[t].labels;
@@ -406,21 +370,26 @@ void maximise_ngrams(const Lattice& lattice, Arena& arena, NgramSums& sums) {
   labels.empty() ? sums.clear() : sums.maximise(input_of(lattice, labels, arena));
 }
 
-Sums label_sums(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
-                Arena& arena, NgramSums& ngrams, size_t most) {
-  if (!lattice.edges.ngrams()) return forward_backward(lattice, factors, keep, also, arena, most);
-  sum_ngrams(lattice, keep, also, arena, ngrams);
+Sums label_sums(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams) {
+  if (!lattice.edges.ngrams()) return forward_backward(lattice, pruning, arena);
+  sum_ngrams(lattice, pruning, arena, ngrams);
+  Sums made = label_sums(ngrams);
+  made.lattice = &lattice;
+  return made;
+}
+
+Sums label_sums(const NgramSums& ngrams) {
   Sums made;
   made.log_z = ngrams.log_z();
   made.logs = true;
-  for (size_t t = 0; t < lattice.T && made.log_z != kForbidden; ++t)
+  for (size_t t = 0; made.log_z != kForbidden && t < ngrams.T(); ++t)
     made.columns.push_back({ngrams.labels(t), ngrams.nodes(t).data(), nullptr, nullptr, 0});
   return made;
 }
 
 // H(s_0) + sum_t H(s_t+1 | s_t): labellings and their states are the same thing.
 double entropy(const NgramSums& sums) {
-  const auto times_log = [](double p, double x) { return p > 0 && x > 0 ? p * std::log(x) : 0; };
+  const auto times_log = [](double p, double x) { return p > 0 && x > 0 ? p * portable_log(x) : 0; };
   double found = 0;
   for (size_t q = 0; q < sums.labels(0).size(); ++q) found -= times_log(sums.nodes(0)[q], sums.nodes(0)[q]);
   for (size_t t = 1; t < sums.T(); ++t)

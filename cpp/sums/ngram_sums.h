@@ -2,9 +2,8 @@
 // n-grams.
 //
 // The states of a column are the contexts (lattice/contexts.h) that its labels and those before them can form: as much
-// of the past as an n-gram can still depend on. Sums are exact over the labels that each column is given; missing()
-// bounds what the labels that were pruned could add. Transitions between states are stored unless there are too many;
-// then each pass looks them up again.
+// of the past as an n-gram can still depend on. Sums are exact over the labels that each column is given. Transitions
+// between states are stored unless there are too many; then each pass looks them up again.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +28,6 @@ class NgramSums {
     std::function<void(size_t t, double* out)> nodes;  // fills the scores of column t, [q]
     std::function<void(size_t t, double* out)> edges;  // those of the step into column t, [p * labels of t + q]
     bool factors = false;                              // whether edges() fills exp(score) instead
-    // For missing(): [t], the log of an upper bound of the sum, over the labels y that column t lacks, of
-    //   exp(node score + best edge into y + max(0, best edge out of y) + ngrams.most_with(y));
-    // -inf where no label is lacking. Empty: no column lacks any.
-    std::span<const double> lost = {};
   };
   // One summand of the step into a column.
   struct Move {
@@ -52,8 +47,6 @@ class NgramSums {
   void clear() { log_z_ = kForbidden; }
 
   double log_z() const { return log_z_; }  // kForbidden: no path
-  // An upper bound of log Z over all labels, less log_z(); +inf where it is too large to be held.
-  double missing() const { return missing_; }
   size_t T() const { return column_.size() - 1; }
   size_t kept() const { return label_.size(); }
   std::span<const int32_t> labels(size_t t) const { return std::span(label_).subspan(column_[t], width(t)); }
@@ -95,19 +88,16 @@ class NgramSums {
   bool scale_column(size_t t, size_t begin, double& log_sum);
 
   template <class Numbers>
-  void reach_states(size_t t, double edge_shift);
+  void reach_states(size_t t);
   template <class Numbers>
-  uint32_t add_to_state(size_t t, size_t q, Node context, double alpha, double outside);
-  template <class Numbers>
-  void bound_column(size_t t, size_t begin, double log_rate);
+  uint32_t add_to_state(size_t t, size_t q, Node context, double alpha);
   template <class Numbers>
   void spread_beta(size_t t);
   double log_sum_of_moves(size_t t) const;
   void store(const Step& step);
-  // Calls enter(q) before the steps into label q, group(p, q, edge) where all states of p go to the label of q, and
-  // one(p, q, state, node, factor) elsewhere.
-  template <class Numbers, class Enter, class Group, class One>
-  void for_each_step(size_t t, Enter&& enter, Group&& group, One&& one) const;
+  // Calls group(p, q, edge) where all states of p go to the label of q, and one(p, q, state, node, factor) elsewhere.
+  template <class Numbers, class Group, class One>
+  void for_each_step(size_t t, Group&& group, One&& one) const;
   // Calls visit(Step) for the step into column t, whose states are known.
   template <class Numbers, class Visit>
   void for_each_known(size_t t, Visit&& visit) const;
@@ -115,37 +105,36 @@ class NgramSums {
   size_t width(size_t t) const { return column_[t + 1] - column_[t]; }
 
   std::optional<Input> input_;
-  std::vector<size_t> column_ = {0};           // [t], and one more: its first label
-  std::vector<int32_t> label_;                 // of all columns
-  std::vector<double> psi_, label_p_;          // beside label_
-  std::vector<size_t> state_begin_;            // beside label_, and one more
-  std::vector<Node> node_;                     // [state]
-  std::vector<double> alpha_, to_, state_p_;   // [state]; to: psi * beta
-  std::vector<double> total_, outside_total_;  // beside label_: the alphas, and `outside`, of its states
-  std::vector<double> outside_;                // [state]: bound of the paths that visited a label that is lacking
-  double left_out_ = 0, outside_all_ = 0;      // of a column: bounds of the labels it lacks, and of all such paths
-  std::vector<double> sum_, scale_;            // [t]: divisor of alpha; normaliser of a step's products
-  std::vector<double> beta_, group_;           // of a column
-  mutable std::vector<double> edges_;          // of a step
-  mutable std::vector<int32_t> place_;         // [node]: the state of the column, -1 where it is none
-  std::vector<Step> steps_;                    // of all columns, where they are stored
-  std::vector<size_t> step_begin_;             // [t], and one more
+  std::vector<size_t> column_ = {0};          // [t], and one more: its first label
+  std::vector<int32_t> label_;                // of all columns
+  std::vector<double> psi_, label_p_;         // beside label_
+  std::vector<size_t> state_begin_;           // beside label_, and one more
+  std::vector<Node> node_;                    // [state]
+  std::vector<double> alpha_, to_, state_p_;  // [state]; to: psi * beta
+  std::vector<double> total_;                 // beside label_: the sum of the alphas of its states
+  std::vector<double> sum_, scale_;           // [t]: divisor of alpha; normaliser of a step's products
+  std::vector<double> beta_, group_;          // of a column
+  mutable std::vector<double> edges_;         // of a step
+  mutable std::vector<int32_t> place_;        // [node]: the state of the column, -1 where it is none
+  std::vector<Step> steps_;                   // of all columns, where they are stored
+  std::vector<size_t> step_begin_;            // [t], and one more
   Mode mode_ = Mode::kScaled;
-  bool stored_ = false, bounded_ = false;
-  double log_z_ = kForbidden, missing_ = 0;
+  bool stored_ = false;
+  double log_z_ = kForbidden;
 };
 
 // Sums of a lattice with n-grams. A rule chooses labels by their beliefs without n-grams (Pal et al. 2006; Mueller,
-// Schmid and Schuetze 2013 prune a CRF of higher order in this way), and the sums go over the sequences of those. also:
-// [t], labels that are never pruned, or nullptr. The lattice and what is in the arena must outlive the sums.
-void sum_ngrams(const Lattice& lattice, const PruningRule& keep, const int32_t* also, Arena& arena, NgramSums& sums);
+// Schmid and Schuetze 2013 prune a CRF of higher order in this way), and the sums go over the sequences of those. The
+// lattice and what is in the arena must outlive the sums.
+void sum_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& sums);
 // The same with the best in the place of the sum, over all allowed labels.
 void maximise_ngrams(const Lattice& lattice, Arena& arena, NgramSums& sums);
 
 // Sums of any lattice, of which only log Z and the probabilities of labels may be read where the edges have n-grams:
-// the rest is in `ngrams`, which is filled then. factors, most: as for forward_backward().
-Sums label_sums(const Lattice& lattice, const Factors* factors, const PruningRule& keep, const int32_t* also,
-                Arena& arena, NgramSums& ngrams, size_t most = SIZE_MAX);
+// the rest is in `ngrams`, which is filled then.
+Sums label_sums(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams);
+// log Z and the probabilities of labels of sums over n-grams.
+Sums label_sums(const NgramSums& ngrams);
 
 // The entropy of the distribution over labellings, in nats.
 double entropy(const NgramSums& sums);
@@ -186,13 +175,12 @@ struct Maxima {
 
 }  // namespace ngram_numbers
 
-template <class Numbers, class Enter, class Group, class One>
-void NgramSums::for_each_step(size_t t, Enter&& enter, Group&& group, One&& one) const {
+template <class Numbers, class Group, class One>
+void NgramSums::for_each_step(size_t t, Group&& group, One&& one) const {
   const LabelNgrams& ngrams = input_->ngrams;
   const size_t n = width(t), before = width(t - 1);
   for (size_t q = 0; q < n; ++q) {
     const int32_t k = label_[column_[t] + q];
-    enter(q);
     for (size_t p = 0; p < before; ++p) {
       const double edge = edges_[p * n + q];
       const size_t begin = state(t - 1, p), end = state(t - 1, p + 1);
@@ -222,7 +210,7 @@ void NgramSums::for_each_known(size_t t, Visit&& visit) const {
   find_places(t, true);
   const auto place = [&](Node node) { return static_cast<uint32_t>(place_[static_cast<size_t>(node)]); };
   for_each_step<Numbers>(
-      t, [](size_t) {},
+      t,
       [&](size_t p, size_t q, double edge) {
         visit(Step{static_cast<uint32_t>(p), static_cast<uint32_t>(q), static_cast<uint32_t>(state(t - 1, p)),
                    place(label_[column_[t] + q]), LabelNgrams::kNoNode, edge});

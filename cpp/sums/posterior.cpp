@@ -7,14 +7,15 @@
 #include <unordered_map>
 
 #include "base/stop.h"
+#include "kernels/elementary.h"
 #include "kernels/kernels.h"
 #include "sums/arithmetic.h"
 #include "sums/ngram_sums.h"
 
 namespace tagwright {
 
-Transitions::Transitions(const Lattice& lattice, const Sums& sums, Arena& arena)
-    : lattice_(lattice), sums_(sums), scores_(sums.logs ? arena.array<double>(lattice.L) : nullptr) {}
+Transitions::Transitions(const Sums& sums, Arena& arena)
+    : sums_(sums), scores_(sums.logs ? arena.array<double>(sums.lattice->L) : nullptr) {}
 
 void Transitions::from(size_t t, size_t p) {
   t_ = t;
@@ -26,10 +27,11 @@ void Transitions::from(size_t t, size_t p) {
   }
   const size_t n = right.labels.size();
   const auto i = static_cast<size_t>(left.labels[p]);
-  for (size_t q = 0; q < n; ++q) scores_[q] = lattice_.edge(t, i, static_cast<size_t>(right.labels[q])) + right.to[q];
+  for (size_t q = 0; q < n; ++q)
+    scores_[q] = sums_.lattice->edge(t, i, static_cast<size_t>(right.labels[q])) + right.to[q];
   const double best = kernels().max_d(scores_, n);
   base_ = 0;
-  for (size_t q = 0; q < n; ++q) scores_[q] = best == kForbidden ? 0 : std::exp(scores_[q] - best);
+  for (size_t q = 0; q < n; ++q) scores_[q] = best == kForbidden ? 0 : portable_exp(scores_[q] - best);
   for (size_t q = 0; q < n; ++q) base_ += scores_[q];
 }
 
@@ -37,13 +39,14 @@ double Transitions::to(size_t q) const {
   if (sums_.logs) return base_ > 0 ? scores_[q] / base_ : 0;
   const Sums::Column &left = sums_.columns[t_], &right = sums_.columns[t_ + 1];
   if (!(right.to[q] > 0) || !(base_ > 0)) return 0;
-  const double score = lattice_.edge(t_, static_cast<size_t>(left.labels[p_]), static_cast<size_t>(right.labels[q]));
-  return std::min(base_ * std::exp(score - left.shift) * right.to[q], 1.0);
+  const double score =
+      sums_.lattice->edge(t_, static_cast<size_t>(left.labels[p_]), static_cast<size_t>(right.labels[q]));
+  return std::min(base_ * portable_exp(score - left.shift) * right.to[q], 1.0);
 }
 
 namespace {
 
-double times_log(double p, double x) { return p > 0 && x > 0 ? p * std::log(x) : 0; }
+double times_log(double p, double x) { return p > 0 && x > 0 ? p * portable_log(x) : 0; }
 
 // The expected score of the edges behind column t, less their shift, where most edges have the default: it has what the
 // exceptions leave. place: [label], room of -1.
@@ -158,7 +161,7 @@ class LogSteps {
       sum += share_[q];
       expected += share_[q] * (terms_[q] - best);
     }
-    return std::log(sum) - expected / sum;
+    return portable_log(sum) - expected / sum;
   }
 
   const Lattice& lattice_;
@@ -169,7 +172,9 @@ class LogSteps {
 
 }  // namespace
 
-double entropy(const Lattice& lattice, const Factors* factors, const Sums& sums, Arena& arena) {
+double entropy(const Sums& sums, Arena& arena) {
+  const Lattice& lattice = *sums.lattice;
+  const Factors* const factors = lattice.edges.factors();
   const size_t T = lattice.T, L = lattice.L;
   if (T == 0) return 0;
   double* const scores = arena.array<double>(factors ? std::max(factors->stride, L) : L);
@@ -233,10 +238,12 @@ size_t drawn(const std::vector<double>& sums, double share) {
 
 }  // namespace
 
-std::vector<int32_t> samples(const Lattice& lattice, const Sums& sums, size_t n, uint64_t seed, Arena& arena) {
-  const size_t T = lattice.T, L = lattice.L;
+std::vector<int32_t> samples(const Sums& sums, size_t n, uint64_t seed, Arena& arena) {
+  const size_t T = sums.columns.size();
   std::vector<int32_t> labels(times(n, T));
   if (T == 0 || n == 0) return labels;
+  const Lattice& lattice = *sums.lattice;
+  const size_t L = lattice.L;
   double* const edges = arena.array<double>(L);
   std::vector<double> upto;
   std::vector<size_t> order(n);
@@ -266,9 +273,9 @@ std::vector<int32_t> samples(const Lattice& lattice, const Sums& sums, size_t n,
       if (sums.logs) {
         double best = kForbidden;
         for (size_t p = 0; p < count; ++p) best = std::max(best, column.from[p] + edge(p));
-        add_up(count, [&](size_t p) { return std::exp(column.from[p] + edge(p) - best); });
+        add_up(count, [&](size_t p) { return portable_exp(column.from[p] + edge(p) - best); });
       } else {
-        add_up(count, [&](size_t p) { return column.from[p] * std::exp(edge(p) - column.shift); });
+        add_up(count, [&](size_t p) { return column.from[p] * portable_exp(edge(p) - column.shift); });
       }
       for (; begin < n && labels[order[begin] * T + t + 1] == j; ++begin)
         labels[order[begin] * T + t] = column.labels[drawn(upto, uniform(seed, order[begin], t))];

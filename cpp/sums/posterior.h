@@ -14,7 +14,7 @@ namespace tagwright {
 // in the log domain are normalised where they are used.
 class Transitions {
  public:
-  Transitions(const Lattice& lattice, const Sums& sums, Arena& arena);
+  Transitions(const Sums& sums, Arena& arena);
 
   // Selects labels[p] of column t.
   void from(size_t t, size_t p);
@@ -22,7 +22,6 @@ class Transitions {
   double to(size_t q) const;
 
  private:
-  const Lattice& lattice_;
   const Sums& sums_;
   double* scores_;  // [q], where sums are in logarithms
   size_t t_ = 0, p_ = 0;
@@ -31,10 +30,10 @@ class Transitions {
 
 // The entropy of the distribution over labellings, in nats: H(y_0) + sum_t H(y_t+1 | y_t), each exact (Hernando, Crespi
 // and Cybenko 2005 have it as a recursion). Nothing large is subtracted from anything large.
-double entropy(const Lattice& lattice, const Factors* factors, const Sums& sums, Arena& arena);
+double entropy(const Sums& sums, Arena& arena);
 
 // n labellings drawn from the distribution, [r * T + t]: backward, each label given the one behind it. Labelling r
 // depends on seed and r only, not on n.
-std::vector<int32_t> samples(const Lattice& lattice, const Sums& sums, size_t n, uint64_t seed, Arena& arena);
+std::vector<int32_t> samples(const Sums& sums, size_t n, uint64_t seed, Arena& arena);
 
 }  // namespace tagwright

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/need.h"
+#include "kernels/elementary.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -96,7 +97,7 @@ size_t Chooser::best(const double* belief, size_t L, size_t n, int32_t* kept) {
 // Equation 8: of all sets of one size the one with the most mass diverges least, so the best labels are taken until
 // the mass Z(I) has -log Z(I) <= epsilon.
 size_t Chooser::divergence(const PruningRule& keep, const double* belief, size_t L, int32_t* kept) {
-  const double total = kernels().sum_d(belief, L), wanted = std::exp(-keep.epsilon) * total;
+  const double total = kernels().sum_d(belief, L), wanted = portable_exp(-keep.epsilon) * total;
   if (!(wanted < total)) return kernels().at_least_d(belief, L, kSmallest, kept);
   // All labels below their share of what may be lost can be lost together.
   double least = std::min((total - wanted) / static_cast<double>(L), kernels().max_d(belief, L));

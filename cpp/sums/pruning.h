@@ -26,8 +26,6 @@ struct PruningRule {
   std::string text() const;
 };
 
-using Keep = PruningRule;  // its former name
-
 // Chooses labels by their beliefs, in time that grows with L and with what is kept, not with the sorting of all.
 class Chooser {
  public:

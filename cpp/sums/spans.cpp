@@ -6,6 +6,7 @@
 
 #include "base/need.h"
 #include "base/stop.h"
+#include "kernels/elementary.h"
 
 namespace tagwright {
 
@@ -42,7 +43,7 @@ class SpanSums {
       : lattice_(lattice),
         sums_(sums),
         rules_(rules),
-        transitions_(lattice, sums, arena),
+        transitions_(sums, arena),
         scores_(arena.array<double>(lattice.L)) {}
 
   // [a]: the probability that token t has the label in place a of the type's, and that a span begins there.
@@ -146,8 +147,8 @@ class SpanSums {
     for (size_t p = 0; p < before.labels.size(); ++p) {
       const int32_t i = before.labels[p];
       if (rules_.joined(i, j) || scores_[i] == kForbidden) continue;
-      sum += sums_.logs ? std::exp(before.from[p] + scores_[i] + column.to[q])
-                        : before.from[p] * std::exp(scores_[i] - before.shift) * column.to[q];
+      sum += sums_.logs ? portable_exp(before.from[p] + scores_[i] + column.to[q])
+                        : before.from[p] * portable_exp(scores_[i] - before.shift) * column.to[q];
     }
     return std::min(sum, column.node[q]);
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/need.h"
+#include "kernels/elementary.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -40,7 +41,7 @@ void EdgeFactors::fill(const Corpus& corpus, size_t token, std::span<const int32
     for (const int32_t set : corpus.sets_of(token)) {
       for (size_t q = 0; q < n; ++q) {
         const float more = store_.sets().at(static_cast<size_t>(set), Corrections::pair(from[p], to[q]));
-        if (more != 0) row[q] *= std::exp(static_cast<double>(more));
+        if (more != 0) row[q] *= portable_exp(static_cast<double>(more));
       }
     }
   }

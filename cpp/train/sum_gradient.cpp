@@ -7,218 +7,106 @@
 
 #include "base/need.h"
 #include "base/stop.h"
-#include "kernels/kernels.h"
 
 namespace tagwright {
 namespace {
 
 constexpr float kForbiddenF = -std::numeric_limits<float>::infinity();
 
-// Expectations have T(), labels(t) of a column, nodes(t) beside them, and visit_step(t, correct, pair, ngram) for t >
-// 0, which calls pair(i, j, probability) and ngram(number, expected count) for the pairs of labels of columns t - 1 and
-// t and for the n-grams that end in column t. Pairs of which neither the expectation nor `correct` has much may be left
-// out. What is subtracted has node(t, y), pair(t, i, j) and for_each_ngram(t, visit).
+// The labels of each column of a sentence, rising.
+struct ColumnLabels {
+  std::vector<int32_t> label;
+  std::vector<std::span<const int32_t>> columns;  // [t]
 
-void visit_pairs(std::span<const int32_t> from, std::span<const int32_t> to, const double* probability, auto&& visit) {
-  for (const int32_t i : from)
-    for (const int32_t j : to) visit(i, j, *probability++);
-}
-
-struct PrunedExpectation {
-  const PrunedSums& sums;
-
-  size_t T() const { return sums.T(); }
-  std::span<const int32_t> labels(size_t t) const { return sums.labels(t); }
-  std::span<const double> nodes(size_t t) const { return sums.nodes(t); }
-  void visit_step(size_t t, const auto&, auto&& pair, auto&&) const {
-    visit_pairs(sums.labels(t - 1), sums.labels(t), sums.edges(t).data(), pair);
-  }
-};
-
-struct ExactExpectation {
-  const Lattice& lattice;
-  const Sums& sums;
-  std::vector<double>& step;
-  std::vector<int32_t>& likely;  // labels of two columns
-
-  size_t T() const { return sums.columns.size(); }
-  std::span<const int32_t> labels(size_t t) const { return sums.columns[t].labels; }
-  std::span<const double> nodes(size_t t) const { return {sums.columns[t].node, sums.columns[t].labels.size()}; }
-  // A pair of labels is no more likely than either of them: others need not be visited.
-  void visit_step(size_t t, const auto& correct, auto&& pair, auto&&) const {
-    likely.clear();
-    const auto add = [&](size_t column) {
-      for (size_t q = 0; q < labels(column).size(); ++q)
-        if (nodes(column)[q] >= kLeastGradient || correct.node(column, labels(column)[q]) >= kLeastGradient)
-          likely.push_back(static_cast<int32_t>(q));
-    };
-    add(t - 1);
-    const size_t before = likely.size(), n = labels(t).size();
-    add(t);
-    if (sums.logs) sums.step(lattice, t - 1, step);
-    for (size_t a = 0; a < before; ++a) {
-      for (size_t b = before; b < likely.size(); ++b) {
-        const auto p = static_cast<size_t>(likely[a]), q = static_cast<size_t>(likely[b]);
-        pair(labels(t - 1)[p], labels(t)[q], sums.logs ? step[p * n + q] : sums.edge(lattice, t - 1, p, q));
-      }
+  // Those of `kept`, or all. Of partially labelled sentences, where `scores`, [t * stride + y], are given, those that
+  // the corpus allows and that do not score -inf. Returns whether every column has a label.
+  bool collect(const Corpus& corpus, size_t s, const Sums* kept, const float* scores = nullptr, size_t stride = 0) {
+    std::vector<size_t> end;
+    label.clear();
+    for (size_t t = 0; t < corpus.length(s); ++t) {
+      const size_t begin = label.size();
+      std::span<const int32_t> own;
+      if (scores) own = corpus.allowed_of(corpus.first_token(s) + t);
+      if (own.empty() && kept) own = kept->columns[t].labels;
+      label.insert(label.end(), own.begin(), own.end());
+      if (own.empty()) label.resize(begin + corpus.L);
+      const auto first = label.begin() + static_cast<ptrdiff_t>(begin);
+      own.empty() ? std::iota(first, label.end(), 0) : std::sort(first, label.end());
+      if (scores)
+        label.erase(
+            std::remove_if(first, label.end(),
+                           [&](int32_t y) { return scores[t * stride + static_cast<size_t>(y)] == kForbiddenF; }),
+            label.end());
+      if (label.size() == begin) return false;
+      end.push_back(label.size());
     }
+    columns.clear();
+    for (size_t t = 0, begin = 0; t < end.size(); begin = end[t++])
+      columns.push_back(std::span(label).subspan(begin, end[t] - begin));
+    return true;
   }
 };
 
-struct NgramExpectation {
-  const NgramSums& sums;
-  const NgramIndex& index;
-  const LabelNgrams& trie;
-  std::vector<double>& step;
+// The columns of the allowed labellings.
+class AllowedColumns : public ColumnSource {
+ public:
+  struct Scores {
+    const float* nodes;  // [t * stride + y]
+    size_t stride;
+    const EdgeFactors& edges;
+  };
+  AllowedColumns(const Corpus& corpus, size_t s, const ColumnLabels& labels, const Scores& scores, Arena& arena)
+      : corpus_(corpus), first_(corpus.first_token(s)), labels_(labels.columns), scores_(scores), arena_(arena) {}
 
-  size_t T() const { return sums.T(); }
-  std::span<const int32_t> labels(size_t t) const { return sums.labels(t); }
-  std::span<const double> nodes(size_t t) const { return sums.nodes(t); }
-  void visit_step(size_t t, const auto&, auto&& pair, auto&& ngram) const {
-    const size_t n = sums.labels(t).size();
-    step.assign(sums.labels(t - 1).size() * n, 0.0);
-    sums.for_each_move(t, false, [&](const NgramSums::Move& move) {
-      step[move.p * n + move.q] += move.probability;
-      if (move.node == LabelNgrams::kNoNode || !(move.probability > 0)) return;
-      index.for_each_ending(trie, move.node, [&](size_t q) { ngram(q, move.probability); });
-    });
-    visit_pairs(sums.labels(t - 1), sums.labels(t), step.data(), pair);
+  Column column(size_t t) override {
+    const std::span<const int32_t> labels = labels_[t], before = t ? labels_[t - 1] : std::span<const int32_t>();
+    double* const nodes = arena_.array<double>(labels.size());
+    for (size_t q = 0; q < labels.size(); ++q)
+      nodes[q] = scores_.nodes[t * scores_.stride + static_cast<size_t>(labels[q])];
+    double* const factors = arena_.array<double>(before.size() * labels.size());
+    if (t) scores_.edges.fill(corpus_, first_ + t, before, labels, factors);
+    return {labels, nodes, factors};
   }
+
+ private:
+  const Corpus& corpus_;
+  const size_t first_;
+  const std::vector<std::span<const int32_t>>& labels_;
+  const Scores scores_;
+  Arena& arena_;
 };
 
-// The correct path.
-struct CorrectPath {
-  const int32_t* label;  // [t]
-  const NgramIndex& index;
-  const LabelNgrams* trie;  // or none
+// The expected counts of the correct labellings: of one, or of all that are allowed.
+struct CorrectCounts {
+  Expectation* allowed;  // of a partially labelled sentence, with sorted columns
+  const int32_t* label;  // [t]: of others
 
-  double node(size_t t, int32_t y) const { return label[t] == y; }
-  double pair(size_t t, int32_t i, int32_t j) const { return label[t - 1] == i && label[t] == j; }
-  void for_each_ngram(size_t t, auto&& visit) const {
+  double node(size_t t, int32_t y) const {
+    if (!allowed) return label[t] == y;
+    const size_t q = place(t, y);
+    return q == kNoPlace ? 0 : allowed->nodes(t)[q];
+  }
+  // Of the step that `allowed` has entered.
+  double pair(size_t t, int32_t i, int32_t j) const {
+    if (!allowed) return label[t - 1] == i && label[t] == j;
+    const size_t p = place(t - 1, i), q = place(t, j);
+    return p == kNoPlace || q == kNoPlace ? 0 : allowed->pair(p, q);
+  }
+  // Enters the step into column t: calls visit(node of the trie, probability) for the n-grams that end there.
+  void enter_step(size_t t, const LabelNgrams* trie, auto&& visit) const {
+    if (allowed) return allowed->enter_step(t, visit);
     if (!trie) return;
     const size_t begin = t < NgramList::kLongest ? 0 : t + 1 - NgramList::kLongest;
     LabelNgrams::Node at = label[begin];
     for (size_t u = begin + 1; u <= t; ++u) at = trie->next(at, label[u]);
-    index.for_each_ending(*trie, at, [&](size_t q) { visit(q, 1.0); });
-  }
-};
-
-// The expectation over the allowed paths, copied.
-class AllowedPaths {
- public:
-  double log_z = 0;
-
-  // Labels of smaller probability are left out.
-  template <class Expected>
-  void copy(const Expected& expected, double least) {
-    columns_.resize(expected.T());
-    for (size_t t = 0; t < columns_.size(); ++t) {
-      Column& column = columns_[t];
-      column.label.clear();
-      column.node.clear();
-      column.ngram.clear();
-      for (size_t q = 0; q < expected.labels(t).size(); ++q) {
-        if (expected.nodes(t)[q] < least) continue;
-        column.label.push_back(expected.labels(t)[q]);
-        column.node.push_back(expected.nodes(t)[q]);
-      }
-      if (t == 0) continue;
-      const size_t n = column.label.size();
-      column.pair.assign(columns_[t - 1].label.size() * n, 0.0);
-      expected.visit_step(
-          t, Held{*this},
-          [&](int32_t i, int32_t j, double p) {
-            const size_t from = place(columns_[t - 1], i), to = place(column, j);
-            if (from < columns_[t - 1].label.size() && to < n) column.pair[from * n + to] = p;
-          },
-          [&](size_t q, double p) { column.ngram.emplace_back(q, p); });
-    }
-  }
-  double node(size_t t, int32_t y) const {
-    const size_t at = place(columns_[t], y);
-    return at < columns_[t].label.size() ? columns_[t].node[at] : 0;
-  }
-  double pair(size_t t, int32_t i, int32_t j) const {
-    const Column& column = columns_[t];
-    const size_t from = place(columns_[t - 1], i), to = place(column, j), n = column.label.size();
-    return from < columns_[t - 1].label.size() && to < n ? column.pair[from * n + to] : 0;
-  }
-  void for_each_ngram(size_t t, auto&& visit) const {
-    for (const auto& [q, p] : columns_[t].ngram) visit(q, p);
+    visit(at, 1.0);
   }
 
  private:
-  struct Column {
-    std::vector<int32_t> label;  // rising
-    std::vector<double> node, pair;
-    std::vector<std::pair<size_t, double>> ngram;
-  };
-  // Pairs of all labels that are held are visited.
-  struct Held {
-    const AllowedPaths& paths;
-    double node(size_t t, int32_t y) const { return place(paths.columns_[t], y) < paths.columns_[t].label.size(); }
-  };
-  // Of a label, or the number of labels where it is not there.
-  static size_t place(const Column& column, int32_t y) {
-    const auto found = std::lower_bound(column.label.begin(), column.label.end(), y);
-    return found != column.label.end() && *found == y ? static_cast<size_t>(found - column.label.begin())
-                                                      : column.label.size();
-  }
-  std::vector<Column> columns_;
-};
-
-// The labels of each column of a sentence, rising, column after column.
-struct ColumnLabels {
-  std::vector<int32_t> label;
-  std::vector<size_t> begin;                      // [t], and one more
-  std::vector<std::span<const int32_t>> columns;  // [t]
-
-  // Those of `sums`, or all.
-  void collect(const PrunedSums* sums, size_t T, size_t L) {
-    start();
-    for (size_t t = 0; t < T; ++t) add(sums ? sums->labels(t) : std::span<const int32_t>(), L);
-    finish();
-  }
-  // The same, of tokens for which the corpus allows some labels only these. Labels of score -inf are left out; returns
-  // whether every column has a label. scores: [t * stride + y].
-  bool collect_allowed(const Corpus& corpus, size_t s, const PrunedSums* sums, const float* scores, size_t stride) {
-    start();
-    bool any = true;
-    for (size_t t = 0; t < corpus.length(s); ++t, scores += stride) {
-      std::span<const int32_t> own = corpus.allowed_of(corpus.first_token(s) + t);
-      if (own.empty() && sums) own = sums->labels(t);
-      const size_t from = label.size();
-      add(own, corpus.L);
-      label.erase(std::remove_if(label.begin() + static_cast<ptrdiff_t>(from), label.end(),
-                                 [&](int32_t y) { return scores[y] == kForbiddenF; }),
-                  label.end());
-      begin.back() = label.size();
-      any &= label.size() > from;
-    }
-    finish();
-    return any;
-  }
-
- private:
-  void start() {
-    label.clear();
-    begin.assign(1, 0);
-  }
-  void add(std::span<const int32_t> own, size_t L) {
-    const size_t from = label.size();
-    if (own.empty()) {
-      label.resize(from + L);
-      std::iota(label.begin() + static_cast<ptrdiff_t>(from), label.end(), 0);
-    } else {
-      label.insert(label.end(), own.begin(), own.end());
-      std::sort(label.begin() + static_cast<ptrdiff_t>(from), label.end());
-    }
-    begin.push_back(label.size());
-  }
-  void finish() {
-    columns.clear();
-    for (size_t t = 0; t + 1 < begin.size(); ++t)
-      columns.push_back(std::span(label).subspan(begin[t], begin[t + 1] - begin[t]));
+  size_t place(size_t t, int32_t y) const {
+    const std::span<const int32_t> own = allowed->labels(t);
+    const auto found = std::lower_bound(own.begin(), own.end(), y);
+    return found != own.end() && *found == y ? static_cast<size_t>(found - own.begin()) : kNoPlace;
   }
 };
 
@@ -230,14 +118,10 @@ struct SumGradient::Workspace : Gradient::Workspace {
   std::vector<float> scores;  // [t * padded + y]: of the nodes
   std::vector<float> by_key;  // [key]: scores of labels and parts, of a token
   ColumnPruner pruner;
-  PrunedSums sums, allowed_sums;
-  NgramSums ngrams;
-  Arena arena;
-  std::vector<std::vector<int32_t>> active;  // correction sets of each step
-  std::vector<double> step;
-  std::vector<int32_t> likely;
-  AllowedPaths allowed;
-  ColumnLabels labels;
+  SentenceSums sums;
+  ColumnLabels labels, allowed_labels;
+  std::optional<Lattice> lattice;  // of exact sums
+  std::vector<size_t> likely;      // places of labels in two columns
   // Of the n-grams that end in a column.
   std::vector<double> ngram_count;  // [n-gram], 0 between uses
   std::vector<uint32_t> counted;    // those that are not 0
@@ -384,183 +268,141 @@ double SumGradient::correct_score(const Sentence& sentence) const {
 
 void SumGradient::compute(const Corpus& corpus, size_t s, Gradient::Workspace& any, SparseGradient& gradient) const {
   auto& workspace = static_cast<Workspace&>(any);
+  SentenceSums& sums = workspace.sums;
   const Sentence sentence{corpus, s, corpus.first_token(s), corpus.length(s), workspace};
   gradient.reset(corpus, s);
   if (sentence.T == 0) return;
   score(sentence);
-  const bool pruned = workspace.pruner.choose(corpus, s, workspace.scores.data(), workspace.sums);
+  sums.all.has_ngrams = sums.allowed.has_ngrams = ngrams_ != nullptr;
+  sums.all.sums = workspace.pruner.sum(corpus, s, workspace.scores.data(), sums.arena);
+  const double kept_log_z = sums.all.sums.log_z;
+  bool pruned = kept_log_z != kForbidden;
   if (ngrams_) {
-    if (!pruned || !sum_ngrams(sentence, true, gradient)) sum_ngrams(sentence, false, gradient);
-  } else if (!pruned || !sum_pruned(sentence, gradient)) {
-    sum_exactly(sentence, gradient);
+    const Sums kept = std::move(sums.all.sums);
+    pruned = pruned && sum_ngrams(sentence, &kept);
+    if (!pruned) sum_ngrams(sentence, nullptr);
+  } else {
+    pruned = pruned && sum_pruned(sentence);
+    if (!pruned) sum_exactly(sentence);
   }
   EpochStats& stats = gradient.stats;
-  const double correct = corpus.is_partial(s) ? workspace.allowed.log_z : correct_score(sentence);
+  gradient.log_z = sums.all.sums.log_z;
+  for (const Sums::Column& column : sums.all.sums.columns) stats.kept += column.labels.size();
+  stats.exact = !pruned;
+  if (pruned)
+    stats.missing = ngrams_ ? missing_ngrams(sentence, kept_log_z) : std::max(0.0, workspace.pruner.missing());
+  subtract(sentence, gradient);
+  const double correct = corpus.is_partial(s) ? sums.allowed.sums.log_z : correct_score(sentence);
   stats.loss = gradient.weight * (gradient.log_z - correct);
 }
 
-bool SumGradient::sum_pruned(const Sentence& sentence, SparseGradient& gradient) const {
+bool SumGradient::sum_pruned(const Sentence& sentence) const {
   const auto& [corpus, s, first, T, workspace] = sentence;
-  if (!workspace.sums.backward()) return false;
-  if (corpus.is_partial(s)) {
-    const float* scores = workspace.scores.data();
-    if (!workspace.labels.collect_allowed(corpus, s, &workspace.sums, scores, factors_.padded())) return false;
-    PrunedSums& sums = workspace.allowed_sums;
-    sums.clear();
-    for (size_t t = 0; t < T; ++t, scores += factors_.padded()) {
-      const std::span<const int32_t> labels = workspace.labels.columns[t];
-      workspace.step.assign(2 * labels.size(), 0.0);
-      for (size_t q = 0; q < labels.size(); ++q) workspace.step[q] = scores[labels[q]];
-      sums.add_column(labels, workspace.step.data());
-      if (t) factors_.fill(corpus, first + t, sums.labels(t - 1), sums.labels(t), sums.factors());
-      if (!sums.forward(workspace.step.data() + labels.size(), 0)) return false;
-    }
-    if (!sums.backward()) return false;
-    workspace.allowed.copy(PrunedExpectation{sums}, 0);
-    workspace.allowed.log_z = sums.log_z();
-  }
-  gradient.log_z = workspace.sums.log_z();
-  gradient.stats.kept = workspace.sums.kept();
-  gradient.stats.missing = std::max(0.0, workspace.sums.missing());
-  subtract_correct(sentence, PrunedExpectation{workspace.sums}, gradient);
-  return true;
-}
-
-void SumGradient::sum_exactly(const Sentence& sentence, SparseGradient& gradient) const {
-  const Corpus& corpus = sentence.corpus;
-  Workspace& workspace = sentence.workspace;
-  const size_t s = sentence.s, T = sentence.T, L = corpus.L;
-  const Edges& edges = exact_edges();
-  if (corpus.sets()) corpus.sets_on(s, workspace.active);
-  // Sums of the lattice, whose nodes are written by fill().
-  const auto sum = [&](auto&& fill, auto&& visit) {
-    workspace.arena.reset();
-    double* const nodes = workspace.arena.array<double>(times(T, L));
-    fill(nodes);
-    const Lattice lattice(edges, T, {nullptr, nodes}, corpus.sets() ? &workspace.active : nullptr);
-    const Sums sums = forward_backward(lattice, edges.factors(), {}, nullptr, workspace.arena);
-    visit(sums, ExactExpectation{lattice, sums, workspace.step, workspace.likely});
-  };
-  const auto fill_all = [&](double* nodes) {
-    for (size_t t = 0; t < T; ++t) std::copy_n(workspace.scores.data() + t * factors_.padded(), L, nodes + t * L);
-  };
-  if (corpus.is_partial(s)) {
-    const auto fill_allowed = [&](double* nodes) {
-      fill_all(nodes);
-      corpus.forbid_others(s, nodes);
-    };
-    sum(fill_allowed, [&](const Sums& sums, const ExactExpectation& expected) {
-      need(sums.log_z != kForbidden, no_known_labelling(corpus.number_of(s)));
-      constexpr double kNone = 1e-4;
-      workspace.allowed.copy(expected, kNone);
-      workspace.allowed.log_z = sums.log_z;
-    });
-  }
-  sum(fill_all, [&](const Sums& sums, const ExactExpectation& expected) {
-    need(sums.log_z != kForbidden,
-         "sentence " + std::to_string(corpus.number_of(s)) + ": the constraints leave no labelling");
-    gradient.log_z = sums.log_z;
-    gradient.stats.kept = T * L;
-    gradient.stats.exact = 1;
-    subtract_correct(sentence, expected, gradient);
-  });
-}
-
-bool SumGradient::sum_ngrams(const Sentence& sentence, bool pruned, SparseGradient& gradient) const {
-  const Corpus& corpus = sentence.corpus;
-  Workspace& workspace = sentence.workspace;
-  const size_t s = sentence.s;
+  if (!corpus.is_partial(s)) return true;
+  SentenceSums& sums = workspace.sums;
   const float* const scores = workspace.scores.data();
-  const PrunedSums* const kept = pruned ? &workspace.sums : nullptr;
-  const auto& columns = workspace.labels.columns;
-  NgramSums& sums = workspace.ngrams;
-  const auto run = [&] {
-    sums.sum({.ngrams = *ngrams_,
-              .labels = columns,
-              .nodes =
-                  [&](size_t t, double* out) {
-                    for (const int32_t y : columns[t]) *out++ = scores[t * factors_.padded() + static_cast<size_t>(y)];
-                  },
-              .edges = [&](size_t t,
-                           double* out) { factors_.fill(corpus, sentence.first + t, columns[t - 1], columns[t], out); },
-              .factors = true});
-    return sums.log_z() != kForbidden;
+  if (!workspace.allowed_labels.collect(corpus, s, &sums.all.sums, scores, factors_.padded())) return false;
+  AllowedColumns columns(corpus, s, workspace.allowed_labels, {scores, factors_.padded(), factors_}, sums.arena);
+  sums.allowed.sums = forward_backward(columns, T, corpus.L, sums.arena);
+  return sums.allowed.sums.log_z != kForbidden;
+}
+
+void SumGradient::sum_exactly(const Sentence& sentence) const {
+  const auto& [corpus, s, first, T, workspace] = sentence;
+  SentenceSums& sums = workspace.sums;
+  const size_t L = corpus.L;
+  sums.arena.reset();
+  double* const nodes = sums.arena.array<double>(times(T, L));
+  for (size_t t = 0; t < T; ++t) std::copy_n(workspace.scores.data() + t * factors_.padded(), L, nodes + t * L);
+  workspace.lattice.emplace(exact_edges(), T, Scores{nullptr, nodes}, sums.active_sets(corpus, s));
+  sums.sum(corpus, s, *workspace.lattice, {});
+}
+
+bool SumGradient::sum_ngrams(const Sentence& sentence, const Sums* kept) const {
+  const Corpus& corpus = sentence.corpus;
+  Workspace& workspace = sentence.workspace;
+  const size_t s = sentence.s, stride = factors_.padded();
+  const float* const scores = workspace.scores.data();
+  const auto sum = [&](const ColumnLabels& labels, Expectation& to) {
+    const auto& columns = labels.columns;
+    to.ngrams.sum(
+        {.ngrams = *ngrams_,
+         .labels = columns,
+         .nodes =
+             [&, scores, stride](size_t t, double* out) {
+               for (const int32_t y : columns[t]) *out++ = scores[t * stride + static_cast<size_t>(y)];
+             },
+         .edges = [&, first = sentence.first](
+                      size_t t, double* out) { factors_.fill(corpus, first + t, columns[t - 1], columns[t], out); },
+         .factors = true});
+    to.sums = label_sums(to.ngrams);
+    return to.sums.log_z != kForbidden;
   };
-  const NgramExpectation expected{sums, store_.ngrams(), *ngrams_, workspace.step};
   if (corpus.is_partial(s)) {
-    if (!workspace.labels.collect_allowed(corpus, s, kept, scores, factors_.padded()) || !run()) {
-      need(pruned, no_known_labelling(corpus.number_of(s)));
-      return false;
-    }
-    workspace.allowed.copy(expected, 0);
-    workspace.allowed.log_z = sums.log_z();
+    ColumnLabels& labels = workspace.allowed_labels;
+    const bool found = labels.collect(corpus, s, kept, scores, stride) && sum(labels, workspace.sums.allowed);
+    need(found || kept, no_known_labelling(corpus.number_of(s)));
+    if (!found) return false;
   }
-  workspace.labels.collect(kept, sentence.T, corpus.L);
-  if (!run()) {
-    need(pruned, "sentence " + std::to_string(corpus.number_of(s)) + ": the constraints leave no labelling");
-    return false;
-  }
-  gradient.log_z = sums.log_z();
-  gradient.stats.kept = sums.kept();
-  gradient.stats.exact = !pruned;
-  gradient.stats.missing = pruned ? missing_ngrams(sentence, sums.log_z()) : 0;
-  subtract_correct(sentence, expected, gradient);
-  return true;
+  workspace.labels.collect(corpus, s, kept);
+  const bool found = sum(workspace.labels, workspace.sums.all);
+  need(found || kept, "sentence " + std::to_string(corpus.number_of(s)) + ": the constraints leave no labelling");
+  return found;
 }
 
 // Paths through labels that were left out have, without n-grams, at most exp(missing) - 1 times the mass of the others,
-// and n-grams multiply it by at most exp(best_ngram_) per label from the third on.
-double SumGradient::missing_ngrams(const Sentence& sentence, double log_z) const {
-  const PrunedSums& sums = sentence.workspace.sums;
-  const double lacking = std::max(0.0, sums.missing()),
+// and n-grams multiply it by at most exp(best_ngram_) per label from the third on. kept_log_z: without n-grams.
+double SumGradient::missing_ngrams(const Sentence& sentence, double kept_log_z) const {
+  const double lacking = std::max(0.0, sentence.workspace.pruner.missing()),
                steps = sentence.T > 2 ? static_cast<double>(sentence.T - 2) : 0;
   constexpr double kLarge = 30;  // from here, log(exp(x) - 1) and log(exp(x) + 1) are x
-  const double outside = sums.log_z() + (lacking > kLarge ? lacking : std::log(std::expm1(lacking)));
-  const double more = outside + steps * static_cast<double>(best_ngram_) - log_z;
-  return more > kLarge ? more : std::log1p(std::exp(more));
+  const double outside = kept_log_z + (lacking > kLarge ? lacking : portable_log(portable_expm1(lacking)));
+  const double more = outside + steps * static_cast<double>(best_ngram_) - sentence.workspace.sums.all.sums.log_z;
+  return more > kLarge ? more : portable_log1p(portable_exp(more));
 }
 
 // --- gradients ---
 
-template <class Expected>
-void SumGradient::subtract_correct(const Sentence& sentence, const Expected& expected, SparseGradient& gradient) const {
-  const Corpus& corpus = sentence.corpus;
-  if (corpus.is_partial(sentence.s)) {
-    subtract(expected, sentence.workspace.allowed, sentence.workspace, gradient);
-  } else {
-    const CorrectPath correct{corpus.labels.data() + sentence.first, store_.ngrams(), ngrams_.get()};
-    subtract(expected, correct, sentence.workspace, gradient);
-  }
-}
-
-template <class Expected, class Correct>
-void SumGradient::subtract(const Expected& expected, const Correct& correct, Workspace& workspace,
-                           SparseGradient& gradient) const {
-  const bool pairs = store_.options().edges || store_.corpus().sets() > 0;
+void SumGradient::subtract(const Sentence& sentence, SparseGradient& gradient) const {
+  const auto& [corpus, s, first, T, workspace] = sentence;
+  Expectation& all = workspace.sums.all;
+  const CorrectCounts correct{corpus.is_partial(s) ? &workspace.sums.allowed : nullptr, corpus.labels.data() + first};
+  const bool pairs = store_.options().edges || corpus.sets() > 0;
   workspace.ngram_count.resize(store_.ngrams().size(), 0.0);
-  const auto count = [&](size_t q, double by) {
-    if (workspace.ngram_count[q] == 0) workspace.counted.push_back(static_cast<uint32_t>(q));
-    workspace.ngram_count[q] += by;
+  const auto count = [&](LabelNgrams::Node node, double by) {
+    store_.ngrams().for_each_ending(*ngrams_, node, [&](size_t q) {
+      if (workspace.ngram_count[q] == 0) workspace.counted.push_back(static_cast<uint32_t>(q));
+      workspace.ngram_count[q] += by;
+    });
   };
-  for (size_t t = 0; t < expected.T(); ++t) {
-    const auto labels = expected.labels(t);
-    const auto nodes = expected.nodes(t);
+  std::vector<size_t>& likely = workspace.likely;
+  size_t before = 0;  // how many of them are those of the column before
+  likely.clear();
+  for (size_t t = 0; t < T; ++t) {
+    const auto labels = all.labels(t);
+    const double* const nodes = all.nodes(t);
+    likely.erase(likely.begin(), likely.begin() + static_cast<ptrdiff_t>(before));
+    before = likely.size();
     for (size_t q = 0; q < labels.size(); ++q) {
-      const double g = nodes[q] - correct.node(t, labels[q]);
+      const double observed = correct.node(t, labels[q]), g = nodes[q] - observed;
+      // A pair of labels is no more likely than either of them: others need not be visited.
+      if (nodes[q] >= kLeastGradient || observed >= kLeastGradient) likely.push_back(q);
       if (std::fabs(g) >= kLeastGradient)
         gradient.nodes.emplace_back(static_cast<uint16_t>(labels[q]), static_cast<float>(g));
     }
     end_token(gradient);
     if (t == 0 || !(pairs || ngrams_)) continue;
-    const auto subtract_pair = [&](int32_t i, int32_t j, double p) {
-      const double g = p - correct.pair(t, i, j);
-      if (std::fabs(g) < kLeastGradient || !pairs) return;
-      gradient.edges.push_back(
-          {static_cast<uint32_t>(t), static_cast<uint16_t>(i), static_cast<uint16_t>(j), static_cast<float>(g)});
-    };
-    expected.visit_step(t, correct, subtract_pair, count);
-    if (!ngrams_) continue;
-    correct.for_each_ngram(t, [&](size_t q, double by) { count(q, -by); });
+    all.enter_step(t, count);
+    correct.enter_step(t, ngrams_.get(), [&](LabelNgrams::Node node, double by) { count(node, -by); });
+    for (size_t a = 0; a < before && pairs; ++a) {
+      for (size_t b = before; b < likely.size(); ++b) {
+        const int32_t i = all.labels(t - 1)[likely[a]], j = labels[likely[b]];
+        const double g = all.pair(likely[a], likely[b]) - correct.pair(t, i, j);
+        if (std::fabs(g) >= kLeastGradient)
+          gradient.edges.push_back(
+              {static_cast<uint32_t>(t), static_cast<uint16_t>(i), static_cast<uint16_t>(j), static_cast<float>(g)});
+      }
+    }
     for (const uint32_t q : workspace.counted) {
       const double g = std::exchange(workspace.ngram_count[q], 0.0);
       if (std::fabs(g) >= kLeastGradient) gradient.ngrams.emplace_back(q, static_cast<float>(g));

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "base/lazy.h"
-#include "sums/forward_backward.h"
-#include "sums/ngram_sums.h"
 #include "train/gradient.h"
 #include "train/pruned_columns.h"
+#include "train/sentence_sums.h"
 
 namespace tagwright {
 
@@ -57,16 +56,14 @@ class SumGradient : public Gradient {
   void forbid(const Sentence& sentence) const;
   double correct_score(const Sentence& sentence) const;
   const Edges& exact_edges() const;
-  // Each fills a gradient. The first returns false where the numbers are too small, or pruning left no allowed path.
-  bool sum_pruned(const Sentence& sentence, SparseGradient& gradient) const;
-  void sum_exactly(const Sentence& sentence, SparseGradient& gradient) const;
-  bool sum_ngrams(const Sentence& sentence, bool pruned, SparseGradient& gradient) const;
-  double missing_ngrams(const Sentence& sentence, double log_z) const;
-  // The expectation, and its difference from that of the correct paths, which is `correct`.
-  template <class Expected, class Correct>
-  void subtract(const Expected& expected, const Correct& correct, Workspace& workspace, SparseGradient& gradient) const;
-  template <class Expected>
-  void subtract_correct(const Sentence& sentence, const Expected& expected, SparseGradient& gradient) const;
+  // Each leaves the expectations in the workspace. The first two return false where pruning, which left the sums
+  // `kept`, leaves no allowed path.
+  bool sum_pruned(const Sentence& sentence) const;
+  bool sum_ngrams(const Sentence& sentence, const Sums* kept) const;
+  void sum_exactly(const Sentence& sentence) const;
+  double missing_ngrams(const Sentence& sentence, double kept_log_z) const;
+  // Fills the gradient with the difference of the expectations.
+  void subtract(const Sentence& sentence, SparseGradient& gradient) const;
   void end_token(SparseGradient& gradient) const;
 
   const WeightStore& store_;

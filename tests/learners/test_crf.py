@@ -10,6 +10,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.special
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from support.brute_force import Case
@@ -746,6 +748,65 @@ def test_warm_start_from_a_perceptron():
     assert adagrad.objective_ < cold.objective_
 
 
+@pytest.mark.parametrize(("parts", "margin"), [("|", 0.0), (None, 1.0), ("|", 1.5)])
+def test_optimum_with_parts_and_margin_is_that_of_scipy(parts, margin):
+    X = [["a", "b", "a"], ["b", "c"], ["c", "a", "b", "c"]]
+    y = [["N|s", "V|s", "N|p"], ["V|p", "N|s"], ["N|p", "V|s", "V|p", "N|s"]]
+    labels, l2 = sorted({label for path in y for label in path}), 0.1
+
+    def names(tokens, path):
+        """The weights that count in the score of a labelling."""
+        for word, label in zip(tokens, path, strict=True):
+            yield word, label
+            if parts:
+                yield from ((word, k, piece) for k, piece in enumerate(label.split(parts)))
+        yield from ((None, *pair) for pair in itertools.pairwise(path))
+
+    paths = [list(itertools.product(labels, repeat=len(tokens))) for tokens in X]
+    place = {}
+    for tokens, own in zip(X, paths, strict=True):
+        for path in own:
+            for name in names(tokens, path):
+                place.setdefault(name, len(place))
+    counts, costs = [], []
+    for tokens, right, own in zip(X, y, paths, strict=True):
+        counts.append(np.zeros((len(own), len(place))))
+        for row, path in zip(counts[-1], own, strict=True):
+            for name in names(tokens, path):
+                row[place[name]] += 1
+        costs.append(np.array([margin * sum(map(str.__ne__, path, right)) for path in own]))
+
+    def objective(w):
+        value, gradient = l2 * w @ w, 2 * l2 * w
+        for count, cost, own, right in zip(counts, costs, paths, y, strict=True):
+            observed = count[own.index(tuple(right))]
+            scores = count @ w + cost
+            log_z = scipy.special.logsumexp(scores)
+            value += log_z - observed @ w
+            gradient = gradient + np.exp(scores - log_z) @ count - observed
+        return value, gradient
+
+    best = scipy.optimize.minimize(
+        objective, np.zeros(len(place)), jac=True, method="L-BFGS-B", options={"gtol": 1e-9, "ftol": 1e-14}
+    )
+    learner = crf(features=WORD, l2=l2, pairs="all", parts=parts, margin=margin, **FINE).fit(X, y)
+    assert learner.objective_ == pytest.approx(best.fun, rel=1e-7)
+    assert learner.history_[0]["objective"] <= objective(np.zeros(len(place)))[0]
+    for tokens, own, count in zip(X, paths, counts, strict=True):
+        assert learner.predict([tokens])[0] == list(own[int(np.argmax(count @ best.x))])
+    threaded = crf(features=WORD, l2=l2, pairs="all", parts=parts, margin=margin, threads=2, **FINE).fit(X, y)
+    assert threaded.objective_ == learner.objective_
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adagrad"])
+def test_warm_start_takes_over_weights_for_parts(solver):
+    old = tw.CRF(features=WORD, solver="lbfgs", parts="").fit(X10, Y10)
+    new = tw.CRF(features=WORD, solver=solver, parts="", warm_start=old.model_)
+    if solver == "lbfgs":
+        assert new.fit(X10, Y10).history_[0]["objective"] == pytest.approx(old.objective_, rel=1e-3)
+    assert new.fit(X10, Y10).model_.arrays.keys() == old.model_.arrays.keys()
+
+
 # AdaGrad
 
 
@@ -846,10 +907,8 @@ def test_fitting_twice_is_fitting_once():
         ),
         ({"solver": "adagrad", "pairs": "all"}, r"AdaGrad\(pairs=...\) must be 'touched' or 'observed'"),
         ({"l2": 0.1, "epochs": 3}, "epochs cannot be combined with solver='lbfgs': it iterates until it has converged"),
-        ({"l2": 0.1, "margin": 1}, "margin cannot be combined with solver='lbfgs'"),
         ({"pairs": "some"}, r"AdaGrad\(pairs=...\) must be"),
         ({"parts": 1}, "parts must be None or a string of separators, not 1"),
-        ({"parts": "|", "l2": 0.1}, "parts cannot be combined with solver='lbfgs'"),
         ({"patience": 1}, "patience needs dev data"),
         ({"decoder": "viterbo"}, "did you mean viterbi"),
         ({"features": "poss"}, "no preset and no template file"),

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <string>
+#include <cmath>
 
 #include "base/need.h"
 #include "base/stop.h"
 #include "base/thread_pool.h"
-#include "decode/table.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -21,7 +20,7 @@ class BatchObjective::Evaluation {
   bool suits_lanes() const { return suits_lanes_; }
   // Sums batches; single sentences by a pruning rule. Returns the sentences that were not summed, because the rule
   // keeps so many labels that exact sums in lanes are faster.
-  std::vector<int32_t> sum(const std::vector<Batch>& batches, const Keep& keep);
+  std::vector<int32_t> sum(const std::vector<Batch>& batches, const PruningRule& rule);
 
   double log_z(size_t sentence) const { return log_z_[sentence]; }
   size_t kept() const;
@@ -32,18 +31,14 @@ class BatchObjective::Evaluation {
   struct Workspace {
     ExpectedCounts counts;
     size_t kept = 0;
-    NgramSums ngrams = {};
-    Arena arena = {};
-    std::vector<std::vector<int32_t>> active = {};  // correction sets of each step
+    SentenceSums sums = {};
   };
 
+  void score(size_t token, double* out) const;
   void sum_lanes(const Batch& batch, Workspace& workspace);
-  bool sum_sentence(size_t s, const Keep& keep, Workspace& workspace);
-  void subtract_allowed(size_t s, const Lattice& all, const Sums& kept, Workspace& workspace);
-  std::vector<int32_t> best_allowed(size_t s, const Lattice& all, Workspace& workspace) const;
-  size_t most_kept(const Keep& keep, size_t T) const;
-  Lattice lattice(size_t s, const double* nodes, Allowed allowed, const Workspace& workspace) const;
-  [[noreturn]] static void fail_partial();
+  bool sum_sentence(size_t s, const PruningRule& rule, Workspace& workspace);
+  size_t most_kept(const PruningRule& rule, size_t T) const;
+  double margin_of(size_t s) const { return objective_.options_.margin * static_cast<double>(corpus_.length(s)); }
 
   const BatchObjective& objective_;
   const Corpus& corpus_;
@@ -64,23 +59,18 @@ BatchObjective::Evaluation::Evaluation(const BatchObjective& objective, std::spa
     workspaces_.push_back({{corpus_, objective.layout_, objective.grain_, weights_.factors()}});
 }
 
-std::vector<int32_t> BatchObjective::Evaluation::sum(const std::vector<Batch>& batches, const Keep& keep) {
+std::vector<int32_t> BatchObjective::Evaluation::sum(const std::vector<Batch>& batches, const PruningRule& rule) {
   std::atomic<size_t> next{0};
   std::vector<char> skipped(batches.size(), false);
   in_parallel(workspaces_.size(), workspaces_.size(), [&](size_t n) {
     for (size_t b = next++; b < batches.size(); b = next++) {
       check_stop();
       for (size_t lane = 0; lane < batches[b].size(); ++lane) corpus_.visit();
-      workspaces_[n].arena.reset();
+      workspaces_[n].sums.arena.reset();
       if (batches[b].size() > 1) {
         sum_lanes(batches[b], workspaces_[n]);
-        continue;
-      }
-      const auto s = static_cast<size_t>(batches[b][0]);
-      try {
-        skipped[b] = !sum_sentence(s, keep, workspaces_[n]);
-      } catch (const std::invalid_argument& error) {
-        throw std::invalid_argument("sentence " + std::to_string(corpus_.number_of(s)) + ": " + error.what());
+      } else {
+        skipped[b] = !sum_sentence(static_cast<size_t>(batches[b][0]), rule, workspaces_[n]);
       }
     }
   });
@@ -90,6 +80,12 @@ std::vector<int32_t> BatchObjective::Evaluation::sum(const std::vector<Batch>& b
   return left;
 }
 
+void BatchObjective::Evaluation::score(size_t token, double* out) const {
+  weights_.score(token, out);
+  if (objective_.options_.margin == 0) return;
+  for (const int32_t y : corpus_.allowed_of(token)) out[y] -= objective_.options_.margin;
+}
+
 void BatchObjective::Evaluation::sum_lanes(const Batch& batch, Workspace& workspace) {
   size_t lengths[kLanes];
   double log_z[kLanes];
@@ -97,88 +93,43 @@ void BatchObjective::Evaluation::sum_lanes(const Batch& batch, Workspace& worksp
   const auto token = [&](size_t lane, size_t t) { return corpus_.first_token(static_cast<size_t>(batch[lane])) + t; };
   LaneSums sums;
   sums.lengths = {lengths, batch.size()};
-  sums.score = [&](size_t lane, size_t t, double* out) { weights_.score(token(lane, t), out); };
+  sums.score = [&](size_t lane, size_t t, double* out) { score(token(lane, t), out); };
   sums.take = [&](size_t lane, size_t t, const double* p) { workspace.counts.add_token(token(lane, t), p); };
   sums.grain = objective_.grain_.probability;
   sums.edge_counts = workspace.counts.edge_counts();
-  if (!forward_backward_lanes(weights_.factors(), sums, workspace.arena, log_z)) {
+  if (!forward_backward_lanes(weights_.factors(), sums, workspace.sums.arena, log_z)) {
     for (const int32_t s : batch) sum_sentence(static_cast<size_t>(s), {}, workspace);
     return;
   }
   for (size_t lane = 0; lane < batch.size(); ++lane) {
-    log_z_[static_cast<size_t>(batch[lane])] = log_z[lane];
+    const auto s = static_cast<size_t>(batch[lane]);
+    log_z_[s] = log_z[lane] + margin_of(s);
     workspace.kept += lengths[lane] * corpus_.L;
   }
 }
 
 // Returns false, without counting anything, where the rule keeps more labels than are worth it.
-bool BatchObjective::Evaluation::sum_sentence(size_t s, const Keep& keep, Workspace& workspace) {
+bool BatchObjective::Evaluation::sum_sentence(size_t s, const PruningRule& rule, Workspace& workspace) {
   const size_t first = corpus_.first_token(s), T = corpus_.length(s), L = corpus_.L;
-  double* const nodes = workspace.arena.array<double>(times(T, L));
-  for (size_t t = 0; t < T; ++t) weights_.score(first + t, nodes + t * L);
-  corpus_.sets_on(s, workspace.active);
-  const Lattice all = lattice(s, nodes, objective_.options_.limits.lists(corpus_, s), workspace);
-  const bool partial = corpus_.is_partial(s);
-  // Pruning keeps the right labels: the gradient must contrast them with the others.
-  std::vector<int32_t> best;
-  if (partial && !keep.all()) best = best_allowed(s, all, workspace);
-  const int32_t* right = corpus_.labels.empty() || partial ? nullptr : corpus_.labels.data() + first;
-  const Sums sums = label_sums(all, &weights_.factors(), keep, best.empty() ? right : best.data(), workspace.arena,
-                               workspace.ngrams, most_kept(keep, T));
-  if (sums.wide) return false;
-  need(sums.log_z != kForbidden, "no path: no labelling keeps to the constraints");
+  SentenceSums& sums = workspace.sums;
+  double* const nodes = sums.arena.array<double>(times(T, L));
+  for (size_t t = 0; t < T; ++t) score(first + t, nodes + t * L);
+  const Lattice lattice(weights_.edges(), T, {nullptr, nodes}, sums.active_sets(corpus_, s), 0,
+                        objective_.options_.limits.lists(corpus_, s));
+  if (!sums.sum(corpus_, s, lattice, rule, most_kept(rule, T))) return false;
   const double weight = corpus_.weight_of(s);
-  log_z_[s] = weight * sums.log_z;
-  workspace.counts.add({all, sums, workspace.ngrams, first}, weight);
-  for (const Sums::Column& column : sums.columns) workspace.kept += column.labels.size();
-  if (partial) subtract_allowed(s, all, sums, workspace);
+  const bool partial = corpus_.is_partial(s);
+  log_z_[s] = weight * (sums.all.sums.log_z - (partial ? sums.allowed.sums.log_z : -margin_of(s)));
+  workspace.counts.add(sums.all, first, weight);
+  if (partial) workspace.counts.add(sums.allowed, first, -weight);
+  for (const Sums::Column& column : sums.all.sums.columns) workspace.kept += column.labels.size();
   return true;
 }
 
-// Subtracts the sums over those labellings, among the kept ones, that the labels of a sentence allow: they take the
-// place of the observed counts.
-void BatchObjective::Evaluation::subtract_allowed(size_t s, const Lattice& all, const Sums& kept,
-                                                  Workspace& workspace) {
-  const size_t T = all.T, L = all.L;
-  double* const nodes = workspace.arena.array<double>(times(T, L));
-  std::fill(nodes, nodes + T * L, kForbidden);
-  for (size_t t = 0; t < T; ++t)
-    for (const int32_t y : kept.columns[t].labels)
-      nodes[t * L + static_cast<size_t>(y)] = all.node(t, static_cast<size_t>(y));
-  corpus_.forbid_others(s, nodes);
-  const Lattice allowed = lattice(s, nodes, {}, workspace);
-  const Sums sums = label_sums(allowed, &weights_.factors(), {}, nullptr, workspace.arena, workspace.ngrams);
-  if (sums.log_z == kForbidden) fail_partial();
-  const double weight = corpus_.weight_of(s);
-  log_z_[s] -= weight * sums.log_z;
-  workspace.counts.add({allowed, sums, workspace.ngrams, corpus_.first_token(s)}, -weight);
-}
-
-// Returns the best labelling that a partially labelled sentence allows.
-std::vector<int32_t> BatchObjective::Evaluation::best_allowed(size_t s, const Lattice& all,
-                                                              Workspace& workspace) const {
-  double* const nodes = workspace.arena.array<double>(times(all.T, all.L));
-  std::copy_n(all.nodes.d, all.T * all.L, nodes);
-  corpus_.forbid_others(s, nodes);
-  const Answer answer = fallback_decoder({}).run(lattice(s, nodes, all.allowed, workspace), {}, workspace.arena);
-  if (answer.paths.empty()) fail_partial();
-  return answer.paths[0].labels;
-}
-
 // Returns how many labels a sentence may keep for pruned sums to be faster than exact ones in lanes: a quarter.
-size_t BatchObjective::Evaluation::most_kept(const Keep& keep, size_t T) const {
+size_t BatchObjective::Evaluation::most_kept(const PruningRule& rule, size_t T) const {
   constexpr size_t kFewLabels = 64;
-  return keep.all() || corpus_.L < kFewLabels || !suits_lanes_ ? SIZE_MAX : T * (corpus_.L / 4);
-}
-
-Lattice BatchObjective::Evaluation::lattice(size_t s, const double* nodes, Allowed allowed,
-                                            const Workspace& workspace) const {
-  return Lattice(weights_.edges(), corpus_.length(s), {nullptr, nodes}, corpus_.sets() ? &workspace.active : nullptr, 0,
-                 allowed);
-}
-
-void BatchObjective::Evaluation::fail_partial() {
-  throw std::invalid_argument("no labelling has labels that y allows and keeps to the constraints");
+  return rule.all() || corpus_.L < kFewLabels || !suits_lanes_ ? SIZE_MAX : T * (corpus_.L / 4);
 }
 
 size_t BatchObjective::Evaluation::kept() const {
@@ -196,9 +147,10 @@ BatchObjective::BatchObjective(Corpus corpus, WeightLayout layout, BatchOptions 
     : corpus_(std::move(corpus)),
       layout_(std::move(layout)),
       options_(std::move(options)),
-      grain_(grain ? std::move(*grain) : CountGrain(corpus_)) {
+      grain_(grain ? std::move(*grain) : CountGrain(corpus_, layout_.parts().each)) {
   const AllowedLists& lists = options_.limits.allowed;
   need(!lists.columns() || lists.columns() == corpus_.tokens(), "allowed: there must be one list per token");
+  need(std::isfinite(options_.margin) && options_.margin >= 0, "margin must be finite and not negative");
   need(grain_.feature.size() == corpus_.features(), "grain: there must be one number per feature");
 }
 
@@ -216,7 +168,7 @@ BatchObjective BatchObjective::hmm(const Text& text, size_t L, const std::vector
   BatchOptions options;
   for (size_t token = 0; token < corpus.tokens(); ++token) {
     need(!corpus.features_of(token).empty(), "every token must have a word");
-    const auto labels = layout.row_labels(static_cast<size_t>(corpus.features_of(token)[0]));
+    const auto labels = layout.row_keys(static_cast<size_t>(corpus.features_of(token)[0]));
     need(!labels.empty(), "every word must have a label");
     if (labels.size() == L) {
       options.limits.allowed.add_wide();
@@ -256,8 +208,9 @@ std::vector<BatchObjective::Batch> BatchObjective::batches(std::span<const int32
   return made;
 }
 
-BatchSums BatchObjective::expect(std::span<const double> weights, const Keep& keep, std::span<const int32_t> sentences,
-                                 size_t threads, std::span<double> counts, std::span<double> per_sentence) const {
+BatchSums BatchObjective::expect(std::span<const double> weights, const PruningRule& rule,
+                                 std::span<const int32_t> sentences, size_t threads, std::span<double> counts,
+                                 std::span<double> per_sentence) const {
   check(sentences);
   check_size(weights);
   check_size(counts);
@@ -265,7 +218,7 @@ BatchSums BatchObjective::expect(std::span<const double> weights, const Keep& ke
   need(threads >= 1, "threads must be at least 1");
   Evaluation evaluation(*this, weights, std::max<size_t>(1, std::min(threads, sentences.size())));
   const std::vector<int32_t> left =
-      evaluation.sum(batches(sentences, keep.all() && evaluation.suits_lanes() ? kLanes : 1), keep);
+      evaluation.sum(batches(sentences, rule.all() && evaluation.suits_lanes() ? kLanes : 1), rule);
   evaluation.sum(batches(left, kLanes), {});
   std::fill(counts.begin(), counts.end(), 0.0);
   evaluation.add_counts(counts);
@@ -293,13 +246,17 @@ void BatchObjective::observe(std::span<const int32_t> sentences, std::span<doubl
 void BatchObjective::count_observed(size_t s, std::span<double> counts) const {
   const double weight = corpus_.weight_of(s);
   const size_t first = corpus_.first_token(s);
+  const Parts& parts = layout_.parts();
   const auto add = [&](size_t at, double times) {
     if (at != kNoPlace) counts[at] += weight * times;
   };
   LabelNgrams::Node node = corpus_.length(s) ? corpus_.labels[first] : 0;
   for (size_t token = first; token < corpus_.sentence_end[s]; ++token) {
     const int32_t j = corpus_.labels[token];
-    corpus_.for_each_feature(token, [&](size_t f, double value) { add(layout_.node(f, j), value); });
+    corpus_.for_each_feature(token, [&](size_t f, double value) {
+      add(layout_.node(f, static_cast<size_t>(j)), value);
+      for (size_t k = 0; k < parts.each; ++k) add(layout_.node(f, parts.key(k, static_cast<size_t>(j))), value);
+    });
     if (token == first) continue;
     const int32_t i = corpus_.labels[token - 1];
     add(layout_.edge(i, j), 1);

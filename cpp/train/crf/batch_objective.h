@@ -2,8 +2,8 @@
 //
 // For batch training (L-BFGS). The gradient of the log-likelihood is observed minus expected counts (Pal et al. 2006,
 // equation 4). Sums are exact or pruned. Results do not depend on the number of threads, nor on which shard of the
-// corpus has a sentence: expected counts are exact sums of rounded numbers (count_grain.h), and log Z is summed in the
-// order of the sentences.
+// corpus has a sentence: expected counts are exact sums of rounded numbers (expected_counts.h), and log Z is summed in
+// the order of the sentences.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "train/crf/batch_weights.h"
-#include "train/crf/count_grain.h"
 #include "train/crf/expected_counts.h"
 #include "train/gradient.h"
 
@@ -25,6 +24,9 @@ struct BatchOptions {
   // time, as Pal et al. (2006) have it.
   EdgeForm form = EdgeForm::kSparse;
   PathLimits limits = {};
+  // Softmax-margin (Gimpel and Smith 2010): the score of a correct label is lowered by it. log Z of a sentence is then
+  // raised by as much for every token, so that log Z less the score of the labels is the loss.
+  double margin = 0;
 };
 
 struct BatchSums {
@@ -49,7 +51,7 @@ class BatchObjective {
   // and counts are those of all labellings minus those of the labellings that are allowed. Sums of a sentence are
   // multiplied by its weight. per_sentence: [sentence of these], filled with log Z; or empty.
   // Throws std::invalid_argument that names the sentence, by its number in the whole corpus, where it has no path.
-  BatchSums expect(std::span<const double> weights, const Keep& keep, std::span<const int32_t> sentences,
+  BatchSums expect(std::span<const double> weights, const PruningRule& rule, std::span<const int32_t> sentences,
                    size_t threads, std::span<double> counts, std::span<double> per_sentence = {}) const;
   // Fills counts, [weight], with those of the right labels. Partially labelled sentences count in expect() alone.
   void observe(std::span<const int32_t> sentences, std::span<double> counts) const;

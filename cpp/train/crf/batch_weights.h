@@ -33,7 +33,7 @@ class BatchWeights {
   const WeightLayout& layout_;
   std::span<const double> weights_;
   PackedRows<double> rows_;
-  std::vector<double> dense_;  // [dense row][label]
+  std::vector<double> dense_;  // [dense row][key]
   bool finite_ = true;
   std::unique_ptr<const Edges> edges_;
 };

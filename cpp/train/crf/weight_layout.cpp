@@ -35,18 +35,38 @@ std::vector<uint64_t> edge_pairs(const Corpus& corpus, const LayoutOptions& opti
   return pairs;
 }
 
-WeightKeys<Owned> keys_of(const Corpus& corpus, const LayoutOptions& options) {
-  WeightKeys<Owned> made;
+// The rows of nodes: all keys, or the labels that a feature occurs with and their parts.
+void add_rows_of(const Corpus& corpus, const LayoutOptions& options, WeightKeys<Owned>& made) {
+  const Parts parts = Parts::of_array(options.parts, corpus.L);
   if (options.all_pairs) {
     for (size_t f = 0; f < corpus.features(); ++f) {
-      for (size_t y = 0; y < corpus.L; ++y) made.row_label.push_back(static_cast<uint16_t>(y));
+      for (size_t key = 0; key < parts.keys(); ++key) made.row_label.push_back(static_cast<uint16_t>(key));
       made.row_end.push_back(made.row_label.size());
     }
-  } else {
-    LabelsMet observed = corpus.met();
+    return;
+  }
+  LabelsMet observed = corpus.met();
+  if (parts.each == 0) {
     made.row_end = std::move(observed.end);
     made.row_label = std::move(observed.label);
+    return;
   }
+  std::vector<uint16_t> row;
+  for (size_t f = 0, begin = 0; f < observed.end.size(); begin = observed.end[f++]) {
+    row.assign(observed.label.data() + begin, observed.label.data() + observed.end[f]);
+    const size_t labels = row.size();
+    for (size_t q = 0; q < labels; ++q)
+      for (size_t k = 0; k < parts.each; ++k) row.push_back(static_cast<uint16_t>(parts.key(k, row[q])));
+    std::sort(row.begin(), row.end());
+    row.erase(std::unique(row.begin(), row.end()), row.end());
+    made.row_label.insert(made.row_label.end(), row.begin(), row.end());
+    made.row_end.push_back(made.row_label.size());
+  }
+}
+
+WeightKeys<Owned> keys_of(const Corpus& corpus, const LayoutOptions& options) {
+  WeightKeys<Owned> made;
+  add_rows_of(corpus, options, made);
   PairsMet observed = corpus.pairs_met();
   add_pairs(edge_pairs(corpus, options, std::move(observed.edges)), made.previous, made.current);
   for (size_t set = 0; set < observed.sets.size(); ++set) {
@@ -60,13 +80,14 @@ WeightKeys<Owned> keys_of(const Corpus& corpus, const LayoutOptions& options) {
 }  // namespace
 
 WeightLayout::WeightLayout(const Corpus& corpus, const LayoutOptions& options)
-    : WeightLayout(keys_of(corpus, options), corpus) {}
+    : WeightLayout(keys_of(corpus, options), corpus, options.parts) {}
 
-WeightLayout::WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus)
+WeightLayout::WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus, std::vector<uint16_t> parts)
     : L_(corpus.L),
       sets_(corpus.sets()),
-      held_(std::make_shared<const WeightKeys<Owned>>(std::move(keys))),
-      keys_(held_->view()),
+      held_(std::make_shared<const Held>(Held{std::move(keys), std::move(parts)})),
+      keys_(held_->keys.view()),
+      parts_(Parts::of_array(held_->parts, L_)),
       set_end_(sets_, 0),
       dense_row_(corpus.features(), -1),
       ngrams_(Corpus(), {.order = kLongest - 1}) {
@@ -75,11 +96,13 @@ WeightLayout::WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus)
   for (const int32_t set : keys_.set) ++set_end_[static_cast<size_t>(set)];
   std::partial_sum(set_end_.begin(), set_end_.end(), set_end_.begin());
   for (size_t f = 0; f < dense_row_.size(); ++f)
-    if (row_size(f) < L_ && is_large(row_size(f), L_)) dense_row_[f] = static_cast<int32_t>(dense_rows_++);
+    if (row_size(f) < parts_.keys() && is_large(row_size(f), parts_.keys()))
+      dense_row_[f] = static_cast<int32_t>(dense_rows_++);
   find_ngrams();
 }
 
 void WeightLayout::check() const {
+  parts_.check();
   need(keys_.previous.size() == keys_.current.size(), "weights: edges.previous and edges.current differ in length");
   need(keys_.set_previous.size() == keys_.set.size() && keys_.set_current.size() == keys_.set.size(),
        "weights: the arrays of corrections differ in length");
@@ -87,7 +110,7 @@ void WeightLayout::check() const {
   for (const uint64_t end : keys_.row_end) {
     need(end >= begin && end <= keys_.nodes(), "weights: rows.end must not decrease or exceed the number of labels");
     for (uint64_t q = begin; q < end; ++q)
-      need(keys_.row_label[q] < L_ && (q == begin || keys_.row_label[q - 1] < keys_.row_label[q]),
+      need(keys_.row_label[q] < parts_.keys() && (q == begin || keys_.row_label[q - 1] < keys_.row_label[q]),
            "weights: the labels of a row must be in order and in range");
     begin = end;
   }
@@ -116,10 +139,10 @@ void WeightLayout::find_ngrams() {
   ngrams_.place(*trie_);
 }
 
-size_t WeightLayout::node(size_t feature, int32_t label) const {
-  const std::span<const uint16_t> row = row_labels(feature);
-  const auto found = std::lower_bound(row.begin(), row.end(), label);
-  if (found == row.end() || *found != label) return kNoPlace;
+size_t WeightLayout::node(size_t feature, size_t key) const {
+  const std::span<const uint16_t> row = row_keys(feature);
+  const auto found = std::lower_bound(row.begin(), row.end(), key);
+  if (found == row.end() || *found != key) return kNoPlace;
   return row_begin(feature) + static_cast<size_t>(found - row.begin());
 }
 
@@ -138,20 +161,20 @@ void WeightLayout::warm_start(const Weights& model, std::span<const int32_t> lab
   const auto put = [&](size_t at, float weight) {
     if (at != kNoPlace) weights[at] = weight;
   };
-  const std::vector<uint16_t> renamed = model.renamed_keys(label, Parts::of_array({}, L_));
+  const std::vector<uint16_t> renamed = model.renamed_keys(label, parts_);
   model.for_each_ngram(renamed, [&](const auto& labels, float weight) {
     const size_t length = labels.back() < 0 ? kShortest : kLongest;
     need(trie_ && length <= trie_->order() + 1, "the model has longer n-grams than this order allows");
     if (const size_t q = ngrams_.find(labels); q != kNoPlace) put(first_ngram() + q, weight);
   });
   model.each(
-      renamed, [&](size_t f, int32_t y, float weight) { put(node(f, y), weight); },
+      renamed, [&](size_t f, uint16_t key, float weight) { put(node(f, key), weight); },
       [&](int32_t i, int32_t j, float weight) { put(edge(i, j), weight); },
       [&](size_t set, int32_t i, int32_t j, float weight) { put(correction(set, i, j), weight); });
 }
 
 Weights WeightLayout::model_weights(const Corpus& corpus, std::span<const double> weights) const {
-  return corpus.weights(keys_, std::vector<float>(weights.begin(), weights.end()), {}, held_);
+  return corpus.weights(keys_, std::vector<float>(weights.begin(), weights.end()), parts_.of, held_);
 }
 
 }  // namespace tagwright

@@ -1,6 +1,6 @@
 // WeightLayout: which weights a CRF has, and the position of each in the weight vector.
 //
-// The vector holds the weights of rows (feature, label), edges, corrections and n-grams, in the order of
+// The vector holds the weights of rows (feature; label or label part), edges, corrections and n-grams, in the order of
 // model/weights.h. Positions of all four kinds count from the beginning of the vector.
 #pragma once
 
@@ -19,6 +19,7 @@ struct LayoutOptions {
   bool edges = true;       // whether pairs of labels have weights
   bool all_pairs = false;  // every label for every feature and every pair of labels, not only those that occur
   NgramOptions ngrams = {};
+  std::vector<uint16_t> parts = {};  // of labels, [k * L + y], or none
 };
 
 class WeightLayout {
@@ -27,9 +28,10 @@ class WeightLayout {
   WeightLayout(const Corpus& corpus, const LayoutOptions& options);
   // Given keys. Throws std::invalid_argument unless they are sorted and within the range of the corpus' features,
   // labels and correction sets.
-  WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus);
+  WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus, std::vector<uint16_t> parts = {});
 
   const WeightKeys<Borrowed>& keys() const { return keys_; }
+  const Parts& parts() const { return parts_; }
   size_t size() const { return keys_.size(); }
   size_t first_edge() const { return keys_.nodes(); }
   size_t first_correction() const { return first_edge() + keys_.edges(); }
@@ -37,7 +39,7 @@ class WeightLayout {
 
   size_t row_begin(size_t feature) const { return feature ? keys_.row_end[feature - 1] : 0; }
   size_t row_size(size_t feature) const { return keys_.row_end[feature] - row_begin(feature); }
-  std::span<const uint16_t> row_labels(size_t feature) const {
+  std::span<const uint16_t> row_keys(size_t feature) const {
     return keys_.row_label.subspan(row_begin(feature), row_size(feature));
   }
   // Positions of the corrections of a set: from begin to end.
@@ -45,7 +47,7 @@ class WeightLayout {
   size_t set_end(size_t set) const { return first_correction() + set_end_[set]; }
 
   // Return the position of a weight, or kNoPlace.
-  size_t node(size_t feature, int32_t label) const;
+  size_t node(size_t feature, size_t key) const;
   size_t edge(int32_t i, int32_t j) const;
   size_t correction(size_t set, int32_t i, int32_t j) const;
 
@@ -58,7 +60,7 @@ class WeightLayout {
     ngrams_.for_each_ending(*trie_, at, [&](size_t q) { visit(first_ngram() + q); });
   }
 
-  // Rows with weights for many of the labels are also held with one entry per label, which is faster to add: their
+  // Rows with weights for many of the keys are also held with one entry per key, which is faster to add: their
   // number, and the number of a feature's row among them (-1: it is not).
   size_t dense_rows() const { return dense_rows_; }
   int32_t dense_row(size_t feature) const { return dense_row_[feature]; }
@@ -72,9 +74,14 @@ class WeightLayout {
   void check() const;
   void find_ngrams();
 
+  struct Held {
+    WeightKeys<Owned> keys;
+    std::vector<uint16_t> parts;
+  };
   size_t L_, sets_;
-  std::shared_ptr<const WeightKeys<Owned>> held_;  // shared with models made from it
+  std::shared_ptr<const Held> held_;  // shared with models made from it
   WeightKeys<Borrowed> keys_;
+  Parts parts_;
   std::vector<size_t> set_end_;  // [set], counted from the first correction
   std::vector<int32_t> dense_row_;
   size_t dense_rows_ = 0;

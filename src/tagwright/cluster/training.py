@@ -128,12 +128,12 @@ class BatchSums:
 
     def __init__(self, engine: Engine, run: Any, workers: int) -> None:
         """Send each shard of the corpus to its worker."""
-        trainer, learner = run.trainer, run.learner
+        trainer = run.trainer
         setup = {
             "keys": trainer.keys(),
             "grain": trainer.grain,
             "feature_grain": trainer.feature_grain(),
-            "dense_edges": learner._dense_edges,
+            "options": run.shared_options(),
         }
         self._all = _Shards(engine, run, workers, BatchWorker, setup, trainer.block)
 
@@ -297,7 +297,7 @@ class BatchWorker:
             setup["keys"],
             setup["grain"],
             setup["feature_grain"],
-            dense_edges=setup["dense_edges"],
+            **setup["options"],
             **_limits(shard, setup),
         )
 

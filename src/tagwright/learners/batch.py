@@ -19,6 +19,7 @@ from tagwright import _core
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import stops
+from tagwright.learners.labels import check_same_parts, label_parts
 from tagwright.learners.learner import RunOptions, accuracy
 from tagwright.learners.options import LBFGS, solver_of
 from tagwright.learners.progress import Progress, brief
@@ -94,11 +95,20 @@ class BatchTraining(Training):
             self.corpus,
             edges=self.features.edges if self.features else True,
             all_pairs=self.solver.pairs == "all",
-            dense_edges=self.learner._dense_edges,
             order=int(self.learner.order),
             min_ngram_count=int(self.learner.min_ngram_count),
+            **self.shared_options(),
             **self.limits(),
         )
+
+    def shared_options(self) -> dict[str, Any]:
+        """Return the options that the objective of a shard has as well."""
+        learner = self.learner
+        return {
+            "dense_edges": learner._dense_edges,
+            "parts": label_parts(self.labels, learner.parts)[0],
+            "margin": float(learner.margin),
+        }
 
     def run(self) -> None:
         """Train, and leave `history_`, `objective_` and `model_` with the learner."""
@@ -138,10 +148,7 @@ class BatchTraining(Training):
 
     def _start_from(self, old: Model) -> None:
         """Copy the weights of a model, by the names of its features and labels."""
-        if "parts" in old.arrays:
-            raise ValueError(
-                "warm_start: the model has weights for parts of labels, which L-BFGS cannot train; use solver='adagrad'"
-            )
+        check_same_parts(old, getattr(self.learner, "parts", None))
         self.trainer.warm_start(self.known, self.new_numbers(old), self.weights)
 
     def _finish_with_last(self) -> None:

@@ -445,8 +445,6 @@ def solver_of(learner: Any) -> Any:
 
 REFUSED: dict[tuple[str, str], str] = {
     ("lbfgs", "epochs"): "it iterates until it has converged; LBFGS(max_iterations=...) limits that",
-    ("lbfgs", "margin"): "its objective is the likelihood; softmax-margin is for solver='adagrad'",
-    ("lbfgs", "parts"): "its weights are fixed before it starts; weights of label parts are for solver='adagrad'",
     ("lbfgs", "partial_fit"): "it minimises an objective over one whole corpus; solver='adagrad' takes new sentences",
     ("memm", "partial labels"): "its features read the labels before a token, so every label must be known; train a "
     "CRF, a perceptron or an HMM, or leave these sentences out",

@@ -59,7 +59,7 @@ TEST(every_decoder_stops_within_a_sentence) {
 
 TEST(sums_stop_within_a_sentence) {
   const Long scores(false);
-  const auto sums = [&](const Keep& keep, int after) {
+  const auto sums = [&](const PruningRule& keep, int after) {
     asked = 0, limit = after;
     const Stopper stopper(ask, {});
     const auto lattice = [&](size_t) {
@@ -67,7 +67,7 @@ TEST(sums_stop_within_a_sentence) {
     };
     return marginals_all(1, lattice, keep, false, 1)[0].log_z;
   };
-  for (const Keep& keep : {Keep{}, Keep::named("size", 5, 1)}) {
+  for (const PruningRule& keep : {PruningRule{}, PruningRule::named("size", 5, 1)}) {
     const double whole = sums(keep, 0);
     const int often = asked;
     CHECK(often >= 3);

@@ -20,6 +20,8 @@ struct Kind {
   size_t order = 1;
   bool rules = false, forbidden = false, lists = false;
   EdgeForm form = EdgeForm::kSparse;
+  bool parts = false;
+  double margin = 0;
 };
 
 const Kind kKinds[] = {
@@ -47,7 +49,17 @@ const Kind kKinds[] = {
     {.name = "lists", .lists = true},
     {.name = "lists, rules, corrections", .corrections = true, .rules = true, .lists = true},
     {.name = "lists, rules, order 2", .order = 2, .rules = true, .lists = true},
+    {.name = "parts", .parts = true},
+    {.name = "parts, all pairs, values", .values = true, .all_pairs = true, .parts = true},
+    {.name = "parts, partial, weights, lists", .partial = true, .weights = true, .lists = true, .parts = true},
+    {.name = "parts, margin, order 2", .order = 2, .parts = true, .margin = 2},
+    {.name = "margin", .margin = 1},
+    {.name = "margin, weights, corrections", .corrections = true, .weights = true, .margin = 0.5},
+    {.name = "margin, partial, weights, rules", .partial = true, .weights = true, .rules = true, .margin = 1.5},
 };
+
+// Labels 0 and 1 share their first part, labels 0 and 2 the second.
+const std::vector<uint16_t> kParts = {0, 0, 1, 2, 3, 2};
 
 // A label follows itself or the label below it, cyclically.
 std::shared_ptr<const PairRules> rules_of(const Kind& kind) {
@@ -79,7 +91,7 @@ Labelling legal_path(size_t T, const PairRules* rules, Draw& draw) {
 Problem make(const Kind& kind, size_t sentences, size_t longest, size_t seed) {
   Draw draw(seed);
   Problem made;
-  made.options = {kind.form, {rules_of(kind), {}}};
+  made.options = {kind.form, {rules_of(kind), {}}, kind.margin};
   CorpusArrays<Owned> arrays;
   Names names;
   for (int f = 0; f < 5; ++f) names.node.add("f" + std::to_string(f));
@@ -124,7 +136,9 @@ Problem make(const Kind& kind, size_t sentences, size_t longest, size_t seed) {
 
 BatchObjective objective_of(const Problem& problem, const Kind& kind) {
   return BatchObjective(problem.corpus,
-                        WeightLayout(problem.corpus, {.all_pairs = kind.all_pairs, .ngrams = {kind.order, 1}}),
+                        WeightLayout(problem.corpus, {.all_pairs = kind.all_pairs,
+                                                      .ngrams = {kind.order, 1},
+                                                      .parts = kind.parts ? kParts : std::vector<uint16_t>()}),
                         problem.options);
 }
 
@@ -138,7 +152,11 @@ void for_each_weight(const Problem& problem, const WeightLayout& layout, size_t 
   };
   for (size_t t = 0; t < path.size(); ++t) {
     const size_t token = corpus.first_token(s) + t;
-    corpus.for_each_feature(token, [&](size_t f, double value) { found(layout.node(f, path[t]), value); });
+    corpus.for_each_feature(token, [&](size_t f, double value) {
+      const auto y = static_cast<size_t>(path[t]);
+      found(layout.node(f, y), value);
+      for (size_t k = 0; k < layout.parts().each; ++k) found(layout.node(f, kLabels + kParts[k * kLabels + y]), value);
+    });
     if (t == 0) continue;
     found(layout.edge(path[t - 1], path[t]), 1);
     for (const int32_t set : corpus.sets_of(token))
@@ -184,6 +202,10 @@ Expected enumerated(const Problem& problem, const WeightLayout& layout, std::spa
       if (is_legal(problem, s, path)) {
         double score = 0;
         for_each_weight(problem, layout, s, path, [&](size_t at, double times) { score += weights[at] * times; });
+        for (size_t t = 0; t < T; ++t) {
+          const auto own = problem.corpus.allowed_of(problem.corpus.first_token(s) + t);
+          if (std::find(own.begin(), own.end(), path[t]) != own.end()) score -= problem.options.margin;
+        }
         bool right = problem.corpus.is_partial(s);
         for (size_t t = 0; t < T; ++t)
           right = right && problem.corpus.may_have(problem.corpus.first_token(s) + t, path[t]);
@@ -201,7 +223,8 @@ Expected enumerated(const Problem& problem, const WeightLayout& layout, std::spa
     }
     if (T == 0) continue;
     const bool partial = problem.corpus.is_partial(s);
-    made.log_z += weight * (std::log(all) - (partial ? std::log(allowed) : 0));
+    made.log_z +=
+        weight * (std::log(all) - (partial ? std::log(allowed) : -problem.options.margin * static_cast<double>(T)));
     for (size_t q = 0; q < layout.size(); ++q)
       made.counts[q] += weight * (all_counts[q] / all - (partial ? allowed_counts[q] / allowed : 0));
   }
@@ -253,9 +276,10 @@ TEST(observed_counts_are_those_of_the_labels) {
 
 TEST(expected_counts_are_the_gradient_of_log_z) {
   // Also of pruned sums: as long as the same labels are kept, they are those of one distribution.
-  const Keep rules[] = {{}, {.rule = Keep::Rule::kSize, .size = 2}, {.rule = Keep::Rule::kRatio, .ratio = 0.2}};
+  const PruningRule rules[] = {
+      {}, {.rule = PruningRule::Rule::kSize, .size = 2}, {.rule = PruningRule::Rule::kRatio, .ratio = 0.2}};
   for (const Kind& kind : kKinds) {
-    for (const Keep& keep : rules) {
+    for (const PruningRule& keep : rules) {
       doing(std::string(kind.name) + ", " + keep.text());
       const Problem problem = make(kind, 8, 5, 5);
       const BatchObjective objective = objective_of(problem, kind);
@@ -300,7 +324,7 @@ TEST(threads_and_shards_do_not_change_a_bit) {
           cut,
           WeightLayout({copy(keys.row_end), copy(keys.row_label), copy(keys.previous), copy(keys.current),
                         copy(keys.set), copy(keys.set_previous), copy(keys.set_current), copy(keys.runs)},
-                       cut),
+                       cut, kind.parts ? kParts : std::vector<uint16_t>()),
           problem.options, objective.grain());
       std::vector<int32_t> numbers(own.size());
       std::iota(numbers.begin(), numbers.end(), 0);
@@ -334,7 +358,7 @@ TEST(errors_name_the_sentence_of_the_whole_corpus) {
     arrays.partial.push_back(s == 4);
   }
   problem.corpus = hold(std::move(arrays), std::move(names), kLabels);
-  const auto message = [&](const Corpus& corpus, const Keep& keep, int32_t sentence) -> std::string {
+  const auto message = [&](const Corpus& corpus, const PruningRule& keep, int32_t sentence) -> std::string {
     const BatchObjective objective(corpus, WeightLayout(corpus, {.all_pairs = true}), problem.options);
     std::vector<double> weights(objective.layout().size(), 0.0), counts(weights.size());
     try {
@@ -344,9 +368,9 @@ TEST(errors_name_the_sentence_of_the_whole_corpus) {
     }
     return "";
   };
-  const Keep size{.rule = Keep::Rule::kSize, .size = 1};
+  const PruningRule size{.rule = PruningRule::Rule::kSize, .size = 1};
   const Corpus cut = problem.corpus.cut(std::vector<int32_t>{3, 4, 5});
-  for (const Keep& keep : {Keep(), size}) {
+  for (const PruningRule& keep : {PruningRule(), size}) {
     CHECK(message(problem.corpus, keep, 4).starts_with("sentence 4: no labelling has labels that y allows"));
     CHECK(message(cut, keep, 1).starts_with("sentence 4: no labelling has labels that y allows"));
   }

@@ -137,7 +137,7 @@ void fill(WeightStore& store, Draw& draw, double scale) {
 
 bool close(double a, double b, double least = 1e-5) { return std::fabs(a - b) <= least * (1 + std::fabs(a)); }
 
-TrainerOptions sums_with(Keep rule, size_t order = 1, double margin = 0) {
+TrainerOptions sums_with(PruningRule rule, size_t order = 1, double margin = 0) {
   return {
       .gradient = SumOptions{{rule, 0}, margin}, .step = AdaGradStep{0.5, 0, true}, .batch = 2, .ngrams = {order, 1}};
 }
@@ -298,7 +298,7 @@ TEST(mixed_weights_are_means_and_their_averages_count_every_sentence) {
 
 TEST(losses_are_those_of_all_paths) {
   for (const CorpusShape& shape : kShapes) {
-    for (const Keep& rule : {Keep{}, Keep{.rule = Keep::Rule::kSize, .size = kL}}) {
+    for (const PruningRule& rule : {PruningRule{}, PruningRule{.rule = PruningRule::Rule::kSize, .size = kL}}) {
       for (const size_t order : {size_t{1}, size_t{2}, size_t{3}}) {
         Draw draw(5 + order);
         Trainer trainer(random_corpus(draw, shape), {}, sums_with(rule, order, 0.5));
@@ -320,7 +320,7 @@ TEST(pruned_sums_lack_no_more_than_they_report) {
     for (size_t seed = 0; seed < 10; ++seed) {
       Draw draw(seed);
       Trainer trainer(random_corpus(draw, {.sentences = 5}), {},
-                      sums_with({.rule = Keep::Rule::kSize, .size = 1}, order));
+                      sums_with({.rule = PruningRule::Rule::kSize, .size = 1}, order));
       fill(trainer.store(), draw, 1);
       trainer.end_epoch();
       const auto found = trainer.log_z(all_of(trainer.store().corpus()));
@@ -335,7 +335,7 @@ TEST(pruned_sums_lack_no_more_than_they_report) {
 
 TEST(gradients_are_finite_differences_of_losses) {
   for (const CorpusShape& shape : kShapes) {
-    for (const Keep& rule : {Keep{}, Keep{.rule = Keep::Rule::kSize, .size = kL}}) {
+    for (const PruningRule& rule : {PruningRule{}, PruningRule{.rule = PruningRule::Rule::kSize, .size = kL}}) {
       for (const size_t order : {size_t{1}, size_t{3}}) {
         Draw draw(7 + order);
         WeightStore store(random_corpus(draw, shape), {}, {.squares = true, .ngrams = {order, 1}});
@@ -444,7 +444,7 @@ TEST(a_perceptron_moves_from_the_best_path_to_the_correct_one) {
 TEST(gradients_computed_elsewhere_lead_to_the_same_weights) {
   for (const CorpusShape& shape : kShapes) {
     for (const TrainerOptions& options :
-         {best_path_with(3, 4), sums_with({}, 2), sums_with({.rule = Keep::Rule::kSize, .size = 2}, 1)}) {
+         {best_path_with(3, 4), sums_with({}, 2), sums_with({.rule = PruningRule::Rule::kSize, .size = 2}, 1)}) {
       Draw draw(13);
       const Corpus corpus = random_corpus(draw, shape);
       Trainer here(corpus, {}, options), there(corpus, {}, options);
