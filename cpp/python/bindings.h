@@ -63,7 +63,9 @@ struct type_caster<tagwright::PruningRule> {
   bool can_cast() const noexcept {
     return true;
   }
-  explicit operator tagwright::PruningRule() { return std::apply(tagwright::PruningRule::named, static_cast<Tuple>(tuple)); }
+  explicit operator tagwright::PruningRule() {
+    return std::apply(tagwright::PruningRule::named, static_cast<Tuple>(tuple));
+  }
 
   make_caster<Tuple> tuple;
 };

@@ -29,7 +29,8 @@ std::optional<Option::Value> value_of(nb::handle value) {
   if (value.is_none()) return std::monostate();
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
   if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
-  if (nb::detail::make_caster<PruningRule>::Tuple keep; nb::try_cast(value, keep)) return std::apply(PruningRule::named, keep);
+  if (nb::detail::make_caster<PruningRule>::Tuple keep; nb::try_cast(value, keep))
+    return std::apply(PruningRule::named, keep);
   if (int64_t number; nb::isinstance<nb::int_>(value) && nb::try_cast(value, number)) return number;
   return std::nullopt;
 }
