@@ -94,8 +94,8 @@ def test_every_room_has_its_rule():
 
 
 # Names that exceed the limits below, and may not grow. Whoever simplifies one removes it here.
-LONG = {"bind_features": 126}
-MANY_PARAMETERS = {"agree_batch": 11, "decode": 11, "agree_all": 9, "Scorer::score_some": 9, "read": 9, "lambda": 9}
+LONG: dict[str, int] = {}
+MANY_PARAMETERS = {"read": 9}
 MANY_MEMBERS = {"MemmSearch": 39, "NgramSums": 23}
 
 

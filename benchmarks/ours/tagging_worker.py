@@ -88,7 +88,7 @@ class Worker:
 
         model = self._model()
         text = model.text(self.X)
-        found: dict[str, float] = model._scorer.stages(text, model.edges._core, plan("auto").core)
+        found: dict[str, float] = model._core.stages(text, model.edges._core, plan("auto").core)
         return found
 
     def opening(self) -> float:

@@ -180,37 +180,37 @@ std::vector<Answer> decode_all(const Memm& model, const Text& text, size_t width
   return answers;
 }
 
-std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, const PricedModel& right,
-                             const Text& right_text, std::span<const int32_t> to_left, const AgreeOptions& options,
-                             size_t threads, const TextLimits& left_limits, const TextLimits& right_limits) {
+void Side::check() const {
+  model.scorer().templates().check_text(text);
+  limits.check(text, model.scorer().L());
+}
+
+std::vector<Joint> agree_all(const Side& left, const Side& right, std::span<const int32_t> to_left,
+                             const AgreeOptions& options, size_t threads) {
   options.check();
   need(threads >= 1, "threads must be at least 1");
-  left.scorer().templates().check_text(left_text);
-  right.scorer().templates().check_text(right_text);
-  const size_t L = left.scorer().L();
-  need(right.scorer().L() == L && to_left.size() == L, "the models have different labels");
+  left.check();
+  right.check();
+  const size_t L = left.model.scorer().L();
+  need(right.model.scorer().L() == L && to_left.size() == L, "the models have different labels");
   std::vector<bool> used(L, false);
   for (const int32_t y : to_left) {
     need(y >= 0 && static_cast<size_t>(y) < L && !used[static_cast<size_t>(y)], "labels must be renumbered");
     used[static_cast<size_t>(y)] = true;
   }
-  left_limits.check(left_text, L);
-  right_limits.check(right_text, L);
-  need(left_text.sentences() == right_text.sentences(), "the texts differ");
-  for (size_t s = 0; s < left_text.sentences(); ++s)
-    need(left_text.length(s) == right_text.length(s), "the texts differ");
-  std::vector<Joint> made(left_text.sentences());
+  need(left.text.sentence_end == right.text.sentence_end, "the texts differ");
+  std::vector<Joint> made(left.text.sentences());
   in_pieces(made.size(), threads, [&](size_t first, size_t last) {
-    const std::unique_ptr<SentenceSearch> mine = left.search(), its = right.search();
+    const std::unique_ptr<SentenceSearch> mine = left.model.search(), its = right.model.search();
     Renumbered other(*its, to_left);
     for (size_t s = first; s < last; ++s) {
       check_stop();
       try {
-        const size_t T = left_text.length(s);
-        if (const double bytes = left.bytes(T) + right.bytes(T); bytes > kMostBytes)
+        const size_t T = left.text.length(s);
+        if (const double bytes = left.model.bytes(T) + right.model.bytes(T); bytes > kMostBytes)
           fail_for_room(bytes, T, " with two models that are made to agree");
-        mine->start(left_text, s, left_limits.of(left_text, s));
-        its->start(right_text, s, right_limits.of(right_text, s));
+        mine->start(left.text, s, left.limits.of(left.text, s));
+        its->start(right.text, s, right.limits.of(right.text, s));
         Agreement& found = made[s].found = agree(*mine, other, options);
         made[s].labels = found.left;
         made[s].score = mine->score(found.left) + other.score(found.left);

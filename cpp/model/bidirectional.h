@@ -35,11 +35,20 @@ struct Joint {
   double score = 0;             // that sum
 };
 
-// One answer per sentence, the same for any number of threads. to_left: [label of the right model] its number in the
-// left one, by which labels go here. Limits: of both sides, each in the numbers of its own labels.
-std::vector<Joint> agree_all(const PricedModel& left, const Text& left_text, const PricedModel& right,
-                             const Text& right_text, std::span<const int32_t> to_left, const AgreeOptions& options,
-                             size_t threads, const TextLimits& left_limits = {}, const TextLimits& right_limits = {});
+// One of two models, with its text and the limits of its labels, in its own numbers.
+struct Side {
+  const PricedModel& model;
+  const Text& text;
+  TextLimits limits = {};
+
+  // Throws std::invalid_argument where they do not fit together.
+  void check() const;
+};
+
+// One answer per sentence, the same for any number of threads. to_left: [label of the right model]: its number in the
+// left one, which answers use.
+std::vector<Joint> agree_all(const Side& left, const Side& right, std::span<const int32_t> to_left,
+                             const AgreeOptions& options, size_t threads);
 
 // The scores of labellings without prices: paths[s] of sentence s, one behind the other.
 std::vector<double> scores_of_labels(const PricedModel& model, const Text& text, std::span<const int32_t> labels,

@@ -40,20 +40,6 @@ bool better(const Partial& a, const Partial& b) {
 
 }  // namespace
 
-void MemmRules::check(size_t L) const {
-  need(!spans || spans->L() == L, "rules: one per label is needed");
-  check_index(words, word_bytes);
-  need(end.size() == words.size(), "tag dictionary: there must be one row per word");
-  uint64_t before = 0;
-  for (const uint64_t own : end) {
-    need(own > before && own <= label.size(), "tag dictionary: a word without labels");
-    for (uint64_t q = before; q < own; ++q)
-      need(label[q] < L && (q == before || label[q - 1] < label[q]), "tag dictionary: labels out of order");
-    before = own;
-  }
-  need(before == label.size(), "tag dictionary: labels of no word");
-}
-
 Memm::Memm(std::shared_ptr<const Scorer> own, std::vector<std::string> labels, bool from_end, size_t beam,
            MemmRules given)
     : names(std::move(labels)), leftward(from_end), width(beam), rules(std::move(given)), scorer_(std::move(own)) {
@@ -62,7 +48,8 @@ Memm::Memm(std::shared_ptr<const Scorer> own, std::vector<std::string> labels, b
   need(width >= 1, "beam must be at least 1");
   need(!weights.first_only() && weights.parts().each == 0 && weights.edge_names().size() == 0,
        "a maxent Markov model has weights for labels only");
-  rules.check(L());
+  need(!rules.pairs || rules.pairs->L() == L(), "rules: one per label is needed");
+  need(!rules.dictionary || rules.dictionary->L() == L(), "the tag dictionary is for another number of labels");
 }
 
 std::unique_ptr<SentenceSearch> Memm::search() const { return std::make_unique<MemmSearch>(*this, width); }
@@ -81,7 +68,7 @@ void MemmSearch::start(const Text& text, size_t sentence, const SearchLimits& li
   limits_ = limits;
   viable_.clear();
   all_ = k_;
-  for (size_t back = 0; back < std::max<size_t>(history_, model_.rules.spans || limits.rules); ++back)
+  for (size_t back = 0; back < std::max<size_t>(history_, model_.rules.pairs || limits.rules); ++back)
     all_ = times_up_to(all_, L, SIZE_MAX / 2);
   text_ = &text;
   sentence_ = sentence;
@@ -101,17 +88,10 @@ void MemmSearch::start(const Text& text, size_t sentence, const SearchLimits& li
   most_.assign(T_, 0.0);
   held_.assign(T_, 0);
   dropped_.assign(T_, kForbidden);
-  may_.assign(T_, {});
-  bound_.assign(T_, false);
+  words_.assign(T_, std::nullopt);
   model_.scorer().templates().start(text, sentence, scratch_);
-  for (size_t t = 0; t < T_ && model_.rules.words.size() > 0 && text.columns > 0; ++t) {
-    const std::string_view word = text.cell(text.first_cell(text.first_token(sentence) + t));
-    const int32_t id = model_.rules.words.find(hash_of(word), word);
-    if (id == kNoId) continue;
-    const size_t begin = id ? model_.rules.end[static_cast<size_t>(id) - 1] : 0;
-    may_[t] = model_.rules.label.subspan(begin, model_.rules.end[static_cast<size_t>(id)] - begin);
-    bound_[t] = true;
-  }
+  for (size_t t = 0; t < T_ && model_.rules.dictionary && text.columns > 0; ++t)
+    words_[t] = model_.rules.dictionary->labels_of(text.cell(text.first_cell(text.first_token(sentence) + t)));
   widen(std::min(width_, all_ <= kFew ? all_ : kNarrow * k_));
 }
 
@@ -215,9 +195,9 @@ bool MemmSearch::compatible(size_t t, LabelHistory history, size_t y, Own own) c
   if (limits_.rules && !follows(*limits_.rules, t, history, y)) return false;
   if (!allows(t, y) || (!viable_.empty() && !viable_[t * model_.L() + y])) return false;
   if (own == Own::none) return true;
-  if (model_.rules.spans && !follows(*model_.rules.spans, t, history, y)) return false;
-  return own == Own::spans || !bound_[t] ||
-         std::binary_search(may_[t].begin(), may_[t].end(), static_cast<uint16_t>(y));
+  if (model_.rules.pairs && !follows(*model_.rules.pairs, t, history, y)) return false;
+  return own == Own::pairs || !words_[t] ||
+         std::binary_search(words_[t]->begin(), words_[t]->end(), static_cast<int32_t>(y));
 }
 
 void MemmSearch::find_viable() {
@@ -251,7 +231,7 @@ void MemmSearch::find_viable() {
 
 LabelHistory MemmSearch::state(LabelHistory history) const {
   // Rules depend on the label before even where no feature does.
-  return history_ || (!model_.rules.spans && !limits_.rules) ? relevant(history) : history & 0xffffU;
+  return history_ || (!model_.rules.pairs && !limits_.rules) ? relevant(history) : history & 0xffffU;
 }
 
 // Keeps the best candidates: at most now_ of them, and at most k of a history.
@@ -285,7 +265,7 @@ void MemmSearch::cut(std::vector<Partial>& found) {
 // Extends partial sequences by labels that are compatible. Returns whether there are any.
 bool MemmSearch::extend_from(size_t t, std::span<const Partial> before, Own own) {
   const size_t L = model_.L();
-  const bool any = limited() || (own != Own::none && (model_.rules.spans || bound_[t]));
+  const bool any = limited() || (own != Own::none && (model_.rules.pairs || words_[t]));
   const auto fits = [&](LabelHistory history, size_t y) { return compatible(t, history, y, own); };
   std::vector<Partial>& found = found_;
   found.clear();
@@ -328,7 +308,7 @@ bool MemmSearch::extend(size_t t) {
   const std::span<const Partial> before = t ? column(t - 1) : std::span(&root, 1);
   // Where the model's own rules leave nothing, first the labels of known words are ignored, then all of them.
   const bool any =
-      extend_from(t, before, Own::all) || extend_from(t, before, Own::spans) || extend_from(t, before, Own::none);
+      extend_from(t, before, Own::all) || extend_from(t, before, Own::pairs) || extend_from(t, before, Own::none);
   dropped_[t] = all_fit() ? kForbidden : lost_;
   return any;
 }
@@ -423,7 +403,7 @@ std::vector<double> memm_steps(const Memm& model, const Text& text, size_t sente
   std::vector<size_t> before{L}, here;  // labels that some labelling reaches; L: none, before the first token
   for (size_t t = 0; t < T; ++t) {
     here.clear();
-    for (const MemmSearch::Own own : {MemmSearch::Own::all, MemmSearch::Own::spans, MemmSearch::Own::none}) {
+    for (const MemmSearch::Own own : {MemmSearch::Own::all, MemmSearch::Own::pairs, MemmSearch::Own::none}) {
       std::vector<bool> reached(L, false);
       for (const size_t i : before) {
         const LabelHistory history = i == L ? search.none() : search.after(search.none(), static_cast<int32_t>(i));

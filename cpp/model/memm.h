@@ -10,12 +10,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/arena.h"
 #include "base/stop.h"
+#include "features/tag_dictionary.h"
 #include "lattice/lattice.h"
 #include "model/dual.h"
 #include "model/scorer.h"
@@ -24,19 +26,11 @@ namespace tagwright {
 
 using LabelHistory = uint64_t;
 
-// The model's own limits, IsCompatible of Algorithm 1. They are soft: a token at which they leave no labelling is
-// tagged without its word's labels, and if that is not enough, without any of them. Limits of a call are hard.
+// The model's own constraints, IsCompatible of Algorithm 1. They are soft: a token at which they leave no labelling is
+// tagged without the tag dictionary, and if that is not enough, without any of them. Limits of a call are hard.
 struct MemmRules {
-  std::shared_ptr<const PairRules> spans;  // in the order of reading; nullptr where there are none
-  // A tag dictionary: the labels that known words may have; other words may have all.
-  IndexView words;
-  std::span<const uint64_t> end;    // [word]
-  std::span<const uint16_t> label;  // sorted within a word
-  size_t word_bytes = 0;            // of all words
-  std::shared_ptr<void> owner;      // of the arrays
-
-  // Throws std::invalid_argument unless all is of the right size.
-  void check(size_t L) const;
+  std::shared_ptr<const PairRules> pairs;           // in the order of reading; nullptr: none
+  std::shared_ptr<const TagDictionary> dictionary;  // nullptr: none
 };
 
 class Memm : public PricedModel {
@@ -93,8 +87,8 @@ class MemmSearch : public SentenceSearch {
 
   // log p(y | x, history) of token t, in the model's order: [y].
   const double* log_probabilities(size_t t, LabelHistory history);
-  // The model's own rules that count at a token; the limits of the call always do.
-  enum class Own : uint8_t { all, spans, none };
+  // Which of the model's own constraints apply at a token; the limits of the call always do.
+  enum class Own : uint8_t { all, pairs, none };
   // Whether label y may stand at token t behind a history.
   bool compatible(size_t t, LabelHistory history, size_t y, Own own) const;
   // Finds the labels of each token from which the limits of the call let the end of the sentence be reached; from then
@@ -155,13 +149,12 @@ class MemmSearch : public SentenceSearch {
   std::vector<double> prices_;    // one row of labels for each token that has any; the first, [y], is of those without
   std::vector<size_t> price_of_;  // [t]: where its row begins
   std::vector<double> most_;      // [t]: the highest price
-  std::vector<std::span<const uint16_t>> may_;  // [t]: labels of a known word
-  std::vector<bool> bound_;                     // [t]: whether the word is a known one
-  std::vector<Partial> partials_;               // [t * now_ + place]
-  std::vector<uint32_t> held_;                  // [t]: how many of them the column holds
-  std::vector<Partial> found_;                  // candidates for the column under construction
-  std::vector<double> dropped_;                 // [t]: no dropped partial sequence of the column scores more
-  std::vector<double> reached_;                 // [y]
+  std::vector<std::optional<std::span<const int32_t>>> words_;  // [t]: labels of the word, by the dictionary
+  std::vector<Partial> partials_;                               // [t * now_ + place]
+  std::vector<uint32_t> held_;                                  // [t]: how many of them the column holds
+  std::vector<Partial> found_;                                  // candidates for the column under construction
+  std::vector<double> dropped_;  // [t]: no dropped partial sequence of the column scores more
+  std::vector<double> reached_;  // [y]
   Meter meter_;
   std::vector<int32_t> chosen_;                          // [y]
   std::vector<std::pair<LabelHistory, size_t>> counts_;  // a hash table: how many sequences of a history are held

@@ -38,25 +38,11 @@ Templates templates_of(const Json& meta) {
   const Json* const finds = meta.find("finds");
   ParsedTemplates parsed =
       parse_templates(*text.string(), "templates", lists, finds && finds->boolean() && *finds->boolean());
-  need(parsed.templates.history() == 0, "the templates look at earlier labels, which only a MEMM can");
   return std::move(parsed.templates);
 }
 
-Weights weights_of(const ModelFile& file, size_t L, bool first_only) {
-  WeightArrays<Borrowed> a;
-  bool has[kArrayGroups] = {true};
-  for_each_array(a, [&](ArrayGroup group, const char* name, auto&) { has[group] |= file.find(name) != nullptr; });
-  for_each_array(a, [&]<class V>(ArrayGroup group, const char* name, std::span<const V>& array) {
-    if (has[group]) array = file.array<V>(name);
-  });
-  need(!has[kSets] || !a.set.empty(), "the sets of corrections are not those that have names");
-  Weights made(L, a, first_only, file.owner);
-  made.check();
-  return made;
-}
-
 // The scores of being the first or the last label; empty if the model has none.
-std::vector<double> end_scores(const ModelFile& file, std::string_view name, size_t L) {
+std::vector<double> end_scores(const ModelFile& file, std::string_view name) {
   const Tensor* const found = file.find(name);
   if (!found) return {};
   std::vector<double> made;
@@ -65,12 +51,17 @@ std::vector<double> end_scores(const ModelFile& file, std::string_view name, siz
   } else {
     for (const float score : file.array<float>(name)) made.push_back(score);
   }
-  need(made.size() == L && std::all_of(made.begin(), made.end(), [](double score) { return std::isfinite(score); }),
-       std::string(name) + " must hold a finite score for each label");
   return made;
 }
 
-Edges edges_of(const ModelFile& file, const Weights& weights) {
+void check_ends(const std::vector<double>& scores, size_t L, const char* name) {
+  const auto finite = [](double score) { return std::isfinite(score); };
+  need(scores.empty() || (scores.size() == L && std::all_of(scores.begin(), scores.end(), finite)),
+       std::string(name) + " must hold a finite score for each label");
+}
+
+// The edges in the form that suits their number (lattice/edge_form.h).
+Edges edges_of(const Weights& weights, const std::vector<double>& start, const std::vector<double>& stop) {
   const WeightArrays<Borrowed>& a = weights.arrays();
   const auto wide = [](std::span<const uint16_t> labels) {
     std::vector<int32_t> made(labels.begin(), labels.end());
@@ -80,8 +71,7 @@ Edges edges_of(const ModelFile& file, const Weights& weights) {
   const auto previous = wide(a.previous), current = wide(a.current), set_previous = wide(a.set_previous),
              set_current = wide(a.set_current), runs = wide(a.runs);
   const std::vector<double> correction(a.correction_score.begin(), a.correction_score.end()),
-      ngram(a.ngram_score.begin(), a.ngram_score.end()), start = end_scores(file, "start", weights.L()),
-                                                         stop = end_scores(file, "stop", weights.L());
+      ngram(a.ngram_score.begin(), a.ngram_score.end());
   EdgeExtras extras;
   if (!start.empty()) extras.start = start;
   if (!stop.empty()) extras.stop = stop;
@@ -102,12 +92,6 @@ std::vector<bool> flags(const ModelFile& file, std::string_view name) {
   return made;
 }
 
-bool lists_rise(std::span<const int32_t> labels, size_t L) {
-  for (size_t q = 0; q < labels.size(); ++q)
-    if (labels[q] < 0 || static_cast<size_t>(labels[q]) >= L || (q && labels[q - 1] >= labels[q])) return false;
-  return true;
-}
-
 }  // namespace
 
 Model Model::from_memory(std::string_view bytes) {
@@ -116,23 +100,36 @@ Model Model::from_memory(std::string_view bytes) {
   return Model(ModelFile::parse({copy.get(), bytes.size()}, copy));
 }
 
-Model::Model(ModelFile file) : file_(std::move(file)) {
-  const Json& facts = member(file_.meta, "facts");
-  const auto fact = [&](std::string_view name) { return facts.find(name); };
-  if (const Json* learner = fact("learner"); learner && learner->string()) learner_ = *learner->string();
-  if (learner_ == "memm" || learner_ == "bidirectional")
-    throw ModelFileError("a " + learner_ + " model, which only the Python package can use");
-  labels_ = strings(member(file_.meta, "labels"), "labels");
+Model::Model(std::vector<std::string> labels, Templates templates, Weights weights, const std::vector<double>& start,
+             const std::vector<double>& stop)
+    : labels_(std::move(labels)), ready_made_(templates.templates.empty()) {
   std::vector<std::string> sorted = labels_;
   std::sort(sorted.begin(), sorted.end());
+  need(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), "label names must be strings that differ");
+  need(labels_.size() == weights.L(), "there must be one name per label");
+  need(templates.history() == 0, "the templates look at earlier labels, which only a MEMM can");
+  check_ends(start, weights.L(), "start");
+  check_ends(stop, weights.L(), "stop");
+  edges_ = std::make_unique<Edges>(edges_of(weights, start, stop));
+  scorer_ = std::make_unique<Scorer>(std::move(templates), std::move(weights));
+}
+
+Model::Model(const ModelFile& file) {
+  const Json& facts = member(file.meta, "facts");
+  std::string learner;
+  if (const Json* found = facts.find("learner"); found && found->string()) learner = *found->string();
+  if (learner == "memm" || learner == "bidirectional")
+    throw ModelFileError("a " + learner + " model, which only the Python package can use");
+  const Json* const first = facts.find("first_only");
+  const bool first_only = first && first->boolean() && *first->boolean();
+  std::vector<std::string> labels = strings(member(file.meta, "labels"), "labels");
   try {
-    need(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), "label names must be strings that differ");
-    const Json* const first = fact("first_only");
-    Weights weights = weights_of(file_, labels_.size(), first && first->boolean() && *first->boolean());
-    edges_ = std::make_unique<Edges>(edges_of(file_, weights));
-    ready_made_ = member(file_.meta, "templates").is_null();
-    scorer_ = std::make_unique<Scorer>(templates_of(file_.meta), std::move(weights));
-    read_constraints();
+    Weights weights = read_weights(labels.size(), file, first_only);
+    *this = Model(std::move(labels), templates_of(file.meta), std::move(weights), end_scores(file, "start"),
+                  end_scores(file, "stop"));
+    learner_ = std::move(learner);
+    ready_made_ = member(file.meta, "templates").is_null();
+    read_constraints(file);
   } catch (const ModelFileError&) {
     throw;
   } catch (const std::invalid_argument& error) {
@@ -141,13 +138,16 @@ Model::Model(ModelFile file) : file_(std::move(file)) {
 }
 
 // The arrays that src/tagwright/constraints/arrays.py writes.
-void Model::read_constraints() {
-  if (!file_.find("constraints.names")) return;
+void Model::read_constraints(const ModelFile& file) {
+  if (!file.has("constraints.names")) return;
   const size_t L = labels_.size();
-  const auto names = file_.array<uint8_t>("constraints.names");
-  const auto entry = file_.array<int32_t>("constraints.entry"), exit = file_.array<int32_t>("constraints.exit");
-  const auto previous = file_.array<int32_t>("constraints.previous"),
-             current = file_.array<int32_t>("constraints.current");
+  const auto array = [&]<class V>(const char* name, V) {
+    return file.has(name) ? file.array<V>(name) : std::span<const V>();
+  };
+  const auto names = file.array<uint8_t>("constraints.names");
+  const auto entry = file.array<int32_t>("constraints.entry"), exit = file.array<int32_t>("constraints.exit");
+  const auto previous = file.array<int32_t>("constraints.previous"),
+             current = file.array<int32_t>("constraints.current");
   const size_t rules = names.empty() ? 0 : 1 + static_cast<size_t>(std::count(names.begin(), names.end(), '\n'));
   need(entry.size() == rules * L && exit.size() == entry.size(), "constraints: rules for another number of labels");
   need(previous.size() == current.size(), "constraints: pairs of one label");
@@ -164,56 +164,18 @@ void Model::read_constraints() {
   }
   PairRules::Pairs forbidden;
   for (size_t q = 0; q < previous.size(); ++q) forbidden.emplace_back(previous[q], current[q]);
-  std::vector<bool> start = flags(file_, "constraints.start"), stop = flags(file_, "constraints.stop");
+  std::vector<bool> start = flags(file, "constraints.start"), stop = flags(file, "constraints.stop");
   if (rules || !forbidden.empty() || !start.empty() || !stop.empty()) {
     auto all = std::make_shared<PairRules>(L, std::move(made), std::move(forbidden), std::move(start), std::move(stop));
     edges_ = std::make_unique<Edges>(edges_->constrained(std::move(all)));
   }
-  if (file_.find("constraints.unknown")) unknown_ = file_.array<int32_t>("constraints.unknown");
-  need(lists_rise(unknown_, L), "constraints: labels out of order");
-  if (!file_.find("constraints.words")) return;
-  has_dictionary_ = true;
-  const auto bytes = file_.array<uint8_t>("constraints.words");
-  const auto word_end = file_.array<uint64_t>("constraints.word_end");
-  list_end_ = file_.array<uint64_t>("constraints.list_end");
-  list_ = file_.array<int32_t>("constraints.list");
-  need(word_end.size() == list_end_.size(), "constraints: words and lists do not fit together");
-  uint64_t word = 0, list = 0;
-  for (size_t n = 0; n < word_end.size(); ++n) {
-    need(word_end[n] >= word && word_end[n] <= bytes.size() && list_end_[n] >= list && list_end_[n] <= list_.size() &&
-             lists_rise(list_.subspan(list, list_end_[n] - list), L),
-         "constraints: words and lists do not fit together");
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + word, word_end[n] - word);
-    need(words_.add(text) == static_cast<int32_t>(n), "constraints: a word that occurs twice");
-    word = word_end[n];
-    list = list_end_[n];
-  }
-}
-
-std::optional<AllowedLists> Model::allowed_in(const Text& text) const {
-  if (!has_dictionary_) return std::nullopt;
-  AllowedLists made;
-  for (size_t s = 0; s < text.sentences(); ++s) {
-    for (size_t token = text.first_token(s); token < text.sentence_end[s]; ++token) {
-      need(text.first_cell(token) < text.token_end[token], "a tag dictionary needs tokens with a word");
-      const int32_t id = words_.find(text.cell(text.first_cell(token)));
-      if (id == kNoId) {
-        if (unknown_.empty())
-          made.add_wide();
-        else
-          made.add(unknown_);
-        continue;
-      }
-      const size_t begin = id ? list_end_[static_cast<size_t>(id) - 1] : 0;
-      const auto labels = list_.subspan(begin, list_end_[static_cast<size_t>(id)] - begin);
-      if (labels.empty())
-        throw std::invalid_argument("sentence " + std::to_string(s) +
-                                    ": the tag dictionary leaves no label for token " +
-                                    std::to_string(token - text.first_token(s)));
-      made.add(labels);
-    }
-  }
-  return made;
+  if (!file.has("constraints.words")) return;
+  const auto bytes = file.array<uint8_t>("constraints.words");
+  dictionary_.emplace(L, TagDictionary::Arrays{{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                               file.array<uint64_t>("constraints.word_end"),
+                                               file.array<uint64_t>("constraints.list_end"),
+                                               file.array<int32_t>("constraints.list"),
+                                               array("constraints.unknown", int32_t{})});
 }
 
 std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOptions& options) const {
@@ -223,7 +185,8 @@ std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOption
   const Decoder* const decoder = decoder_named(options.decoder);
   need(decoder, "no decoder named " + std::string(options.decoder));
   const Plan plan = Plan{decoder, {}}.with(options.k);
-  const std::optional<AllowedLists> allowed = allowed_in(text);
+  std::optional<AllowedLists> allowed;
+  if (dictionary_) allowed = dictionary_->allowed(text);
   std::vector<Posteriors> posteriors;
   const std::vector<Answer> answers =
       tag_all(*scorer_, text, *edges_, plan, options.threads, allowed ? &*allowed : nullptr,
@@ -273,11 +236,11 @@ std::vector<std::string_view> Model::tag(std::string_view sentence) const {
 
 std::optional<std::string> Model::tag_lines(std::string_view block, const LineFormat& format,
                                             const TagOptions& options) const {
-  need(!has_dictionary_, "tag_lines: a model with a tag dictionary");
   const Decoder* const decoder = decoder_named(options.decoder);
   need(decoder, "no decoder named " + std::string(options.decoder));
   const std::vector<std::string_view> names(labels_.begin(), labels_.end());
-  return tagwright::tag_lines(*scorer_, block, format, *edges_, Plan{decoder, {}}.with(1), options.threads, names);
+  return tagwright::tag_lines(*scorer_, block, format, *edges_, Plan{decoder, {}}.with(1), options.threads, names,
+                              dictionary_ ? &*dictionary_ : nullptr);
 }
 
 }  // namespace tagwright

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "features/lines.h"
+#include "features/tag_dictionary.h"
 #include "features/template_parser.h"
 #include "lattice/pair_rules.h"
 #include "model/model_file.h"
@@ -38,7 +39,11 @@ class Model {
   static Model load(const std::string& path) { return Model(ModelFile::load(path)); }
   // The bytes of a file, which are copied.
   static Model from_memory(std::string_view bytes);
-  explicit Model(ModelFile file);
+  explicit Model(const ModelFile& file);
+  // A model without constraints of its own. start, stop: scores of being the first or the last label; empty: 0. Throws
+  // std::invalid_argument if the parts do not fit together.
+  Model(std::vector<std::string> labels, Templates templates, Weights weights, const std::vector<double>& start,
+        const std::vector<double>& stop);
 
   const std::vector<std::string>& labels() const { return labels_; }
   const std::string& learner() const { return learner_; }
@@ -48,6 +53,7 @@ class Model {
   size_t columns() const { return scorer_->templates().columns(); }
   bool ready_made() const { return ready_made_; }
   const Scorer& scorer() const { return *scorer_; }
+  // Those of all sentences, under the rules of the model.
   const Edges& edges() const { return *edges_; }
 
   // Returns the best labellings of each sentence, best first. Throws std::invalid_argument for a text of too few
@@ -62,21 +68,14 @@ class Model {
                                        const TagOptions& options = {}) const;
 
  private:
-  void read_constraints();
-  std::optional<AllowedLists> allowed_in(const Text& text) const;
+  void read_constraints(const ModelFile& file);
 
-  ModelFile file_;
   std::vector<std::string> labels_;
   std::string learner_;
   bool ready_made_ = false;
   std::unique_ptr<Scorer> scorer_;
-  std::unique_ptr<Edges> edges_;  // under the rules of the model
-  // The tag dictionary: the labels of word n are list_[list_end_[n - 1] .. list_end_[n] - 1].
-  bool has_dictionary_ = false;
-  Index words_;
-  std::span<const uint64_t> list_end_;
-  std::span<const int32_t> list_;
-  std::span<const int32_t> unknown_;  // labels of all other words; empty: any
+  std::unique_ptr<Edges> edges_;
+  std::optional<TagDictionary> dictionary_;
 };
 
 }  // namespace tagwright

@@ -125,7 +125,7 @@ ModelFile ModelFile::parse(std::string_view bytes, std::shared_ptr<const void> o
   for (const auto& [name, entry] : *header.object())
     if (name != "__metadata__")
       made.arrays.emplace_back(name, tensor_of(name, entry, bytes.substr(8 + static_cast<size_t>(length)), *copies));
-  made.owner = copies;
+  made.held = copies;
   if (digest != digest_of_file(made, *meta))
     throw ModelFileError("altered or damaged (its digest does not fit); get or train it again");
   // Only what describes the model stays.

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,34 +31,10 @@ struct Tensor {
 };
 
 template <class V>
-constexpr Dtype dtype_of();
-template <>
-constexpr Dtype dtype_of<uint64_t>() {
-  return Dtype::u64;
-}
-template <>
-constexpr Dtype dtype_of<double>() {
-  return Dtype::f64;
-}
-template <>
-constexpr Dtype dtype_of<float>() {
-  return Dtype::f32;
-}
-template <>
-constexpr Dtype dtype_of<uint32_t>() {
-  return Dtype::u32;
-}
-template <>
-constexpr Dtype dtype_of<int32_t>() {
-  return Dtype::i32;
-}
-template <>
-constexpr Dtype dtype_of<uint16_t>() {
-  return Dtype::u16;
-}
-template <>
-constexpr Dtype dtype_of<uint8_t>() {
-  return Dtype::u8;
+constexpr Dtype dtype_of() {
+  if constexpr (std::is_floating_point_v<V>) return sizeof(V) == 8 ? Dtype::f64 : Dtype::f32;
+  if constexpr (std::is_signed_v<V>) return Dtype::i32;
+  return sizeof(V) == 8 ? Dtype::u64 : sizeof(V) == 4 ? Dtype::u32 : sizeof(V) == 2 ? Dtype::u16 : Dtype::u8;
 }
 
 struct ModelFile {
@@ -67,7 +44,7 @@ struct ModelFile {
   std::string stored;  // the metadata's text, which `meta` refers to
   Json meta;
   std::vector<std::pair<std::string, Tensor>> arrays;  // in the order of the header
-  std::shared_ptr<const void> owner;                   // of what the arrays refer to
+  std::shared_ptr<const void> held;                    // what the arrays refer to
 
   // Checks sizes, format and digest. Throws ModelFileError.
   static ModelFile parse(std::string_view bytes, std::shared_ptr<const void> owner);
@@ -86,6 +63,13 @@ struct ModelFile {
       throw ModelFileError(std::string(name) + (found ? " has another type" : " is missing"));
     return {static_cast<const V*>(found->data), found->count};
   }
+  // A source of weights (weights.h).
+  bool has(std::string_view name) const { return find(name); }
+  template <class V>
+  void read(std::string_view name, std::span<const V>& to) const {
+    to = array<V>(name);
+  }
+  const std::shared_ptr<const void>& owner() const { return held; }
 };
 
 }  // namespace tagwright

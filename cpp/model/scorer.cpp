@@ -161,20 +161,20 @@ void Scorer::score(const Text& text, size_t sentence, size_t begin, size_t end, 
   if (!one_by_one) cache.emplace(*caches_, alone_.templates.size(), sums_, keys);
   Meter meter;
   for (size_t first = begin; first < end; first += kAtOnce) {
-    const size_t last = std::min(end, first + kAtOnce), stride = parts.each ? keys : L;
+    const size_t last = std::min(end, first + kAtOnce);
     if (parts.each) scores.resize((last - first) * keys);
     float* const out = parts.each ? scores.data() : nodes + (first - begin) * L;
     meter.count((last - first) * (1000 + L));
     if (one_by_one) {
-      for (size_t t = first; t < last; ++t) score_one(text, sentence, t, scratch, out + (t - first) * stride);
+      for (size_t t = first; t < last; ++t) score_one(text, sentence, t, scratch, out + (t - first) * keys);
     } else {
       own.only.clear();
       own.only_end.clear();
       for (size_t t = first; t < last; ++t) choose_keys(allowed[t - begin], own);
-      score_some(text, sentence, first, last, scratch, **cache, own, out, stride);
+      score_some(text, sentence, first, last, scratch, **cache, own, out);
     }
     for (size_t t = first; parts.each && t < last; ++t) {
-      float* const from = out + (t - first) * stride;
+      float* const from = out + (t - first) * keys;
       float* const to = nodes + (t - begin) * L;
       if (one_by_one || own.only_of(t - first).empty()) {
         parts.add_to_labels(from);
@@ -228,13 +228,14 @@ void Scorer::activate(const Text& text, size_t sentence, size_t t, FeatureScratc
 // The keys of some tokens: their cells, and where there are several, how long each is.
 void Scorer::make_keys(const Text& text, size_t begin, size_t end, Buffers& own) const {
   own.keys.resize(end - begin);
-  if (text.columns == 1) {
-    for (size_t n = begin; n < end; ++n) own.keys[n - begin].text = text.cell(n);
+  const size_t read = templates_.columns();  // the text may have more
+  if (read == 1) {
+    for (size_t n = begin; n < end; ++n) own.keys[n - begin].text = text.cell(text.first_cell(n));
   } else {
     own.key_bytes.clear();
     own.key_end.clear();
     for (size_t n = begin; n < end; ++n) {
-      for (size_t at = text.first_cell(n); at < text.token_end[n]; ++at) {
+      for (size_t at = text.first_cell(n); at < text.first_cell(n) + read; ++at) {
         const std::string_view cell = text.cell(at);
         const auto size = static_cast<uint32_t>(std::min<size_t>(cell.size(), UINT32_MAX));
         own.key_bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(cell);
@@ -283,7 +284,7 @@ void Scorer::find_mixed(const Text& text, size_t sentence, size_t begin, size_t 
 }
 
 void Scorer::score_some(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch,
-                        TokenCache& cache, Buffers& own, float* out, size_t stride) const {
+                        TokenCache& cache, Buffers& own, float* out) const {
   const size_t T = text.length(sentence), keys = weights_.parts().keys(), each = alone_.templates.size();
   const size_t from = begin - std::min(begin, back_), to = std::min(T, end + on_);
   const size_t token = text.first_token(sentence);
@@ -299,7 +300,7 @@ void Scorer::score_some(const Text& text, size_t sentence, size_t begin, size_t 
     RowAt* const rows = own.rows.data() + (t - from) * each;
     if (sums_) {
       std::copy(entry.row + own_, entry.row + each, rows + own_);
-      if (t >= begin && t < end) copy_keys(entry.sum, own.only_of(t - begin), keys, out + (t - begin) * stride);
+      if (t >= begin && t < end) copy_keys(entry.sum, own.only_of(t - begin), keys, out + (t - begin) * keys);
     } else {
       std::copy(entry.row, entry.row + each, rows);
     }
@@ -308,7 +309,7 @@ void Scorer::score_some(const Text& text, size_t sentence, size_t begin, size_t 
   list_rows(begin, end, from, T, own);
   const InStage adding(Stage::rows);
   size_t next = 0;
-  for (size_t t = begin; t < end; ++t, out += stride) {
+  for (size_t t = begin; t < end; ++t, out += keys) {
     const Only only = own.only_of(t - begin);
     const size_t last = own.sequence_end[t - begin];
     if (!sums_) start_sum({own.rows.data() + (t - from) * each, forms_}, only, cache, out);

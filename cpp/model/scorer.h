@@ -26,7 +26,7 @@ struct Contribution {
   std::string feature;
   float value, weight;
   float score;   // weight * value, as it is added
-  int32_t part;  // the weight is one for the so-manieth part of the label; -1: for the label itself
+  int32_t part;  // the part of the label that the weight is for; -1: the label itself
 };
 
 class Scorer {
@@ -78,7 +78,7 @@ class Scorer {
   // Node scores of one token with ready-made features or of an HMM; of some tokens of text.
   void score_one(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch, float* out) const;
   void score_some(const Text& text, size_t sentence, size_t begin, size_t end, FeatureScratch& scratch,
-                  TokenCache& cache, Buffers& own, float* out, size_t stride) const;
+                  TokenCache& cache, Buffers& own, float* out) const;
   void make_keys(const Text& text, size_t begin, size_t end, Buffers& own) const;
   void fill(const Text& text, size_t token, FeatureScratch& scratch, const TokenCache::Entry& entry,
             Buffers& own) const;

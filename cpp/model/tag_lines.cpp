@@ -11,7 +11,7 @@ namespace tagwright {
 
 std::optional<std::string> tag_lines(const Scorer& scorer, std::string_view block, const LineFormat& format,
                                      const Edges& edges, const Plan& plan, size_t threads,
-                                     std::span<const std::string_view> names) {
+                                     std::span<const std::string_view> names, const TagDictionary* dictionary) {
   need(names.size() == scorer.L(), "there must be one name per label");
   if (format.labelled || format.picks.size() != static_cast<size_t>(format.conllu)) return std::nullopt;
   need(threads >= 1, "threads must be at least 1");
@@ -25,7 +25,9 @@ std::optional<std::string> tag_lines(const Scorer& scorer, std::string_view bloc
     if (!lines) return;
     std::vector<Answer> answers;
     try {
-      answers = tag_all(scorer, lines->text, edges, plan, 1);
+      std::optional<AllowedLists> allowed;
+      if (dictionary) allowed = dictionary->allowed(lines->text);
+      answers = tag_all(scorer, lines->text, edges, plan, 1, allowed ? &*allowed : nullptr);
     } catch (const std::invalid_argument&) {
       return;
     }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/arrays.h"
+#include "base/need.h"
 #include "features/index.h"
 #include "lattice/ngrams.h"
 #include "model/parts.h"
@@ -166,5 +167,21 @@ class Weights {
   bool first_only_ = false;
   std::shared_ptr<const void> owner_;
 };
+
+// Reads the weights of L labels from a source of arrays, which has the methods has(name), read(name, array) and
+// owner(). Throws std::invalid_argument if an array is missing or the arrays do not fit together.
+template <class Source>
+Weights read_weights(size_t L, Source&& source, bool first_only) {
+  WeightArrays<Borrowed> a;
+  bool has[kArrayGroups] = {true};
+  for_each_array(a, [&](ArrayGroup group, const char* name, auto&) { has[group] |= source.has(name); });
+  for_each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
+    if (has[group]) source.read(name, array);
+  });
+  need(!has[kSets] || !a.set.empty(), "the sets of corrections are not those that have names");
+  Weights made(L, a, first_only, source.owner());
+  made.check();
+  return made;
+}
 
 }  // namespace tagwright

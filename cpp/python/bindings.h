@@ -181,7 +181,7 @@ class NamedArrays {
   std::shared_ptr<void> owner() { return owner_of(std::move(held_)); }
 
  private:
-  [[noreturn]] static void refuse(const std::string& name, nb::handle array, nb::dlpack::dtype wanted);
+  [[noreturn]] static void refuse(const std::string& name, nb::handle array, nb::dlpack::dtype expected);
 
   nb::dict arrays_;
   std::vector<AnyArray> held_;

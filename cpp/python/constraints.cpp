@@ -143,7 +143,16 @@ void bind_constraints(nb::module_& m) {
           },
           "previous"_a, "current"_a, "Returns for each pair of labels whether the second may follow the first.");
   nb::class_<AllowedLists>(m, "AllowedLists")
-      .def_static("read", &read_lists, "given"_a, "lengths"_a, "L"_a, "names"_a.none() = nb::none());
+      .def_static("read", &read_lists, "given"_a, "lengths"_a, "L"_a, "names"_a.none() = nb::none())
+      .def(
+          "lists",
+          [](const AllowedLists& from) {
+            std::vector<std::optional<std::vector<int32_t>>> made(from.columns());
+            for (size_t t = 0; t < made.size(); ++t)
+              if (const auto own = from.view()[t]; !own.empty()) made[t] = copied(own);
+            return made;
+          },
+          "Returns the labels that each token may have, or None where it may have all.");
 }
 
 }  // namespace tagwright

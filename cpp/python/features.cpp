@@ -4,6 +4,7 @@
 #include <string>
 
 #include "features/lines.h"
+#include "features/tag_dictionary.h"
 #include "features/template_parser.h"
 #include "python/objects.h"
 
@@ -280,9 +281,15 @@ nb::list rows_of(const ParsedTemplates& from) {
   return made;
 }
 
-}  // namespace
+// --- tag dictionaries ---
 
-void bind_features(nb::module_& m) {
+TagDictionary make_dictionary(size_t L, const nb::bytes& words, std::span<const uint64_t> word_end,
+                              std::span<const uint64_t> list_end, std::span<const int32_t> list,
+                              std::span<const int32_t> unknown) {
+  return {L, {view_of(words), word_end, list_end, list, unknown}};
+}
+
+void bind_text(nb::module_& m) {
   nb::class_<Text>(m, "Text")
       .def_static("from_rows", &text_from_rows, "X"_a.none(), "columns"_a, "reader"_a.none() = nb::none(),
                   "first"_a = 0)
@@ -309,15 +316,21 @@ void bind_features(nb::module_& m) {
         for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = static_cast<int64_t>(text.length(s));
         return array_of(std::move(lengths));
       });
+  nb::class_<TagDictionary>(m, "TagDictionary")
+      .def_static("make", &make_dictionary, "L"_a, "words"_a, "word_end"_a, "list_end"_a, "list"_a, "unknown"_a)
+      .def("allowed", &TagDictionary::allowed, "text"_a, "given"_a.none() = nb::none(), WithoutGil(),
+           "Returns the lists of all tokens: those given, or else those of the dictionary.");
+}
 
+void bind_lines(nb::module_& m) {
   nb::class_<LineFormat>(m, "LineFormat")
-      .def(
-          "__init__",
-          [](LineFormat* made, bool conllu, bool comments, bool tab, size_t width, size_t columns,
-             const std::vector<size_t>& picks, bool labelled, char separator) {
+      .def_static(
+          "make",
+          [](bool conllu, bool comments, bool tab, size_t width, size_t columns, const std::vector<size_t>& picks,
+             bool labelled, char separator) {
             need(columns + conllu <= width && (!labelled || !picks.empty()), "a format of fewer columns than are read");
             for (const size_t pick : picks) need(pick < width, "a label in a column that is not there");
-            new (made) LineFormat{conllu, comments, tab, width, columns, picks, labelled, separator};
+            return LineFormat{conllu, comments, tab, width, columns, picks, labelled, separator};
           },
           nb::kw_only(), "conllu"_a, "comments"_a, "tab"_a, "width"_a, "columns"_a, "picks"_a, "labelled"_a,
           "separator"_a)
@@ -350,7 +363,9 @@ void bind_features(nb::module_& m) {
   m.def(
       "complete_sentences", [](const nb::bytes& block) { return complete_sentences(view_of(block)); }, "block"_a,
       "Returns how many bytes of a block of lines are complete sentences.");
+}
 
+void bind_templates(nb::module_& m) {
   nb::class_<Templates>(m, "Templates")
       .def(nb::init<>(), "No templates, for ready-made features.")
       .def_prop_ro("columns", &Templates::columns)
@@ -407,6 +422,14 @@ void bind_features(nb::module_& m) {
         return IndexView{slots, ends, reinterpret_cast<const char*>(bytes.data())}.find(hash_of(name), name);
       },
       "arrays"_a, "name"_a, "Returns the number of a name in an index that was checked, or -1.");
+}
+
+}  // namespace
+
+void bind_features(nb::module_& m) {
+  bind_text(m);
+  bind_lines(m);
+  bind_templates(m);
 }
 
 }  // namespace tagwright

@@ -2,50 +2,47 @@
 #include <string>
 
 #include "model/bidirectional.h"
+#include "model/model.h"
 #include "python/objects.h"
 
 namespace tagwright {
 namespace {
 
-// arrays: may hold a tag dictionary. spans: rules for pairs of span labels, or none.
-std::unique_ptr<Memm> make_memm(std::shared_ptr<Scorer> scorer, const std::vector<std::string>& names, nb::dict arrays,
-                                bool leftward, size_t width, const PairRules* spans) {
-  NamedArrays named(std::move(arrays));
-  MemmRules rules;
-  if (spans) rules.spans = std::make_shared<const PairRules>(*spans);
-  if (named.has("dictionary.slots")) {
-    NameArrays<Borrowed> words;
-    named.read("dictionary.slots", words.slots);
-    named.read("dictionary.ends", words.ends);
-    named.read("dictionary.bytes", words.bytes);
-    named.read("dictionary.end", rules.end);
-    named.read("dictionary.label", rules.label);
-    rules.words = words.view();
-    rules.word_bytes = words.bytes.size();
-    rules.owner = named.owner();
-  }
-  return std::make_unique<Memm>(std::move(scorer), names, leftward, width, std::move(rules));
+// rules, dictionary: the model's own, which are soft.
+std::unique_ptr<Memm> make_memm(const std::vector<std::string>& names, const Templates& templates, nb::dict arrays,
+                                bool leftward, size_t width, const PairRules* rules, const TagDictionary* dictionary) {
+  Weights weights = read_weights(names.size(), NamedArrays(std::move(arrays)), false);
+  need(weights.arrays().edges() == 0, "a maxent Markov model has no edges");
+  MemmRules own;
+  if (rules) own.pairs = std::make_shared<const PairRules>(*rules);
+  if (dictionary) own.dictionary = std::make_shared<const TagDictionary>(*dictionary);
+  return std::make_unique<Memm>(std::make_shared<const Scorer>(templates, std::move(weights)), names, leftward, width,
+                                std::move(own));
 }
 
-AgreeOptions options_of(size_t rounds, double step, const std::string& schedule) {
+// Rounds, step and schedule.
+using OptionTuple = std::tuple<size_t, double, std::string>;
+
+AgreeOptions options_of(const OptionTuple& given) {
+  const auto& [rounds, step, schedule] = given;
   need(schedule == "constant" || schedule == "falling", "schedule must be 'constant' or 'falling'");
   return {rounds, step, schedule == "constant" ? Schedule::constant : Schedule::falling};
 }
 
-// Rules for pairs and lists of allowed labels, each perhaps none.
-using Limits = std::tuple<const PairRules*, const AllowedLists*>;
+// A model, its text, and its rules for pairs and lists of allowed labels, or None.
+using SideTuple = std::tuple<const PricedModel*, const Text*, const PairRules*, const AllowedLists*>;
 
-TextLimits text_limits(const Limits& given) { return {std::get<0>(given), std::get<1>(given)}; }
+Side side_of(const SideTuple& given) {
+  const auto& [model, text, rules, lists] = given;
+  need(model && text, "a model and its text are needed");
+  return {*model, *text, {rules, lists}};
+}
 
 // Labels of all sentences; and of each sentence joint score, rounds, agreed, certain; and the tokens in dispute.
-nb::tuple agree_batch(const PricedModel& left, const Text& left_text, const PricedModel& right, const Text& right_text,
-                      std::span<const int32_t> to_left, size_t rounds, double step, const std::string& schedule,
-                      size_t threads, const Limits& left_limits, const Limits& right_limits) {
-  const AgreeOptions options = options_of(rounds, step, schedule);
-  const std::vector<Joint> made = without_gil([&] {
-    return agree_all(left, left_text, right, right_text, to_left, options, threads, text_limits(left_limits),
-                     text_limits(right_limits));
-  });
+nb::tuple agree_batch(const SideTuple& left, const SideTuple& right, std::span<const int32_t> to_left,
+                      const OptionTuple& options, size_t threads) {
+  const std::vector<Joint> made =
+      without_gil([&] { return agree_all(side_of(left), side_of(right), to_left, options_of(options), threads); });
   std::vector<int32_t> labels;
   nb::list facts;
   for (const Joint& one : made) {
@@ -96,11 +93,10 @@ class CalledSearch : public PricedSearch {
   std::vector<int32_t> labels_;
 };
 
-nb::tuple agree_called(nb::callable left, nb::callable right, size_t T, size_t L, size_t rounds, double step,
-                       const std::string& schedule) {
+nb::tuple agree_called(nb::callable left, nb::callable right, size_t T, size_t L, const OptionTuple& options) {
   need(L >= 1, "there must be a label");
   CalledSearch mine("left", std::move(left), T, L), its("right", std::move(right), T, L);
-  const Agreement found = agree(mine, its, options_of(rounds, step, schedule));
+  const Agreement found = agree(mine, its, options_of(options));
   return nb::make_tuple(array_of(found.left), array_of(found.right), found.rounds, found.agreed, found.disputed);
 }
 
@@ -116,8 +112,8 @@ void bind_memm(nb::module_& m) {
           },
           "text"_a, "labels"_a, "paths"_a, "threads"_a, "Returns the scores of labellings, paths[s] of sentence s.");
   nb::class_<Memm, PricedModel>(m, "Memm")
-      .def_static("make", &make_memm, "scorer"_a, "names"_a, "arrays"_a, nb::kw_only(), "leftward"_a, "width"_a,
-                  "spans"_a.none())
+      .def_static("make", &make_memm, "names"_a, "templates"_a, "arrays"_a, nb::kw_only(), "leftward"_a, "width"_a,
+                  "rules"_a.none(), "dictionary"_a.none())
       .def(
           "decode",
           [](const Memm& model, const Text& text, size_t width, size_t k, size_t threads, const PairRules* rules,
@@ -140,13 +136,12 @@ void bind_memm(nb::module_& m) {
   nb::class_<LatticeModel, PricedModel>(m, "LatticeModel")
       .def_static(
           "make",
-          [](const Scorer& scorer, const Edges& edges, const Plan& plan) {
-            return std::make_unique<LatticeModel>(scorer, edges, plan.with(1));
+          [](const Model& model, const Edges& edges, const Plan& plan) {
+            return std::make_unique<LatticeModel>(model.scorer(), edges, plan.with(1));
           },
-          "scorer"_a, "edges"_a, "plan"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
-  m.def("agree_batch", &agree_batch, "left"_a, "left_text"_a, "right"_a, "right_text"_a, "to_left"_a, nb::kw_only(),
-        "rounds"_a, "step"_a, "schedule"_a, "threads"_a, "left_limits"_a, "right_limits"_a);
-  m.def("agree", &agree_called, "left"_a, "right"_a, "T"_a, "L"_a, nb::kw_only(), "rounds"_a, "step"_a, "schedule"_a);
+          "model"_a, "edges"_a, "plan"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+  m.def("agree_batch", &agree_batch, "left"_a, "right"_a, "to_left"_a, "options"_a, "threads"_a);
+  m.def("agree", &agree_called, "left"_a, "right"_a, "T"_a, "L"_a, "options"_a);
 }
 
 }  // namespace tagwright

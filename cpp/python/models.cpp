@@ -1,10 +1,10 @@
-// Weights, and the scorer that finds and adds them.
+// Weights, linear models and model files.
 #include <cstring>
 #include <limits>
 
 #include "base/digest.h"
 #include "base/stages.h"
-#include "model/model_file.h"
+#include "model/model.h"
 #include "model/tag_lines.h"
 #include "python/bindings.h"
 
@@ -22,19 +22,26 @@ void NamedArrays::refuse(const std::string& name, nb::handle array, nb::dlpack::
 
 namespace {
 
-// Reads those arrays of a model that are weights, and checks that they fit together.
-std::unique_ptr<Weights> weights_from(size_t L, nb::dict arrays, bool first_only) {
-  NamedArrays named(std::move(arrays));
-  WeightArrays<Borrowed> a;
-  bool has[kArrayGroups] = {true};
-  for_each_array(a, [&](ArrayGroup group, const char* name, auto&) { has[group] |= named.has(name); });
-  for_each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
-    if (has[group]) named.read(name, array);
-  });
-  need(!has[kSets] || !a.set.empty(), "the sets of corrections are not those that have names");
-  auto made = std::make_unique<Weights>(L, a, first_only, named.owner());
-  without_gil([&] { made->check(); });
-  return made;
+Weights weights_from(size_t L, nb::dict arrays, bool first_only) {
+  return read_weights(L, NamedArrays(std::move(arrays)), first_only);
+}
+
+// names: of the labels, in UTF-8. arrays: those of a model file; constraints among them are left to the caller.
+std::unique_ptr<Model> make_model(const std::vector<nb::bytes>& names, const Templates& templates, nb::dict arrays,
+                                  bool first_only) {
+  std::vector<std::string> labels;
+  for (const nb::bytes& name : names) labels.emplace_back(name.c_str(), name.size());
+  const auto ends = [&](const char* name) {
+    std::vector<double> made;
+    if (!arrays.contains(name)) return made;
+    const auto found = nb::cast<Vector<double>>(arrays[name]);
+    const auto values = span_of(found);
+    made.assign(values.begin(), values.end());
+    return made;
+  };
+  const std::vector<double> start = ends("start"), stop = ends("stop");
+  Weights weights = weights_from(labels.size(), std::move(arrays), first_only);
+  return without_gil([&] { return std::make_unique<Model>(labels, templates, std::move(weights), start, stop); });
 }
 
 nb::dict model_arrays(const Weights& weights, double least, const std::string& word) {
@@ -49,14 +56,14 @@ nb::dict model_arrays(const Weights& weights, double least, const std::string& w
 
 // As decoding packs them; where they are requested, also log Z of each sentence and the probabilities of all labels,
 // and then its spans.
-nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan, size_t threads,
+nb::tuple decode(const Model& model, const Text& text, const Edges& edges, const Plan& plan, size_t threads,
                  const AllowedLists* allowed, bool probabilities,
                  const std::optional<std::pair<const SpanRules*, size_t>>& spans) {
   std::vector<Posteriors> found;
   std::optional<SpanQuery> query;
   if (spans) query.emplace(*spans->first, spans->second);
   const std::vector<Answer> answers = without_gil([&] {
-    return tag_all(scorer, text, edges, plan, threads, allowed, probabilities ? &found : nullptr,
+    return tag_all(model.scorer(), text, edges, plan, threads, allowed, probabilities ? &found : nullptr,
                    query ? &*query : nullptr);
   });
   if (!probabilities) return pack(answers);
@@ -72,13 +79,13 @@ nb::tuple decode(const Scorer& scorer, const Text& text, const Edges& edges, con
   return nb::tuple(made + nb::make_tuple(all));
 }
 
-// The names of the best labels of each sentence.
-nb::list tag(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& chosen, size_t threads,
-             const nb::list& names) {
+// The names of the best labels of each sentence. names: those of the model, whose objects the lists share.
+nb::list tag(const Model& model, const Text& text, const Edges& edges, const Plan& chosen, size_t threads,
+             const nb::list& names, const AllowedLists* allowed) {
   const Plan plan = chosen.with(1);
-  need(names.size() == scorer.L(), "there must be one name per label");
-  const std::vector<Answer> answers = without_gil([&] { return tag_all(scorer, text, edges, plan, threads); });
-  need(names.size() == scorer.L(), "there must be one name per label");
+  const std::vector<Answer> answers =
+      without_gil([&] { return tag_all(model.scorer(), text, edges, plan, threads, allowed); });
+  need(names.size() == model.labels().size(), "there must be one name per label");
   const nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(answers.size())));
   if (!made.is_valid()) throw nb::python_error();
   for (size_t s = 0; s < answers.size(); ++s) {
@@ -93,21 +100,13 @@ nb::list tag(const Scorer& scorer, const Text& text, const Edges& edges, const P
 }
 
 // A block of lines with the names of the best labels, or None if it is malformed.
-std::optional<nb::bytes> tag_block(const Scorer& scorer, const nb::bytes& block, const Edges& edges, const Plan& chosen,
-                                   size_t threads, const nb::list& names, const LineFormat& format) {
-  std::vector<std::string_view> texts;
-  for (const nb::handle name : names) {
-    Py_ssize_t size = 0;
-    const char* const text = PyUnicode_Check(name.ptr()) ? PyUnicode_AsUTF8AndSize(name.ptr(), &size) : nullptr;
-    if (!text) {
-      PyErr_Clear();
-      return std::nullopt;
-    }
-    texts.emplace_back(text, static_cast<size_t>(size));
-  }
+std::optional<nb::bytes> tag_block(const Model& model, const nb::bytes& block, const Edges& edges, const Plan& chosen,
+                                   size_t threads, const LineFormat& format, const TagDictionary* dictionary) {
+  const std::vector<std::string_view> names(model.labels().begin(), model.labels().end());
   const Plan plan = chosen.with(1);
   const std::string_view bytes(block.c_str(), block.size());
-  const auto made = without_gil([&] { return tag_lines(scorer, bytes, format, edges, plan, threads, texts); });
+  const auto made =
+      without_gil([&] { return tag_lines(model.scorer(), bytes, format, edges, plan, threads, names, dictionary); });
   if (!made) return std::nullopt;
   return nb::bytes(made->data(), made->size());
 }
@@ -140,7 +139,7 @@ nb::object array_of_tensor(const Tensor& tensor, const nb::capsule& owner) {
 // The metadata of an open model file as JSON, and its arrays by their names, read-only.
 nb::tuple read_model_file(int descriptor, size_t copied) {
   auto file = std::make_unique<ModelFile>(without_gil([&] { return ModelFile::read(descriptor, copied); }));
-  const nb::capsule owner(new std::shared_ptr<const void>(file->owner),
+  const nb::capsule owner(new std::shared_ptr<const void>(file->owner()),
                           [](void* own) noexcept { delete static_cast<std::shared_ptr<const void>*>(own); });
   nb::dict arrays;
   for (const auto& [name, tensor] : file->arrays)
@@ -150,25 +149,26 @@ nb::tuple read_model_file(int descriptor, size_t copied) {
 }
 
 // Seconds of each stage of tagging, on this thread.
-nb::dict stages(const Scorer& scorer, const Text& text, const Edges& edges, const Plan& plan) {
+nb::dict stages(const Model& model, const Text& text, const Edges& edges, const Plan& plan) {
   StageClock clock;
-  without_gil([&] { tag_all(scorer, text, edges, plan, 1); });
+  without_gil([&] { tag_all(model.scorer(), text, edges, plan, 1); });
   clock.begin(Stage::other);
   nb::dict made;
   for (size_t stage = 0; stage < kStageNames.size(); ++stage) made[kStageNames[stage]] = clock.seconds(stage);
   return made;
 }
 
-nb::list marginals(const Scorer& scorer, const Text& text, const Edges& edges, const PruningRule& keep, size_t threads,
+nb::list marginals(const Model& model, const Text& text, const Edges& edges, const PruningRule& keep, size_t threads,
                    size_t window, const AllowedLists* allowed) {
   std::vector<std::vector<float>> made =
-      without_gil([&] { return label_marginals(scorer, text, edges, keep, threads, allowed, window); });
+      without_gil([&] { return label_marginals(model.scorer(), text, edges, keep, threads, allowed, window); });
   nb::list out;
-  for (size_t s = 0; s < made.size(); ++s) out.append(to_numpy(std::move(made[s]), {text.length(s), scorer.L()}));
+  for (size_t s = 0; s < made.size(); ++s) out.append(to_numpy(std::move(made[s]), {text.length(s), edges.L()}));
   return out;
 }
 
-nb::tuple nodes(const Scorer& scorer, const Text& text, size_t sentence) {
+nb::tuple nodes(const Model& model, const Text& text, size_t sentence) {
+  const Scorer& scorer = model.scorer();
   need(sentence < text.sentences(), "no such sentence");
   scorer.templates().check_text(text);
   const size_t T = text.length(sentence);
@@ -183,8 +183,9 @@ nb::str shown(const std::string& text) {
   return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
-nb::tuple explain(const Scorer& scorer, const Text& text, size_t sentence, size_t token,
+nb::tuple explain(const Model& model, const Text& text, size_t sentence, size_t token,
                   const std::vector<size_t>& labels) {
+  const Scorer& scorer = model.scorer();
   need(sentence < text.sentences() && token < text.length(sentence), "no such token");
   scorer.templates().check_text(text);
   nb::list each, unknown;
@@ -207,13 +208,15 @@ void bind_models(nb::module_& m) {
       .def("arrays", &model_arrays, "least"_a = 0.0, "word"_a = "",
            "Returns the arrays of a model: weights that are not 0, of features at least `least`, and the features that "
            "have some or begin with `word`.");
-  nb::class_<Scorer>(m, "Scorer")
-      .def(nb::init<Templates, Weights>(), "templates"_a, "weights"_a, WithoutGil())
+  nb::class_<Model>(m, "Model")
+      .def_static("make", &make_model, "names"_a, "templates"_a, "arrays"_a, "first_only"_a = false)
+      .def_prop_ro("edges", &Model::edges, nb::rv_policy::reference_internal)
       .def("decode", &decode, "text"_a, "edges"_a, "plan"_a, "threads"_a, "allowed"_a.none() = nb::none(),
            "probabilities"_a = false, "spans"_a.none() = nb::none())
-      .def("tag", &tag, "text"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a,
+      .def("tag", &tag, "text"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a, "allowed"_a.none() = nb::none(),
            "Returns the names of the best labels of each sentence.")
-      .def("tag_lines", &tag_block, "block"_a, "edges"_a, "plan"_a, "threads"_a, "names"_a, "format"_a,
+      .def("tag_lines", &tag_block, "block"_a, "edges"_a, "plan"_a, "threads"_a, "format"_a,
+           "dictionary"_a.none() = nb::none(),
            "Returns a block of lines with the names of the best labels, or None if it is malformed.")
       .def("stages", &stages, "text"_a, "edges"_a, "plan"_a,
            "Returns the seconds of each stage of tagging, one thread.")

@@ -395,13 +395,7 @@ def test_known_words_have_known_labels(direction):
 def test_a_dictionary_from_a_corpus():
     model = tiny(dictionary=3).fit(X10, Y10).model_
     words = ["the", "can", "old", "unheard"]  # "old" occurs twice
-    index = [model.arrays[f"dictionary.{part}"] for part in ("slots", "ends", "bytes")]
-    found = {}
-    for word in words:
-        n = _core.index_find(tuple(index), word)
-        begin = int(model.arrays["dictionary.end"][n - 1]) if n > 0 else 0
-        labels = model.arrays["dictionary.label"][begin : int(model.arrays["dictionary.end"][n])] if n >= 0 else []
-        found[word] = {model.labels[y] for y in labels}
+    found = {word: {model.labels[y] for y in model.soft.words.get(word, [])} for word in words}
     assert found == {"the": {"DT"}, "can": {"MD", "NN", "VB"}, "old": set(), "unheard": set()}
     assert all(tag in ("MD", "NN", "VB") for tag in model.tag(["can"] * 4))
 
@@ -483,3 +477,14 @@ def test_weights_are_those_of_the_corpus():
     model = tiny(max_iterations=3).fit(X10, Y10).model_
     met = {("U:" + w, y) for words, path in zip(X10, Y10, strict=True) for w, y in zip(words, path, strict=True)}
     assert {pair for pair in weights_of(model)[0] if pair[0].startswith("U:")} <= met
+
+
+def test_the_dictionary_of_a_model_is_saved_as_constraints(tmp_path):
+    model = tiny(dictionary=3).fit(X10, Y10).model_
+    model.save(tmp_path / "model")
+    loaded = tw.load(tmp_path / "model")
+    assert {word: own.tolist() for word, own in loaded.soft.words.items()} == {
+        word: own.tolist() for word, own in model.soft.words.items()
+    }
+    assert not any(name.startswith("dictionary.") for name in loaded.arrays)
+    assert loaded.tag_kbest(X10, 3) == model.tag_kbest(X10, 3)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tagwright as tw
+from tagwright import _core
 from tagwright.models.bidirectional import BidirectionalModel
 
 WORDS = ["Ann", "of", "Bonn", "met", "Bob", "in", "Rome"]
@@ -198,7 +199,6 @@ def test_training_under_constraints_is_another_training(learner):
 
 
 def test_log_z_and_gradient_of_a_constrained_crf():
-    from tagwright import _core
     from tagwright.models.native import core_templates, core_text
 
     features = tw.Features("U00:%x[0,0]\nB\n")
@@ -305,3 +305,19 @@ def test_damaged_files(name, change, tmp_path):
     arrays = {**model.arrays, f"constraints.{name}": change(model.arrays[f"constraints.{name}"])}
     with pytest.raises(ValueError, match=r"constraints|index|labels"):
         tw.Model(model.labels, model.features, arrays, model.facts)
+
+
+def test_files_are_tagged_with_a_dictionary_as_lists_are(tmp_path):
+    words = [["the", "dog", "barks"], ["a", "dog", "the"], ["unheard", "of"]]
+    labels = [["DT", "NN", "VB"], ["DT", "NN", "DT"], ["VB", "DT"]]
+    made = tw.Perceptron("pos", epochs=3, constraints=2).fit(words, labels).model_
+    assert made.constraints.words
+    block = "".join("".join(f"{word}\n" for word in own) + "\n" for own in words).encode()
+    form = _core.LineFormat.make(
+        conllu=False, comments=False, tab=True, width=1, columns=1, picks=[], labelled=False, separator="\t"
+    )
+    lines = [line.split("\t")[1] for line in made.tag_lines(block, form).decode().split("\n") if line]
+    assert lines == [label for own in made.tag_batch(words) for label in own]
+    known = {"the": {"DT"}, "dog": {"NN"}}
+    for own, found in zip(words, made.tag_batch(words), strict=True):
+        assert all(y in known.get(word, {"DT", "NN", "VB"}) for word, y in zip(own, found, strict=True))

@@ -49,7 +49,7 @@ def test_the_same_probabilities(model):
         for (one,), (other,) in zip(whole, found, strict=True):
             assert other.probability == pytest.approx(one.probability, rel=1e-9)
             np.testing.assert_allclose(other.marginals, one.marginals, rtol=1e-9)
-        in_windows = model._scorer.marginals(model.text(LONG), model.edges._core, keep_arguments(None), 1, window)
+        in_windows = model._core.marginals(model.text(LONG), model.edges._core, keep_arguments(None), 1, window)
         for one, other in zip(tables, in_windows, strict=True):
             np.testing.assert_allclose(other, one, rtol=0, atol=1e-7)
 

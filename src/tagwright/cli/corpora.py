@@ -18,7 +18,7 @@ from tagwright.learners.streams import Files
 
 __all__ = ["fit", "read_corpora"]
 
-_LARGE = 32 << 20  # bytes of files that are held in memory; as lists they take thirty times as much
+_LARGE = 32 << 20  # bytes of files that are held in memory, with their encoded features
 _PACKED = 8  # times as large as they are when packed
 
 
@@ -58,24 +58,20 @@ def fit(
     X, y, blanks = read_corpora(paths, reading, partial)
     learner.fit(X, y, **({"dev": dev} if "dev" in known else {}), **run)
     learner.model_.facts["data"] = {**reading, "blanks": blanks}
-    return len(X), sum(map(len, X))
+    return len(X), sum(map(len, y))
 
 
 def read_corpora(
     paths: Sequence[str], reading: dict[str, Any], partial: bool = False
-) -> tuple[list[list[list[str]]], list[Any], int | None]:
+) -> tuple[Sequence[list[list[str]]], Sequence[list[Any]], int | None]:
     """Return the rows and labels of all sentences, and the number of columns where blanks separate them."""
-    X: list[list[list[str]]] = []
-    y: list[Any] = []
     if len(paths) > 1:
         _check_stdin(paths, "cannot be one of several corpora")
     stream = Files([Input(Path("-"), "-")] if "-" in paths else inputs_of(paths), reading, partial)
     log.debug("reading %s", ", ".join(paths))
     began = time.perf_counter()
-    for rows, labels in stream.pieces():
-        X += rows
-        y += labels
-    tokens = sum(map(len, X))
+    X, y = stream.held()
+    tokens = sum(map(len, y))
     log.debug("read %s sentences, %s tokens in %.1f s", f"{len(X):,}", f"{tokens:,}", time.perf_counter() - began)
     return X, y, stream.blanks
 

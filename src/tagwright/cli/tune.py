@@ -165,7 +165,7 @@ def _searched(
         n_jobs=jobs,
     )
     with joblib.parallel_config(how) if how else contextlib.nullcontext():
-        search.fit(train[0] + dev[0], train[1] + dev[1])
+        search.fit([*train[0], *dev[0]], [*train[1], *dev[1]])
     results = search.cv_results_
     last: dict[str, int] = {}
     for n, params in enumerate(results["params"]):

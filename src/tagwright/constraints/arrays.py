@@ -9,17 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright.constraints.constraints import Constraints, Rule
-from tagwright.constraints.reading import Ints
+from tagwright.constraints.reading import Ints, word_arrays
 
-__all__ = ["from_arrays", "to_arrays"]
+__all__ = ["SOFT", "from_arrays", "from_word_index", "to_arrays"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 PREFIX = "constraints."
+SOFT = "soft."
+"""The prefix of the constraints of a MEMM that are relaxed at a token where they leave no labelling."""
 
 
-def to_arrays(constraints: Constraints | None) -> Arrays:
-    """Return arrays whose names begin with "constraints."; none for no constraints."""
+def to_arrays(constraints: Constraints | None, prefix: str = PREFIX) -> Arrays:
+    """Return arrays whose names begin with a prefix; none for no constraints."""
     if constraints is None:
         return {}
     made: Arrays = {
@@ -33,20 +35,18 @@ def to_arrays(constraints: Constraints | None) -> Arrays:
         if (flags := getattr(constraints, name)) is not None:
             made[name] = flags.astype(np.uint8)
     if constraints.words is not None:
-        words = [word.encode("utf-8", "surrogatepass") for word in constraints.words]
-        lists = list(constraints.words.values())
-        made["words"] = np.frombuffer(b"".join(words), np.uint8)
-        made["word_end"] = np.cumsum([len(word) for word in words], dtype=np.uint64)
-        made["list"] = np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
-        made["list_end"] = np.cumsum([len(own) for own in lists], dtype=np.uint64)
+        words, made["word_end"], made["list_end"], made["list"] = word_arrays(constraints.words)
+        made["words"] = np.frombuffer(words, np.uint8)
     if constraints.unknown is not None:
         made["unknown"] = constraints.unknown
-    return {PREFIX + name: np.ascontiguousarray(array) for name, array in made.items()}
+    return {prefix + name: np.ascontiguousarray(array) for name, array in made.items()}
 
 
-def from_arrays(labels: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Constraints | None:
+def from_arrays(
+    labels: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]], prefix: str = PREFIX
+) -> Constraints | None:
     """Return the constraints of a file, or None; ValueError where they fit neither labels nor each other."""
-    own = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     if not own:
         return None
     L = len(labels)
@@ -68,6 +68,19 @@ def from_arrays(labels: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -
     if "unknown" in own:
         made.unknown = _checked(own["unknown"], L)
     made.core()  # checks the rules for pairs
+    return made
+
+
+def from_word_index(labels: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Constraints | None:
+    """Return the tag dictionary of a MEMM that was saved by version 0.5.0: the arrays dictionary.*."""
+    if not any(name.startswith("dictionary.") for name in arrays):
+        return None
+    parts = {"words": "bytes", "word_end": "ends", "list": "label", "list_end": "end"}
+    own = {name: arrays[f"dictionary.{part}"] for name, part in parts.items()}
+    made = Constraints._of(list(labels))
+    made.words = _words(own, len(labels))
+    if not all(len(own) for own in made.words.values()):
+        raise ValueError("tag dictionary: a word without labels")
     return made
 
 

@@ -21,6 +21,7 @@ from tagwright.constraints.reading import (
     label_pairs,
     part_reader,
     read_words,
+    word_arrays,
     word_of,
 )  # fmt: skip
 from tagwright.schemes import scheme_rule
@@ -128,6 +129,7 @@ class Constraints:
             self.unknown = label_list("unknown", unknown, number)
         self._core: _core.PairRules | None = None
         self._lists: dict[str, list[int]] | None = None
+        self._dictionary: _core.TagDictionary | None = None
         self._pairs: Constraints | None = None
 
     @classmethod
@@ -187,7 +189,8 @@ class Constraints:
         made = cls.__new__(cls)
         made.labels = labels
         made.rules, made.forbidden = [], np.zeros((0, 2), np.int32)
-        made.start = made.stop = made.words = made.unknown = made._core = made._lists = made._pairs = None
+        made.start = made.stop = made.words = made.unknown = None
+        made._core = made._lists = made._pairs = made._dictionary = None
         return made
 
     def __and__(self, other: Constraints) -> Constraints:
@@ -274,6 +277,13 @@ class Constraints:
         if self._lists is None:
             self._lists = {word: own.tolist() for word, own in (self.words or {}).items()}
         return self._lists, None if self.unknown is None else self.unknown.tolist()
+
+    def dictionary(self) -> _core.TagDictionary | None:
+        """Return the tag dictionary as the core takes it; None where there is none."""
+        if self._dictionary is None and self.words is not None:
+            unknown = np.zeros(0, np.int32) if self.unknown is None else self.unknown
+            self._dictionary = _core.TagDictionary.make(len(self.labels), *word_arrays(self.words), unknown)
+        return self._dictionary
 
     def may_follow(self, previous: str, current: str) -> bool:
         """Return whether one label may follow another."""

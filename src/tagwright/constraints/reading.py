@@ -133,6 +133,17 @@ def read_words(path: str | os.PathLike[str], number: Mapping[str, int]) -> dict[
     return words
 
 
+def word_arrays(
+    words: Mapping[str, Ints],
+) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64], Ints]:
+    """Return a tag dictionary as arrays: the words' bytes and where each ends, where each list ends, and the lists."""
+    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+    word_end = np.cumsum([len(word) for word in encoded], dtype=np.uint64)
+    list_end = np.cumsum([len(own) for own in words.values()], dtype=np.uint64)
+    lists = np.concatenate([np.zeros(0, np.int32), *words.values()]).astype(np.int32)
+    return b"".join(encoded), word_end, list_end, lists
+
+
 def both_flags(one: Bools | None, other: Bools | None) -> Bools | None:
     """Return the flags that both allow; None where neither has any."""
     if one is None or other is None:

@@ -59,7 +59,7 @@ class Columns(Form):
 
     def line_format(self) -> _core.LineFormat | None:
         """Return the format for the core's reader: columns before the label, which is read if one was requested."""
-        return _core.LineFormat(
+        return _core.LineFormat.make(
             conllu=False, comments=self.request.comments, tab=self.tab, width=self.width,
             columns=min(self.picks, default=self.width), picks=self.picks, labelled=bool(self.picks),
             separator=self.separator,

@@ -105,7 +105,7 @@ class Conllu(Form):
 
     def line_format(self) -> _core.LineFormat | None:
         """Return the format for the core's reader: a requested label is read, otherwise one is written."""
-        return _core.LineFormat(
+        return _core.LineFormat.make(
             conllu=True, comments=True, tab=True, width=_WIDTH, columns=_READ, picks=self.picks,
             labelled=self.request.label is not None, separator=self.separator,
         )  # fmt: skip

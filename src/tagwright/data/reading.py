@@ -93,7 +93,7 @@ def batches_or_answers(
 
 def labelled_texts(
     source: Source,
-    columns: int,
+    columns: int | None,
     reader: Callable[[int], str] | None = None,
     first: int = 0,
     *,
@@ -107,8 +107,8 @@ def labelled_texts(
     ----------
     source, format, label, comments
         As for `batches`.
-    columns : int
-        How many columns the text has; ValueError names a token that has fewer.
+    columns : int or None
+        How many columns the text has; ValueError names a token that has fewer. None: all columns before the label.
     reader : callable, optional
         Returns which template reads a column that tokens with this many columns lack.
     first : int
@@ -120,9 +120,12 @@ def labelled_texts(
     for block in _sentence_blocks(source, format, request):
         made = _core.LabelledText()
         lines = block.form.line_format()
-        if lines is None or lines.columns < columns or not made.add(block.data, lines.with_columns(columns)):
+        width = lines.columns if columns is None and lines else columns or 0
+        if lines is None or lines.columns < width or not made.add(block.data, lines.with_columns(width)):
             batch = block.sentences()
-            rows = _core.Text.from_rows([own.rows for own in batch], columns, reader, first)
+            if columns is None and batch:
+                width = min(len(row) for own in batch for row in own.rows)
+            rows = _core.Text.from_rows([own.rows for own in batch], width, reader, first)
             made.add_sentences(rows, [own.labels or [] for own in batch])
         if made.text.sentences:
             empty = False

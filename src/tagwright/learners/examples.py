@@ -16,10 +16,11 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from tagwright import _core
+from tagwright.data.corpus import CorpusLabels, CorpusRows
 from tagwright.learners.encoded import EncodedError, Opened, opened, writing_encoded
-from tagwright.learners.labels import Marks, Weights, known_labels, label_counts, marks, numbers, rank, rank_counted
+from tagwright.learners.labels import Marks, Weights, known_labels, label_counts, marks, numbers, rank_counted
 from tagwright.learners.progress import log
-from tagwright.learners.streams import Column, Files, Stream
+from tagwright.learners.streams import Column, Files, ListPiece, Stream, TextPiece
 from tagwright.models.model import Model
 from tagwright.models.native import core_templates, core_text
 
@@ -58,9 +59,13 @@ class Examples:
 
     def read(self, run: Training, first: Sequence[str]) -> list[str]:
         """Read the sentences; return the labels by frequency, those that only `first` has last."""
-        labels = rank(self.y, first, self.weights)
-        known = marks(self.y, labels) if self.partial else None
-        self.ids = numbers(self.y, labels) if known is None else known.ids
+        held = isinstance(self.X, CorpusRows) and isinstance(self.y, CorpusLabels) and self.weights is None
+        piece = TextPiece(self.X, self.y) if held else ListPiece(self.X, self.y, self.weights)
+        count: Counter[Any] = Counter()
+        piece.count(count)
+        labels = rank_counted(count, piece.tokens > 0, first)
+        known = piece.marks(labels) if self.partial else None
+        self.ids = piece.ids(labels) if known is None else known.ids
         self.marks = None
         """Partial labels and weights of sentences, as the core takes them."""
         if known is not None or self.weights is not None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import checks
+from tagwright.data.corpus import CorpusLabels
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 
@@ -44,6 +45,8 @@ def known_labels(y: Sequence[Sequence[Any]], first: int = 0) -> tuple[Sequence[S
 
     Where every label is a string, y itself is returned. first: the number of the first sentence, for messages.
     """
+    if isinstance(y, CorpusLabels):
+        return y, y.partial
     if all(type(label) is str for labels in y for label in labels):
         return y, False
     made = [[_known(label, s, t) for t, label in enumerate(labels)] for s, labels in enumerate(y, first)]

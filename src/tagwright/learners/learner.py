@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagwright import checks
+from tagwright.data.corpus import CorpusLabels, CorpusRows
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep
 from tagwright.features.templates import Features
@@ -169,7 +170,9 @@ def sentences_of(X: Any, name: str = "X") -> Any:
         hint = "; write [text.split()] for the words of a text" if isinstance(X, str) else ""
         what = "a list of sentences" if name == "X" else "a list with the labels of each sentence"
         raise ValueError(f"{name} must be {what}, not {found}{hint}")
-    if isinstance(X, list | tuple) and all(isinstance(own, list | tuple) for own in X):
+    if isinstance(X, CorpusRows | CorpusLabels) or (
+        isinstance(X, list | tuple) and all(isinstance(own, list | tuple) for own in X)
+    ):
         return X
     return [_sequence(own) for own in X]
 
@@ -189,6 +192,8 @@ def check(X: Any, y: Any, first: int = 0) -> tuple[Any, Any]:
     X, y = sentences_of(X), sentences_of(y, "y")
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} sentences, but y has {len(y)}")
+    if isinstance(X, CorpusRows) and isinstance(y, CorpusLabels):
+        return X, y
     for s, (tokens, labels) in enumerate(zip(X, y, strict=True), first):
         if isinstance(labels, str) or not isinstance(labels, Sized):
             kind = "a string" if isinstance(labels, str) else type(labels).__name__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core
+from tagwright.constraints.arrays import SOFT, to_arrays
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
 from tagwright.features.templates import Features
@@ -198,29 +198,18 @@ class MemmTraining(BatchTraining):
         return bool(rules.start[ids[first]].all() and rules.stop[ids[ends - 1]].all()
                     and follows[inside[1:]].all())  # fmt: skip
 
-    def _dictionary(self) -> Arrays:
-        """Return the labels that each frequent word has in the corpus."""
+    def _dictionary(self) -> Constraints | None:
+        """Return the tag dictionary of the frequent words of the corpus."""
         least = self.learner.dictionary
         if least is None:
-            return {}
+            return None
         if self.features is None or not self.features.columns:
             raise ValueError("dictionary needs words, but the templates read no text; leave it out")
-        counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        tokens = (token if isinstance(token, str) else token[0] for sentence in self.examples.X for token in sentence)
-        for word, label in zip(tokens, self.examples.ids.tolist(), strict=True):
-            counts[word][label] += 1
-        words = [word for word, labels in counts.items() if labels.total() >= least]
-        rows = [sorted(counts[word]) for word in words]
-        arrays: Arrays = dict(
-            zip(("dictionary.slots", "dictionary.ends", "dictionary.bytes"), _core.index_arrays(words), strict=True)
-        )
-        arrays["dictionary.end"] = np.cumsum([len(row) for row in rows], dtype=np.uint64)
-        arrays["dictionary.label"] = np.array([label for row in rows for label in row], np.uint16)
-        return arrays
+        return Constraints.learnt(self.examples.X, self.examples.y, least, labels=self.labels)
 
     def more_arrays(self) -> Arrays:
-        """Return the tag dictionary."""
-        return {**super().more_arrays(), **self.words}
+        """Return the constraints, those of the tag dictionary among them."""
+        return {**super().more_arrays(), **to_arrays(self.words, SOFT)}
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return the facts of a model: its training, and options that tagging needs."""

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.data.allowed import allowed_labels
+from tagwright.data.corpus import CorpusLabels, CorpusRows
 from tagwright.data.inputs import Input, inputs_of
 from tagwright.data.reading import batches, labelled_texts
 from tagwright.features.templates import Features
-from tagwright.learners.labels import Known, Marks, Numbers, known_labels, label_counts, marks, numbers
+from tagwright.learners.labels import Marks, Numbers, Weights, known_labels, label_counts, marks, numbers
 from tagwright.learners.learner import check
 from tagwright.models.native import core_text
 
@@ -109,10 +111,25 @@ class Files(Stream):
                 read.append(own)
                 done += own.text.sentences
                 if read.text.tokens >= _TOKENS:
-                    yield TextPiece(read, self.partial)
+                    yield TextPiece.of(read, self.partial)
                     read = _core.LabelledText()
         if read.text.sentences:
-            yield TextPiece(read, self.partial)
+            yield TextPiece.of(read, self.partial)
+
+    def held(self) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return all sentences and labels, as the core holds them; as lists where files differ in their columns."""
+        reads: list[_core.LabelledText] = []
+        self.blanks = None
+        for number, file in enumerate(self.files):
+            for form, own in labelled_texts(file.path, None, **self.options):
+                self.blanks = form.blanks if number == 0 else self.blanks
+                if reads and reads[-1].text.columns == own.text.columns:
+                    reads[-1].append(own)
+                else:
+                    reads.append(own)
+        X = [CorpusRows(read.text) for read in reads]
+        y = [CorpusLabels(read, self.partial) for read in reads]
+        return (X[0], y[0]) if len(reads) == 1 else ([*chain.from_iterable(X)], [*chain.from_iterable(y)])
 
     def identity(self) -> object:
         """Return a digest of each file as it is on the disk, and how it is read."""
@@ -205,9 +222,9 @@ def _digest(file: Input) -> str:
 class ListPiece:
     """Sentences and labels as lists; labels as `known_labels` returns them."""
 
-    def __init__(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        """Take sentences and their labels."""
-        self._X, self._y = X, y
+    def __init__(self, X: Sequence[Any], y: Sequence[Any], weights: Weights | None = None) -> None:
+        """Take sentences and their labels; weights: of the sentences."""
+        self._X, self._y, self._weights = X, y, weights
         self.sentences, self.tokens = len(X), sum(map(len, y))
 
     def text(self, features: Features | None, first: int) -> _core.Text:
@@ -220,7 +237,7 @@ class ListPiece:
 
     def count(self, counts: Counter[Any]) -> None:
         """Add how often each label is given, as `label_counts` counts."""
-        label_counts(self._y, None, counts)
+        label_counts(self._y, self._weights, counts)
 
     def ids(self, labels: Sequence[str]) -> npt.NDArray[np.int32]:
         """Return the labels of all tokens as numbers."""
@@ -236,30 +253,26 @@ class ListPiece:
 
 
 class TextPiece:
-    """Sentences and labels as the core read them from a file: a thirtieth of the memory of lists.
+    """Sentences and labels as the core read them from files: a thirtieth of the memory of lists."""
 
-    Parameters
-    ----------
-    read
-        What the core read.
-    partial
-        Whether a label such as ``NN,VB`` stands for one of several, and ``_`` for any.
+    def __init__(self, X: CorpusRows, y: CorpusLabels) -> None:
+        """Refer to sentences and labels."""
+        self._X, self._ids, self._known, self._lengths = X, y.ids, y.known, y.lengths
+        self._partial = y.partial
+        self.sentences, self.tokens = X.text.sentences, X.text.tokens
 
-    """
-
-    def __init__(self, read: _core.LabelledText, partial: bool) -> None:
-        """Interpret each label once."""
-        self._read, self._ids = read, read.ids
-        self._known: list[Known] = [allowed_labels(name) if partial else name for name in read.names]
-        self.sentences, self.tokens = read.text.sentences, read.text.tokens
+    @classmethod
+    def of(cls, read: _core.LabelledText, partial: bool) -> TextPiece:
+        """Return what the core read; partial: whether a label such as ``NN,VB`` stands for one of several."""
+        return cls(CorpusRows(read.text), CorpusLabels(read, partial))
 
     def text(self, features: Features | None, first: int) -> _core.Text:
         """Return the sentences for the core; first: the number of the first one, for messages."""
-        return self._read.text
+        return core_text(self._X, features, first)
 
     def is_partial(self) -> bool:
         """Return whether a label is partly known."""
-        return not all(isinstance(known, str) for known in self._known)
+        return self._partial
 
     def count(self, counts: Counter[Any]) -> None:
         """Add how often each label is given, in the order of the tokens: sums of shares have the same bits."""
@@ -290,7 +303,7 @@ class TextPiece:
 
     def lengths(self) -> list[int]:
         """Return how many tokens each sentence has."""
-        return list(self._read.text.lengths().tolist())
+        return self._lengths
 
 
 def _gathered(

@@ -88,7 +88,7 @@ def dual_decomposition(
     checks.at_least_zero("T", T)
     checks.at_least_one("L", L)
     first, second, done, agreed, disputed = _core.agree(
-        left, right, int(T), int(L), rounds=rounds, step=float(step), schedule=schedule
+        left, right, int(T), int(L), (int(rounds), float(step), schedule)
     )
     labels: list[int] = first.tolist()
     total = None if score is None else float(score(labels))

@@ -146,19 +146,14 @@ class BidirectionalModel(Model):
     def _agree(
         self, X: Sentences, decoder: str | Decoder, threads: int, options: dict[str, Any], limits: Limits
     ) -> list[Agreement]:
-        sides = self.left, self.right
-        texts = [side.text(X) for side in sides]
-        own = [limits, limits.for_labels(self.right.labels, self._for_right(limits.constraints))]
-        models = [side.priced(decoder, its.constraints) for side, its in zip(sides, own, strict=True)]
-        both: list[Any] = [its.searches(text) for its, text in zip(own, texts, strict=True)]
-        flat, facts = _core.agree_batch(
-            models[0], texts[0], models[1], texts[1], self._to_left, threads=threads, left_limits=both[0],
-            right_limits=both[1], rounds=int(options["rounds"]), step=float(options["step"]),
-            schedule=options["schedule"],
-        )  # fmt: skip
+        its = limits.for_labels(self.right.labels, self._for_right(limits.constraints))
+        left = self.left.side(X, decoder, limits)
+        right = self.right.side(X, decoder, its)
+        given = int(options["rounds"]), float(options["step"]), options["schedule"]
+        flat, facts = _core.agree_batch(left, right, self._to_left, given, threads)
         names = [self.labels[y] for y in flat.tolist()]
         made, at = [], 0
-        for length, (score, done, agreed, certain, disputed) in zip(texts[0].lengths().tolist(), facts, strict=True):
+        for length, (score, done, agreed, certain, disputed) in zip(left[1].lengths().tolist(), facts, strict=True):
             made.append(Agreement(names[at : at + length], score, agreed, done, disputed, certain))
             at += length
         return made

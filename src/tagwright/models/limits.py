@@ -11,7 +11,6 @@ from tagwright.constraints.allowed import AllowedLabels, at_most, lists_of, read
 from tagwright.constraints.constraints import Constraints
 from tagwright.constraints.reading import word_of
 from tagwright.models.native import Sentences
-from tagwright.models.tagging import TokenLists
 from tagwright.schemes import PARTS, span_parts
 
 __all__ = ["HELD", "Limiter", "Limits", "scheme_constraints"]
@@ -26,9 +25,10 @@ class Limits(NamedTuple):
     labels: dict[str, int]
     """The numbers of the labels by name."""
     constraints: Constraints | None
-    """Rules for pairs, first and last labels; the tag dictionary is in the lists already."""
+    """Rules for pairs, first and last labels, and a tag dictionary."""
+    X: Sentences
     lists: list[Any] | None
-    """For each sentence None or, for each token, None or labels, by name or number."""
+    """Allowed labels of the call: for each sentence None or, for each token, None or labels, by name or number."""
 
     @property
     def rules(self) -> _core.PairRules | None:
@@ -36,24 +36,27 @@ class Limits(NamedTuple):
         own = self.constraints
         return None if own is None or not own.limits_edges else own.core()
 
-    def allowed(self, lengths: Sequence[int]) -> _core.AllowedLists | None:
-        """Return the lists as the core takes them; ValueError where they do not fit sentences of these lengths."""
-        return read_allowed(self.lists, list(lengths), [len(self.labels)], self.labels)
+    def allowed(self, text: _core.Text) -> _core.AllowedLists | None:
+        """Return the labels that each token may have; a list of the call replaces that of the tag dictionary.
 
-    def searches(self, text: _core.Text) -> tuple[_core.PairRules | None, _core.AllowedLists | None]:
-        """Return rules and lists as searches over label histories take them."""
-        return self.rules, self.allowed(text.lengths().tolist())
+        text: the sentences, in the order of reading. ValueError where lists do not fit the sentences, or no label is
+        left for a token.
+        """
+        given = read_allowed(self.lists, text.lengths().tolist(), [len(self.labels)], self.labels)
+        dictionary = None if self.constraints is None else self.constraints.dictionary()
+        if dictionary is None:
+            return given
+        if not text.columns:
+            text = _core.Text.from_rows([[word_of(token) for token in own] for own in self.X], 1)
+        return dictionary.allowed(text, given)
 
-    def of_token(self, s: int, T: int) -> TokenLists | None:
-        """Return the lists of sentence s, which has T tokens, as numbers."""
-        if self.lists is None or self.lists[s] is None:
-            return None
-        read_allowed(self.lists[s : s + 1], [T], [len(self.labels)], self.labels)  # checks them
-        return [None if own is None else sorted({self.labels.get(y, y) for y in own}) for own in self.lists[s]]
+    def of_sentence(self, s: int) -> Limits:
+        """Return the limits of one of the sentences."""
+        return self._replace(X=self.X[s : s + 1], lists=None if self.lists is None else self.lists[s : s + 1])
 
     def for_labels(self, labels: list[str], constraints: Constraints | None) -> Limits:
         """Return the same for a model that numbers its labels otherwise; constraints: those for its labels."""
-        return Limits({name: y for y, name in enumerate(labels)}, constraints, self.named())
+        return Limits({name: y for y, name in enumerate(labels)}, constraints, self.X, self.named())
 
     def named(self) -> list[Any] | None:
         """Return the lists with the names of labels."""
@@ -104,31 +107,9 @@ class Limiter:
         constraints: Constraints | str | None = None,
         allowed: Sequence[AllowedLabels | None] | None = None,
     ) -> Limits:
-        """Return what limits these sentences. A list given for a token replaces that of the tag dictionary."""
-        both = self.compose(constraints)
+        """Return what limits these sentences."""
         lists = None if allowed is None else list(map(lists_of, at_most(allowed, len(X))))
-        if both is None or both.words is None:
-            return Limits(self._numbers, both, lists)
-        if lists is not None and len(lists) != len(X):
-            raise ValueError(f"allowed has {len(lists)} entries, but there are {len(X)} sentences")
-        made = [_with_words(both, s, own, lists[s] if lists else None) for s, own in enumerate(X)]
-        return Limits(self._numbers, both, made)
-
-
-def _with_words(constraints: Constraints, s: int, sentence: Sequence[Any], given: AllowedLabels | None) -> list[Any]:
-    """Return the labels that each token may have: those given or, for tokens without, those of the tag dictionary."""
-    known, unknown = constraints.word_lists()
-    found: list[Any] = [known.get(token if type(token) is str else word_of(token), unknown) for token in sentence]
-    if given is not None:
-        given = list(at_most(given, len(found)))
-        if len(given) != len(found):
-            raise ValueError(f"allowed has {len(given)} entries, but sentence {s} has {len(found)} tokens")
-        found = [own if its is None else its for own, its in zip(found, given, strict=True)]
-    for t, own in enumerate(found):
-        if isinstance(own, list) and not own:
-            word = word_of(sentence[t])
-            raise ValueError(f"sentence {s}: the tag dictionary leaves no label for token {t}, {word!r}")
-    return found
+        return Limits(self._numbers, self.compose(constraints), X, lists)
 
 
 def scheme_constraints(text: str, labels: Sequence[str]) -> Constraints:

@@ -13,7 +13,7 @@ from tagwright import _core
 from tagwright.cached import cached_property
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, Plan, plan_by_score
-from tagwright.decoding.edges import Edges, sides_of
+from tagwright.decoding.edges import Edges
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.decoding.spans import SpanReader
 from tagwright.features.templates import Features
@@ -22,13 +22,10 @@ from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
 from tagwright.models.limits import Limits
 from tagwright.models.model import Model
-from tagwright.models.native import Sentences, core_templates, make_scorer
+from tagwright.models.native import Sentences, core_templates
 from tagwright.models.tagging import Lattice, TagOptions, TagResult
 
 __all__ = ["LinearModel"]
-
-
-_NO_LABEL = 65_535  # pads n-grams of three labels
 
 
 class LinearModel(Model):
@@ -46,11 +43,11 @@ class LinearModel(Model):
     def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
         """Check that the parts fit together."""
         super().__init__(labels, features, arrays, facts)
-        templates = core_templates(features)
-        if templates.history:
-            raise ValueError("the templates look at earlier labels, which only a MEMM can")
         self._first_only = bool(fact_in(facts, bool, "first_only"))
-        self._scorer = make_scorer(self.labels, templates, arrays, self._first_only)
+        if not all(isinstance(name, str) for name in labels):
+            raise ValueError("label names must be strings that differ")
+        names = [name.encode("utf-8", "surrogatepass") for name in self.labels]
+        self._core = _core.Model.make(names, core_templates(features), arrays, self._first_only)
 
     def needed_facts(self) -> dict[str, Any]:
         """Return how the scores of features are put together."""
@@ -60,33 +57,19 @@ class LinearModel(Model):
     @cached_property
     def edges(self) -> Edges:
         """The edges without constraints, in the form that suits their number (cpp/lattice/edge_form.h)."""
-        arrays = self.arrays
-        corrections = None
-        if "corrections.set" in arrays:
-            corrections = [arrays[f"corrections.{part}"] for part in ("set", "previous", "current", "score")]
-        ngrams = None
-        if "ngrams.score" in arrays:
-            runs = arrays["ngrams.labels"].reshape(-1, 4).astype(np.int32)
-            runs[runs == _NO_LABEL] = -1
-            ngrams = runs, arrays["ngrams.score"]
-        sides = sides_of(arrays.get("start"), arrays.get("stop"), None, corrections, ngrams)
-        previous, current = (arrays[f"edges.{part}"].astype(np.int32) for part in ("previous", "current"))
-        scores = arrays["edges.score"]
-        return Edges._of(_core.Edges.from_triples(len(self.labels), 0.0, previous, current, scores, True, sides))
+        return Edges._of(self._core.edges)
 
     def _best(self, X: Sentences, chosen: Plan, options: TagOptions, limits: Limits) -> list[list[str]]:
-        if limits.lists is not None:
-            return super()._best(X, chosen, options, limits)
-        edges = self._edges_under(limits.constraints)._core
-        return self._scorer.tag(self.text(X), edges, chosen.core, options.threads, self.labels)
+        text, edges = self.text(X), self._edges_under(limits.constraints)._core
+        return self._core.tag(text, edges, chosen.core, options.threads, self.labels, limits.allowed(text))
 
     def tag_lines(
         self, block: bytes, format: _core.LineFormat, decoder: str | Decoder = "auto", threads: int = 1
     ) -> bytes | None:
         """Return complete sentences of a file with their best labels; None if Python must read them.
 
-        Each piece of the block is read, tagged and written by one thread. What is malformed, or needs a list of labels
-        per token, is read in Python instead.
+        Each piece of the block is read, tagged and written by one thread. What is malformed is read in Python instead,
+        which reports the error with its line.
 
         Parameters
         ----------
@@ -100,10 +83,11 @@ class LinearModel(Model):
         """
         chosen = self._plan(TagOptions(1, decoder, threads))
         limits = self._limiter.compose(None)
-        if self.features is None or format.columns < self.columns or (limits is not None and limits.words is not None):
+        dictionary = None if limits is None else limits.dictionary()
+        if self.features is None or format.columns < self.columns or (dictionary is not None and not self.columns):
             return None
         edges, lines = self._edges_under(limits)._core, format.with_columns(self.columns)
-        return self._scorer.tag_lines(block, edges, chosen.core, threads, self.labels, lines)
+        return self._core.tag_lines(block, edges, chosen.core, threads, lines, dictionary)
 
     def _edges_under(self, constraints: Constraints | None) -> Edges:
         """Return the edges under constraints; what is derived from them is made once for each of the constraints."""
@@ -117,9 +101,9 @@ class LinearModel(Model):
         reader = None if options.spans is None else self._span_reader
         deadline = math.inf if options.deadline is None else options.deadline
         spans = None if reader is None else (reader.core, options.spans or 0)
-        labels, scores, work, *sums = self._scorer.decode(
+        labels, scores, work, *sums = self._core.decode(
             text, self._edges_under(limits.constraints)._core, _core.plan_for(chosen.core, options.k, deadline),
-            options.threads, limits.allowed(lengths), options.proba, spans,
+            options.threads, limits.allowed(text), options.proba, spans,
         )  # fmt: skip
         if not chosen.row.exact:
             work = [(*row[:4], False, math.inf) for row in work]
@@ -135,21 +119,23 @@ class LinearModel(Model):
         self, X: Sentences, keep: Keep | None, threads: int, limits: Limits
     ) -> list[npt.NDArray[np.float32]]:
         text = self.text(X)
-        edges, lists = self._edges_under(limits.constraints)._core, limits.allowed(text.lengths().tolist())
-        return self._scorer.marginals(text, edges, keep_arguments(keep), threads, allowed=lists)
+        edges = self._edges_under(limits.constraints)._core
+        return self._core.marginals(text, edges, keep_arguments(keep), threads, allowed=limits.allowed(text))
 
     def _lattice(self, sentence: list[object], limits: Limits) -> Lattice:
-        nodes, active = self._scorer.nodes(self.text([sentence]), 0)
+        text = self.text([sentence])
+        nodes, active = self._core.nodes(text, 0)
+        lists = limits.allowed(text)
         edges = self._edges_under(limits.constraints)
-        return Lattice.masked(nodes, edges, active or None, limits.of_token(0, len(sentence)))
+        return Lattice.masked(nodes, edges, active or None, None if lists is None else lists.lists())
 
     def _explain(self, sentence: list[object], lattice: Lattice, t: int, labels: Sequence[str] | None) -> Explanation:
         def rows_of(numbers: list[int]) -> Rows:
-            return self._scorer.explain(self.text([sentence]), 0, t, numbers)
+            return self._core.explain(self.text([sentence]), 0, t, numbers)
 
         return explained(self, sentence, lattice, t, labels, rows_of)
 
     def priced(self, decoder: str | Decoder = "auto", constraints: Constraints | None = None) -> _core.PricedModel:
         """Return the search that dual decomposition runs under prices, with this decoder."""
         edges = self._edges_under(constraints)._core
-        return _core.LatticeModel.make(self._scorer, edges, plan_by_score(decoder, "an agreement").core)
+        return _core.LatticeModel.make(self._core, edges, plan_by_score(decoder, "an agreement").core)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core, checks
+from tagwright.constraints.arrays import SOFT, from_arrays, from_word_index
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder, Plan, plan_by_score
 from tagwright.decoding.edges import Edges
@@ -17,7 +18,7 @@ from tagwright.models.facts import checked
 from tagwright.models.file import Arrays
 from tagwright.models.limits import Limits
 from tagwright.models.model import Model
-from tagwright.models.native import Sentences, make_scorer
+from tagwright.models.native import Sentences
 from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 from tagwright.schemes import span_labels
 
@@ -31,8 +32,8 @@ class MemmModel(Model):
     """A maxent Markov model: p(y_i | x, y_1 .. y_i-1), with features and weights as in `Model`, and no edges.
 
     `facts["memm"]` has the direction, the beam, whether labels keep to the rules of spans, and, for ready-made
-    features, the templates that look at labels. A tag dictionary is in the arrays dictionary.slots, .ends, .bytes
-    (an index of words), .end and .label (one row of labels per word).
+    features, the templates that look at labels. Constraints whose arrays begin with ``soft.``, a tag dictionary, are
+    relaxed at tokens where they leave no labelling, and so are the rules of spans.
 
     A score is log p(labels | sentence). The decoder "auto" is Algorithm 1 of Wang et al. (2013) with the model's own
     beam, `Beam(width)` with another one. A model with a history of 1 is a lattice, too, which all other decoders take.
@@ -56,11 +57,13 @@ class MemmModel(Model):
         self.leftward = own["direction"] == "left"
         # Ready-made features have templates for labels only.
         templates = Features.restored(own["templates"], {}) if features is None else features
-        scorer = make_scorer(self.labels, templates.core, arrays)
-        if len(arrays["edges.score"]):
-            raise ValueError("a maxent Markov model has no edges")
-        spans = _span_rules(self.labels) if own["spans"] else None
-        self._memm = _core.Memm.make(scorer, self.labels, arrays, leftward=self.leftward, width=self.beam, spans=spans)
+        self.soft = from_arrays(self.labels, arrays, SOFT) or from_word_index(self.labels, arrays)
+        """Constraints that are relaxed at tokens where they leave no labelling."""
+        self._memm = _core.Memm.make(
+            self.labels, templates.core, arrays, leftward=self.leftward, width=self.beam,
+            rules=_span_rules(self.labels) if own["spans"] else None,
+            dictionary=None if self.soft is None else self.soft.dictionary(),
+        )  # fmt: skip
 
     def _check_options(self, own: dict[str, Any]) -> None:
         checks.one_of("direction", own["direction"], ("right", "left"))
@@ -80,17 +83,20 @@ class MemmModel(Model):
 
     def text(self, X: Sentences) -> _core.Text:
         """Return sentences as the core takes them, in the direction of the model."""
-        text = super().text(X)
+        return self._directed(super().text(X))
+
+    def _directed(self, text: _core.Text) -> _core.Text:
         return text.reversed() if self.leftward else text
 
     def _results(self, X: Sentences, chosen: Plan, options: TagOptions, limits: Limits) -> list[TagResult]:
+        text = super().text(X)
+        lists = limits.allowed(text)
         if chosen.row.name not in _SEARCHES or options.deadline is not None:
-            return [self._by_lattice(list(own), s, options, limits) for s, own in enumerate(X)]
+            return [self._by_lattice(list(own), options, limits.of_sentence(s)) for s, own in enumerate(X)]
         if chosen.options.get("keep") is not None:
             raise ValueError("the beam of a MEMM has a width; it takes no pruning rule")
-        text = self.text(X)
         width = int(chosen.options.get("width") or self.beam)
-        found = self._memm.decode(text, width, options.k, options.threads, *limits.searches(text))
+        found = self._memm.decode(self._directed(text), width, options.k, options.threads, limits.rules, lists)
         return self._unpack(text.lengths().tolist(), *found)
 
     def proven(self, X: Sentences, k: int = 1, threads: int = 1) -> list[bool]:
@@ -100,12 +106,12 @@ class MemmModel(Model):
         """
         return [found.exact for found in self.tag_results(X, TagOptions(k, threads=threads))]
 
-    def _by_lattice(self, sentence: list[object], s: int, options: TagOptions, limits: Limits) -> TagResult:
-        found = self._lattice(sentence, limits, s).decode(options.k, options.decoder, options.deadline)
+    def _by_lattice(self, sentence: list[object], options: TagOptions, limits: Limits) -> TagResult:
+        found = self._lattice(sentence, limits).decode(options.k, options.decoder, options.deadline)
         taggings = [Tagging([self.labels[y] for y in path.labels.tolist()], path.score) for path in found.paths]
         return TagResult(taggings, found.exact, found.gap, found.work)
 
-    def _lattice(self, sentence: list[object], limits: Limits, s: int = 0) -> Lattice:
+    def _lattice(self, sentence: list[object], limits: Limits) -> Lattice:
         """Return the scores of a sentence as a lattice, which a history of at most 1 makes possible.
 
         Where the model goes to the right, the edge from i to j into token t is log p(j | x, i), with its normaliser,
@@ -119,9 +125,8 @@ class MemmModel(Model):
                 f"a MEMM that looks back at {self.order} labels is not a lattice; train one with history=1, "
                 "or use the decoder 'auto' or a beam"
             )
-        text = self.text([sentence])
-        lists = None if limits.lists is None else [limits.lists[s]]
-        steps = self._memm.steps(text, 0, *limits._replace(lists=lists).searches(text))  # (T, L + 1, L)
+        text = super().text([sentence])
+        steps = self._memm.steps(self._directed(text), 0, limits.rules, limits.allowed(text))  # (T, L + 1, L)
         T, L = len(steps), len(self.labels)
         nodes = np.zeros((T, L))
         if not T:

@@ -25,6 +25,7 @@ from tagwright.models.file import Arrays, ModelError
 from tagwright.models.foreign import import_model, is_foreign
 from tagwright.models.history import History, history_of, timed_facts
 from tagwright.models.kinds import KINDS, kind_of
+from tagwright.models.limits import Limits
 from tagwright.models.native import Sentences, core_text
 from tagwright.models.summary import summary
 from tagwright.models.tagger import Tagger
@@ -170,6 +171,13 @@ class Model(Tagger):
     def text(self, X: Sentences) -> _core.Text:
         """Return sentences as the core takes them."""
         return core_text(X, self.features)
+
+    def side(
+        self, X: Sentences, decoder: str | Decoder, limits: Limits
+    ) -> tuple[_core.PricedModel, _core.Text, _core.PairRules | None, _core.AllowedLists | None]:
+        """Return the model as one of two that are made to agree: its search, text, rules and allowed labels."""
+        lists = limits.allowed(core_text(X, self.features))
+        return self.priced(decoder, limits.constraints), self.text(X), limits.rules, lists
 
     def save(self, path: Target) -> None:
         """Write the model to one safetensors file, which `load` maps.

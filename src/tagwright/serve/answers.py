@@ -16,6 +16,7 @@ from tagwright.models.facts import fact_in, tokenizer_in
 from tagwright.models.limits import Limits
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model
+from tagwright.models.native import core_text
 from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 from tagwright.schemes import PREFIXES, find_spans, scheme_of, span_parts
 from tagwright.serve.errors import Problem
@@ -110,7 +111,9 @@ def limits_of(request: Request, served: Served, model: Model, s: int) -> Limits:
     if not any(by_token.values()):
         return limits
     T, L = len(request.sentences[s]), len(model.labels)
-    lists = limits.of_token(0, T) or [None] * T
+    with blamed(f"sentences[{s}]"):
+        known = limits.allowed(core_text([request.sentences[s]], model.features))
+    lists: list[Any] = [None] * T if known is None else known.lists()
     for name, labels_of in by_token.items():
         for t, labels in labels_of.items():
             if t >= T:

@@ -1,0 +1,95 @@
+"""A corpus as the core holds it: sentences and labels become lists one at a time, when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tagwright import _core
+from tagwright.data.allowed import allowed_labels
+
+__all__ = ["CorpusLabels", "CorpusRows"]
+
+
+class _Lazy(Sequence[Any]):
+    """A sequence whose items are made when they are used."""
+
+    def _item(self, s: int) -> list[Any]:
+        raise NotImplementedError
+
+    def __getitem__(self, s: Any) -> Any:
+        """Return one sentence; a list of them for a slice."""
+        if isinstance(s, slice):
+            return [self._item(n) for n in range(*s.indices(len(self)))]
+        n = s + len(self) if s < 0 else s
+        if not 0 <= n < len(self):
+            raise IndexError(f"sentence {s} of {len(self)}")
+        return self._item(n)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield one sentence after the other."""
+        return map(self._item, range(len(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Become a list in another process."""
+        return list, (list(self),)
+
+
+class CorpusRows(_Lazy):
+    """The sentences of a corpus: a list of rows of columns each.
+
+    Parameters
+    ----------
+    text : _core.Text
+        All columns of all tokens.
+    """
+
+    def __init__(self, text: _core.Text) -> None:
+        """Refer to the text."""
+        self.text = text
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return self.text.sentences
+
+    def _item(self, s: int) -> list[list[str]]:
+        return self.text.rows(s)
+
+
+class CorpusLabels(_Lazy):
+    """The labels of the sentences of a corpus: a list of labels each.
+
+    Parameters
+    ----------
+    read : _core.LabelledText
+        What the core read.
+    partial : bool
+        Whether a label such as ``NN,VB`` stands for one of several, and ``_`` for any.
+    """
+
+    def __init__(self, read: _core.LabelledText, partial: bool = False) -> None:
+        """Interpret each label once."""
+        self.ids = read.ids
+        self.known: list[str | frozenset[str] | None] = [_label(name) if partial else name for name in read.names]
+        self.lengths: list[int] = read.text.lengths().tolist()
+        self._ends = np.cumsum(self.lengths, dtype=np.int64)
+
+    @property
+    def partial(self) -> bool:
+        """Whether a label is partly known."""
+        return not all(isinstance(known, str) for known in self.known)
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return len(self.lengths)
+
+    def _item(self, s: int) -> list[Any]:
+        end = int(self._ends[s])
+        return [self.known[y] for y in self.ids[end - self.lengths[s] : end].tolist()]
+
+
+def _label(cell: str) -> str | frozenset[str] | None:
+    found = allowed_labels(cell)
+    return next(iter(found)) if isinstance(found, frozenset) and len(found) == 1 else found
