@@ -65,7 +65,7 @@ def test_what_is_tried_by_default_is_what_the_learner_has():
     head = tuned("--epochs", "1").splitlines()[0]
     assert re.match("min_count +margin +epochs ", head)
     head = tuned("--learner", "crf", "--try", "solver=lbfgs", "--epochs", "1").splitlines()[0]
-    assert re.match("min_count +l2 +iterations ", head)
+    assert re.match("min_count +margin +l2 +iterations ", head)
 
 
 @pytest.mark.parametrize(
