@@ -144,10 +144,11 @@ class Beam {
 
   void keep_some(size_t t, size_t before) {
     const size_t L = lattice_.L;
+    double* const best = best_;
     for (size_t p = 0; p < before; ++p) {
       const double* const out = extended(t, p, before, false);
-      if (p == 0) std::copy(out, out + L, best_);
-      for (size_t j = 0; p && j < L; ++j) best_[j] = out[j] > best_[j] ? out[j] : best_[j];
+      if (p == 0) std::copy(out, out + L, best);
+      for (size_t j = 0; p && j < L; ++j) best[j] = out[j] > best[j] ? out[j] : best[j];
     }
     // For each label there is at least one partial path that is as good as its best.
     const double least = ruled_ ? kForbidden : reached_by(best_, L, width_);
@@ -159,20 +160,22 @@ class Beam {
       n = chooser_.choose(options_.keep, row_, L, -1, found_);
     }
     find_candidates(t, before, {found_, n}, least);
-    if (before > options_.k) drop_beyond_k();
+    if (before > options_.k && !one_per_label()) drop_beyond_k();
     const auto end = candidates_.begin() + static_cast<ptrdiff_t>(std::min(width_, candidates_.size()));
     std::partial_sort(candidates_.begin(), end, candidates_.end(), better);
     kept_[t].assign(candidates_.begin(), end);
   }
 
+  // Whether a column needs only the best partial path of each label.
+  bool one_per_label() const { return options_.k == 1 && !States::kSeveral; }
+
   void find_candidates(size_t t, size_t before, std::span<const int32_t> labels, double least) {
-    const bool one_per_label = options_.k == 1 && !States::kSeveral;
     candidates_.clear();
     for (const int32_t y : labels)
-      if (one_per_label && best_[y] != kForbidden) candidates_.push_back({best_[y], y, -1});
+      if (one_per_label() && best_[y] != kForbidden) candidates_.push_back({best_[y], y, -1});
     for (size_t p = 0; p < before; ++p) {
       const double* const out = extended(t, p, before, true);
-      if (one_per_label) {
+      if (one_per_label()) {
         for (Partial& one : candidates_)
           if (one.before < 0 && out[one.at] == one.score) one.before = static_cast<int32_t>(p);
         continue;

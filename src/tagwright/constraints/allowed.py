@@ -39,8 +39,8 @@ def read_allowed(
     if allowed is None:
         return None
     given = at_most(allowed, len(lengths))
-    tokens = [*lengths, 0]  # where there is one sentence too many, the core refuses
-    lists = [own if own is None else at_most(lists_of(own), tokens[s]) for s, own in enumerate(given)]
+    longest = max(lengths, default=0)
+    lists = [own if own is None or type(own) is list else at_most(lists_of(own), longest) for own in given]
     return _core.AllowedLists.read(lists, lengths, sizes, names)
 
 
