@@ -17,7 +17,7 @@ inline constexpr double kLn2High = 0x1.62e42fefap-1, kLn2Low = 0x1.cf79abc9e3b3a
 // its value lacks.
 inline constexpr uint64_t kExpSteps = 64, kLogSteps = 128;
 inline constexpr uint64_t kLogLeast = 0x3fe6000000000000;  // the bits of 11/16
-inline constexpr double kLogUnit = 0x1.8p10;  // added and subtracted, it rounds to multiples of 2^-42
+inline constexpr double kLogUnit = 0x1.8p10;               // added and subtracted, it rounds to multiples of 2^-42
 struct Tables {
   struct {
     double high, low;
@@ -52,8 +52,8 @@ inline double portable_exp(double x) {
   return value * power_of_2(n / 2) * power_of_2(n - n / 2);
 }
 
-// Near 1, log(x) = 2 atanh(s) with s = f / (2 + f) and f = x - 1, by its Taylor series. Else x = 2^n z with z from 11/16
-// to 11/8, and log(z) = log(c) + log(1 + r) with the centre c of an interval of the table.
+// Near 1, log(x) = 2 atanh(s) with s = f / (2 + f) and f = x - 1, by its Taylor series. Else x = 2^n z with z from
+// 11/16 to 11/8, and log(z) = log(c) + log(1 + r) with the centre c of an interval of the table.
 inline double portable_log(double x) {
   using namespace elementary;
   constexpr uint64_t kLeastNormal = uint64_t{1} << 52, kInfinity = uint64_t{0x7ff} << 52;
