@@ -21,7 +21,7 @@ inline void need(bool condition, const auto& message) {
 // What one sentence that is given as text may take.
 inline constexpr double kMostBytes = 1 << 30;
 
-// Says that so many tokens take more than that. with: by what, " with ...".
+// Throws an error for tokens that take more than that. with: the reason, " with ...".
 [[noreturn]] inline void fail_for_room(double bytes, size_t tokens, const std::string& with) {
   char size[32];
   std::snprintf(size, sizeof size, "%.1f GB", bytes / kMostBytes);

@@ -1,7 +1,7 @@
 // A file that is mapped into memory, and of which little stays there.
 //
-// What is looked at counts as memory of this process until the system needs the room. Walking over the file, one lets
-// go of what lies behind: visit(). Looking here and there would bring in far more than is looked at, so that is read:
+// Pages that were read count as memory of this process until the system needs the room. A sequential reader releases
+// what lies behind it: visit(). Random access would map far more than is read, so these bytes are copied:
 // copy().
 #pragma once
 
@@ -21,7 +21,7 @@ class Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
-  // To be called before a few kilobytes are looked at: now and then lets go of all pages. Others may go on reading.
+  // To be called before a few kilobytes are read: releases all pages from time to time. Other readers are not affected.
   void visit() {
     constexpr size_t kVisits = 256;
     if (visits_.fetch_add(1, std::memory_order_relaxed) % kVisits == kVisits - 1) forget();

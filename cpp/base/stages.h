@@ -8,7 +8,7 @@
 
 namespace tagwright {
 
-// features: text to rows of weights; rows: their sums; bounds: of labels, before edges are looked at one by one; sums:
+// features: text to rows of weights; rows: their sums; bounds: of labels, before edges are examined individually; sums:
 // over edges; other: all that is none of these.
 enum class Stage : uint8_t { other, features, rows, bounds, sums };
 inline constexpr std::array kStageNames{"other", "features", "rows", "bounds", "sums"};

@@ -7,7 +7,7 @@ thread_local Stopper* current_stopper = nullptr;
 
 constexpr size_t kChecks = 16;  // between two looks at the clock
 
-// What other threads throw; the one that asked knows why.
+// Thrown by other threads; the calling thread knows the reason.
 struct Stopped : std::exception {
   const char* what() const noexcept override { return "stopped"; }
 };

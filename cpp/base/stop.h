@@ -22,7 +22,7 @@ class Stopper {
   Stopper(const Stopper&) = delete;
   Stopper& operator=(const Stopper&) = delete;
 
-  // That of the work that this thread takes part in, or nullptr.
+  // That of the work that this thread belongs to, or nullptr.
   static Stopper* current();
 
   void check();
@@ -35,12 +35,12 @@ class Stopper {
   const Clock::duration interval_;
   const std::thread::id owner_ = std::this_thread::get_id();
   Clock::time_point next_;
-  size_t checks_ = 0;  // since the clock was looked at, which takes as long as a few tokens of a small lattice
+  size_t checks_ = 0;  // since the clock was read, which takes as long as a few tokens of a small lattice
   std::exception_ptr why_;
   std::atomic<bool> stopped_{false};
 };
 
-// While it lives, this thread takes part in the work of another one's Stopper, which may be nullptr.
+// While it lives, this thread works under another one's Stopper, which may be nullptr.
 class StopScope {
  public:
   explicit StopScope(Stopper* stopper);
@@ -58,7 +58,7 @@ inline void check_stop() {
 // The same within a sentence, about once per millisecond.
 class Meter {
  public:
-  // work: edges looked at, or what else takes about as long.
+  // work: edges examined, or other operations of similar cost.
   void count(size_t work) {
     done_ += work;
     if (done_ < kOften) return;

@@ -68,7 +68,7 @@ void ThreadPool::run_pieces() {
   serving = outer;
 }
 
-// The stopper asks only on the calling thread, which has to go on asking while the others work.
+// The stopper polls on the calling thread only, which must keep polling while the others work.
 void ThreadPool::wait_for_helpers() {
   const auto ask = [&] {
     try {

@@ -1,4 +1,4 @@
-// The kernels for x86-64-v3 (AVX2). Nothing in this file may run before the CPU has been asked.
+// The kernels for x86-64-v3 (AVX2). Nothing in this file may run before the CPU has been checked.
 #include "level.h"
 
 namespace tagwright {

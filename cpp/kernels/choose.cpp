@@ -15,8 +15,8 @@ extern const Kernels kAvx2Kernels;
 namespace {
 
 const Kernels& choose() {
-  const char* asked = std::getenv("TAGWRIGHT_SIMD");
-  const std::string level = asked ? asked : "";
+  const char* requested = std::getenv("TAGWRIGHT_SIMD");
+  const std::string level = requested ? requested : "";
   if (level == "base") return kBaseKernels;
 #ifdef TAGWRIGHT_AVX2
   const bool have = __builtin_cpu_supports("avx2");

@@ -31,7 +31,7 @@ inline constexpr size_t kGroup = 64, kTreeLanes = 8;
 // Keys of a row of weights that are added at a time.
 inline constexpr size_t kBlockKeys = 8;
 
-// Sentences that are summed side by side: one cache line of doubles.
+// Sentences that are summed in SIMD lanes: one cache line of doubles.
 inline constexpr size_t kLanes = 8;
 
 // Labels whose messages are computed at once: the edges into them stand beside each other, [label / kPanel][previous
@@ -40,7 +40,7 @@ inline constexpr size_t kPanel = 6;
 // Labels whose edges are counted at once; columns hold 0 beyond the last label, up to a whole tile.
 inline constexpr size_t kCountDown = 4, kCountAcross = 3;
 
-// Columns of sentences side by side, and those one step further: left and right of each step, `stride` numbers apart.
+// Columns of sentences in lanes, and those one step further: left and right of each step, `stride` numbers apart.
 template <class E>
 struct BatchColumns {
   const E *left, *right;
@@ -83,7 +83,7 @@ struct Kernels {
   void (*dense_step_df)(const float* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
   void (*dense_step_dd)(const double* edges, size_t L, size_t stride, StepOf<double>* steps, size_t count);
 
-  // The same for kLanes sentences side by side, [label * kLanes + lane]: to[j] = max_i from[i] + edges[i * L + j].
+  // The same for kLanes sentences in lanes, [label * kLanes + lane]: to[j] = max_i from[i] + edges[i * L + j].
   void (*max_lanes_f)(const float* edges, size_t L, const float* from, float* to);
   void (*max_lanes_d)(const double* edges, size_t L, const double* from, double* to);
   // column[y] = column[y] + rows[lane][y] - less[lane]; most[lane]: the largest of a lane. Returns the largest finite

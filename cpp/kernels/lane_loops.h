@@ -1,4 +1,4 @@
-// The loops of decoding sentences side by side (decode/lanes.h), one source for every kernel level.
+// The loops of decoding in SIMD lanes (decode/lanes.h), one source for every kernel level.
 //
 // Columns are [label * kLanes + lane]. Rows are those of single sentences, [label]: eight labels of eight rows are
 // turned into eight lines of a column at a time.

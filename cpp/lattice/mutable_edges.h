@@ -17,7 +17,7 @@ class MutableEdges : public Edges {
   void change(size_t i, size_t j, double score);
   void change_correction(size_t set, size_t i, size_t j, double score);
 
-  // From now on these runs of labels, as in NgramList, have scores, which are 0 at first.
+  // From now on these label n-grams, as in NgramList, have scores, which are 0 at first.
   void hold_ngrams(std::span<const int32_t> runs);
   void change_ngram(LabelNgrams::Node node, double score);
 

@@ -28,7 +28,7 @@ size_t checked_length(size_t L, const NgramList& runs, size_t q) {
     if (run[n] < 0 || static_cast<size_t>(run[n]) >= L)
       throw std::invalid_argument("ngram " + std::to_string(q) + " has label " + std::to_string(run[n]) + " in place " +
                                   std::to_string(n) + ", but labels go from 0 to " + std::to_string(L - 1) +
-                                  "; a run of three has -1 in the last place");
+                                  "; a trigram has -1 in the last place");
   if (!is_score(runs.score[q]))
     throw std::invalid_argument("ngram " + std::to_string(q) + " (" + shown(run) + ")" + why_no_score(runs.score[q]));
   return length;

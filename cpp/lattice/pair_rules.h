@@ -27,7 +27,7 @@ struct PairRule {
   bool operator==(const PairRule& other) const = default;
 };
 
-// Labels that the rules do not tell apart, as previous labels (side 0) and as current ones (side 1).
+// Labels that the rules do not distinguish, as previous labels (side 0) and as current ones (side 1).
 struct PairClasses {
   struct Side {
     std::vector<int32_t> of;  // [label]: its class

@@ -343,8 +343,8 @@ std::vector<int32_t> MemmSearch::path(size_t at) const {
 
 const std::vector<int32_t>& MemmSearch::find() {
   // Columns before the first changed one stay valid: they do not depend on later prices.
-  // A column is empty where the beam holds only sequences that the limits of the call do not let go on. With viable
-  // labels alone, every sequence can go on.
+  // A column is empty where the beam holds only sequences that the limits of the call do not let continue. With viable
+  // labels alone, every sequence can continue.
   if (!pass(changed_)) {
     find_viable();
     need(pass(0), "a viable label has no successor");

@@ -36,7 +36,7 @@ struct WeightKeys {
   Array<uint16_t> previous, current;  // [edge]
   Array<int32_t> set;                 // [correction]
   Array<uint16_t> set_previous, set_current;
-  Array<uint16_t> runs = {};  // [ngram * NgramList::kLongest + n]; kNoLabel stands behind a run of three
+  Array<uint16_t> runs = {};  // [ngram * NgramList::kLongest + n]; kNoLabel follows a trigram
 
   size_t nodes() const { return row_label.size(); }
   size_t edges() const { return previous.size(); }

@@ -1,4 +1,4 @@
-// Corpora in numbers: read from text, or looked at where they lie.
+// Encoded corpora: read from text, or borrowed.
 #include "train/corpus.h"
 
 #include <unistd.h>

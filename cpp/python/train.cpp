@@ -277,11 +277,11 @@ void bind_training(nb::module_& m) {
           "Returns the arrays from which training resumes.")
       .def(
           "restore",
-          [](Trainer& trainer, double seen, nb::dict arrays) {
+          [](Trainer& trainer, double visited, nb::dict arrays) {
             const NamedState named(std::move(arrays));
-            without_gil([&] { trainer.store().restore(seen, named.state); });
+            without_gil([&] { trainer.store().restore(visited, named.state); });
           },
-          "seen"_a, "arrays"_a)
+          "visited"_a, "arrays"_a)
       .def(
           "bounds", [](const Trainer& trainer) { return array_of(trainer.bounds()); },
           "Returns the bounds of edges, which an unfinished epoch has beside its state.")
@@ -291,16 +291,16 @@ void bind_training(nb::module_& m) {
           [](Trainer& trainer, const std::vector<std::pair<double, nb::dict>>& shards) {
             std::vector<std::unique_ptr<NamedState>> named;
             std::vector<std::pair<double, WeightState<Borrowed>>> states;
-            for (const auto& [seen, arrays] : shards) {
+            for (const auto& [visited, arrays] : shards) {
               named.push_back(std::make_unique<NamedState>(arrays));
-              states.emplace_back(seen, named.back()->state);
+              states.emplace_back(visited, named.back()->state);
             }
             without_gil([&] { trainer.store().mix(states); });
           },
           "shards"_a,
           "Takes the mean of the weights with which shards of the corpus ended an epoch; shards: sentences visited, "
           "state.")
-      .def_prop_ro("seen", [](const Trainer& trainer) { return trainer.store().seen(); })
+      .def_prop_ro("visited", [](const Trainer& trainer) { return trainer.store().visited(); })
       .def_prop_ro("size", [](const Trainer& trainer) { return trainer.store().size(); });
 }
 

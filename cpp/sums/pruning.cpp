@@ -97,18 +97,18 @@ size_t Chooser::best(const double* belief, size_t L, size_t n, int32_t* kept) {
 // Equation 8: of all sets of one size the one with the most mass diverges least, so the best labels are taken until
 // the mass Z(I) has -log Z(I) <= epsilon.
 size_t Chooser::divergence(const PruningRule& keep, const double* belief, size_t L, int32_t* kept) {
-  const double total = kernels().sum_d(belief, L), wanted = portable_exp(-keep.epsilon) * total;
-  if (!(wanted < total)) return kernels().at_least_d(belief, L, kSmallest, kept);
+  const double total = kernels().sum_d(belief, L), target = portable_exp(-keep.epsilon) * total;
+  if (!(target < total)) return kernels().at_least_d(belief, L, kSmallest, kept);
   // All labels below their share of what may be lost can be lost together.
-  double least = std::min((total - wanted) / static_cast<double>(L), kernels().max_d(belief, L));
+  double least = std::min((total - target) / static_cast<double>(L), kernels().max_d(belief, L));
   if (keep.at_least > 1) least = std::min(least, reached_by(belief, L, keep.at_least));
   const size_t some = kernels().at_least_d(belief, L, std::max(kSmallest, least), kept);
-  return enough(belief, wanted, keep.at_least, some, kept);
+  return enough(belief, target, keep.at_least, some, kept);
 }
 
-// Leaves the best of `some` labels: as many as it takes to have a mass of `wanted`, and at least n. Beliefs are grouped
+// Leaves the best of `some` labels: as many as it takes to have a mass of `target`, and at least n. Beliefs are grouped
 // by their powers of 2; only the group in which the mass is reached is visited more closely.
-size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t some, int32_t* kept) {
+size_t Chooser::enough(const double* belief, double target, size_t n, size_t some, int32_t* kept) {
   if (some <= n) return some;
   const auto power = [&](int32_t y) { return std::bit_cast<uint64_t>(belief[y]) >> 52; };
   uint64_t low = UINT64_MAX, high = 0;
@@ -124,7 +124,7 @@ size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t som
   }
   double mass = 0;
   size_t count = 0, at = high - low;
-  for (; at > 0 && (mass + mass_[at] < wanted || count + count_[at] < n); --at) {
+  for (; at > 0 && (mass + mass_[at] < target || count + count_[at] < n); --at) {
     mass += mass_[at];
     count += count_[at];
   }
@@ -140,7 +140,7 @@ size_t Chooser::enough(const double* belief, double wanted, size_t n, size_t som
     std::nth_element(place(first), place(middle), place(behind), before);
     double half = 0;
     for (size_t q = first; q < middle; ++q) half += belief[order_[q]];
-    if (mass + half >= wanted && count + middle - first >= n) {
+    if (mass + half >= target && count + middle - first >= n) {
       behind = middle;
     } else {
       mass += half;

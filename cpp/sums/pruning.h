@@ -26,7 +26,7 @@ struct PruningRule {
   std::string text() const;
 };
 
-// Chooses labels by their beliefs, in time that grows with L and with what is kept, not with the sorting of all.
+// Chooses labels by their beliefs, in time that grows with L and the number chosen, not with the sorting of all.
 class Chooser {
  public:
   // Fills kept, with room for L, with the chosen labels in their order; returns how many there are. belief: [y], not
@@ -37,7 +37,7 @@ class Chooser {
  private:
   size_t best(const double* belief, size_t L, size_t n, int32_t* kept);
   size_t divergence(const PruningRule& keep, const double* belief, size_t L, int32_t* kept);
-  size_t enough(const double* belief, double wanted, size_t n, size_t some, int32_t* kept);
+  size_t enough(const double* belief, double target, size_t n, size_t some, int32_t* kept);
   std::vector<int32_t> order_;
   std::vector<double> mass_;   // [power of 2]
   std::vector<size_t> count_;  // [power of 2]

@@ -25,7 +25,7 @@ class SpanRules {
   bool goes_on(int32_t y) const { return goes_on_[static_cast<size_t>(y)]; }
   bool continues(int32_t y) const { return continues_[static_cast<size_t>(y)]; }
   std::span<const int32_t> labels(size_t type) const { return labels_[type]; }
-  // Whether a span goes on from a label i to a label j behind it.
+  // Whether a span continues from a label i to a label j behind it.
   bool joined(int32_t i, int32_t j) const { return type(i) == type(j) && goes_on(i) && continues(j); }
 
  private:

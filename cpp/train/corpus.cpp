@@ -110,7 +110,7 @@ void Corpus::forbid_others(size_t s, double* nodes) const {
   }
 }
 
-LabelsMet Corpus::met() const {
+ObservedLabels Corpus::observed_labels() const {
   SparseRows<uint16_t> rows;
   rows.reset(features());
   for (size_t s = 0; s < sentences(); ++s) {
@@ -119,25 +119,26 @@ LabelsMet Corpus::met() const {
       for (const int32_t y : allowed_of(token))
         for (const int32_t f : features_of(token)) rows.find_or_add(static_cast<size_t>(f), static_cast<uint16_t>(y));
   }
-  LabelsMet met;
-  met.end.reserve(features());
-  met.label.reserve(rows.entries());
+  ObservedLabels observed;
+  observed.end.reserve(features());
+  observed.label.reserve(rows.entries());
   for (size_t f = 0; f < rows.rows(); ++f) {
-    met.label.insert(met.label.end(), rows.keys(f).begin(), rows.keys(f).end());
-    met.end.push_back(met.label.size());
+    observed.label.insert(observed.label.end(), rows.keys(f).begin(), rows.keys(f).end());
+    observed.end.push_back(observed.label.size());
   }
-  return met;
+  return observed;
 }
 
 std::vector<uint64_t> Corpus::met_pairs() const {
-  Distinct met;
+  Distinct observed;
   for (size_t token = 0; token < tokens(); ++token)
     for (const int32_t y : allowed_of(token))
-      for (const int32_t f : features_of(token)) met.add(static_cast<uint64_t>(f) << 16 | static_cast<uint64_t>(y));
-  return met.sorted();
+      for (const int32_t f : features_of(token))
+        observed.add(static_cast<uint64_t>(f) << 16 | static_cast<uint64_t>(y));
+  return observed.sorted();
 }
 
-PairsMet Corpus::pairs_met() const {
+ObservedPairs Corpus::pairs_met() const {
   Distinct edges;
   std::vector<Distinct> of_sets(sets());
   for_each_step([&](size_t token, int32_t i, int32_t j) {
@@ -145,9 +146,9 @@ PairsMet Corpus::pairs_met() const {
     edges.add(pair);
     for (const int32_t set : sets_of(token)) of_sets[static_cast<size_t>(set)].add(pair);
   });
-  PairsMet met{edges.sorted(), {}};
-  for (Distinct& own : of_sets) met.sets.push_back(own.sorted());
-  return met;
+  ObservedPairs observed{edges.sorted(), {}};
+  for (Distinct& own : of_sets) observed.sets.push_back(own.sorted());
+  return observed;
 }
 
 std::vector<std::pair<int32_t, int32_t>> Corpus::open_pairs() const {

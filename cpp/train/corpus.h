@@ -55,12 +55,12 @@ void for_each_corpus_array(Arrays& a, Visit&& visit) {
 }
 
 // The labels that each feature was observed with, rising, one feature after the other.
-struct LabelsMet {
+struct ObservedLabels {
   std::vector<uint64_t> end;  // [feature]
   std::vector<uint16_t> label;
 };
 // Pairs of labels that were observed: rising, each once.
-struct PairsMet {
+struct ObservedPairs {
   std::vector<uint64_t> edges;
   std::vector<std::vector<uint64_t>> sets;  // [set]
 };
@@ -99,14 +99,14 @@ struct Corpus : CorpusArrays<Borrowed> {
   // Sets the node scores of a sentence, [t * L + y], to kForbidden for all labels that its tokens may not have.
   void forbid_others(size_t sentence, double* nodes) const;
   // The labels that each feature was observed with: all allowed ones of a token, and none where it may have any.
-  LabelsMet met() const;
+  ObservedLabels observed_labels() const;
   // Calls visit(feature, label) for the same, in order; for a corpus that has few of the features.
   template <class Visit>
   void for_each_met(Visit&& visit) const {
     for (const uint64_t pair : met_pairs()) visit(static_cast<size_t>(pair >> 16), static_cast<uint16_t>(pair));
   }
   // The pairs of labels of all steps: all allowed ones, and none beside a token that may have any label.
-  PairsMet pairs_met() const;
+  ObservedPairs pairs_met() const;
 
   std::span<const int32_t> features_of(size_t token) const { return ids_of(node, token); }
   // The sets that are active at the step into a token.

@@ -55,7 +55,7 @@ class Reader {
     for (const V value : values) need(static_cast<size_t>(value) < limit, "gradient: an id out of range");
     return values;
   }
-  // Of so many finite numbers.
+  // For that many finite numbers.
   std::vector<float> reals(size_t count) {
     std::vector<float> values = list<float>();
     need(values.size() == count, "gradient: lists of unequal length");

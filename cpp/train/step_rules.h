@@ -21,9 +21,9 @@ struct PerceptronStep {
     return static_cast<float>(sentence_weight / static_cast<double>(batch));
   }
   bool makes(double) const { return grow; }
-  void step(double seen, double gradient, float& weight, Moments& moments) const {
+  void step(double visited, double gradient, float& weight, Moments& moments) const {
     weight += static_cast<float>(-gradient);
-    moments.set_precise_sum(moments.precise_sum() + seen * -gradient);
+    moments.set_precise_sum(moments.precise_sum() + visited * -gradient);
   }
 };
 
@@ -39,21 +39,21 @@ struct AdaGradStep {
   double scale(double sentence_weight) const { return sentence_weight; }
   // Of the gradient before it is scaled: smaller ones give no weight to what has none.
   bool makes(double gradient) const { return grow && std::fabs(gradient) >= 0.05; }
-  void step(double seen, double gradient, float& weight, Moments& moments) const {
+  void step(double visited, double gradient, float& weight, Moments& moments) const {
     moments.squares += static_cast<float>(gradient * gradient);
-    change(seen, static_cast<float>(-rate * gradient / std::sqrt(1.0 + moments.squares)), weight, moments);
+    change(visited, static_cast<float>(-rate * gradient / std::sqrt(1.0 + moments.squares)), weight, moments);
   }
   // The step of a squared penalty: minimises l2 * w^2 and the distance from the weight, measured by the length of its
   // steps.
-  void shrink(double seen, float& weight, Moments& moments) const {
+  void shrink(double visited, float& weight, Moments& moments) const {
     const double by = 1 + 2 * l2 * rate / std::sqrt(1.0 + moments.squares);
-    change(seen, static_cast<float>(weight / by) - weight, weight, moments);
+    change(visited, static_cast<float>(weight / by) - weight, weight, moments);
   }
 
  private:
-  static void change(double seen, float by, float& weight, Moments& moments) {
+  static void change(double visited, float by, float& weight, Moments& moments) {
     weight += by;
-    moments.sum += static_cast<float>(seen) * by;
+    moments.sum += static_cast<float>(visited) * by;
   }
 };
 

@@ -47,7 +47,7 @@ template <class Rule>
 void step_nodes(const Rule& rule, const Corpus& corpus, size_t s, const SparseGradient& gradient, size_t shard,
                 WeightStore& store) {
   const size_t first = corpus.first_token(s);
-  const double scale = rule.scale(gradient.weight), seen = store.seen();
+  const double scale = rule.scale(gradient.weight), visited = store.visited();
   for (size_t t = 0, begin = 0; t < gradient.node_end.size(); begin = gradient.node_end[t++]) {
     if (begin == gradient.node_end[t]) continue;
     corpus.for_each_feature(first + t, [&](size_t f, float value) {
@@ -55,7 +55,7 @@ void step_nodes(const Rule& rule, const Corpus& corpus, size_t s, const SparseGr
       for (size_t q = begin; q < gradient.node_end[t]; ++q) {
         const auto [key, own] = gradient.nodes[q];
         store.update_node(f, key, rule.makes(static_cast<double>(own) * value), [&](float& weight, Moments& moments) {
-          rule.step(seen, scale * static_cast<double>(own) * value, weight, moments);
+          rule.step(visited, scale * static_cast<double>(own) * value, weight, moments);
         });
       }
     });
@@ -66,10 +66,10 @@ void step_nodes(const Rule& rule, const Corpus& corpus, size_t s, const SparseGr
 template <class Rule>
 void step_edges(const Rule& rule, const Corpus& corpus, size_t s, const SparseGradient& gradient, WeightStore& store) {
   const size_t first = corpus.first_token(s);
-  const double scale = rule.scale(gradient.weight), seen = store.seen();
+  const double scale = rule.scale(gradient.weight), visited = store.visited();
   const auto step_by = [&](float own) {
-    return [&rule, seen, by = scale * static_cast<double>(own)](float& weight, Moments& moments) {
-      rule.step(seen, by, weight, moments);
+    return [&rule, visited, by = scale * static_cast<double>(own)](float& weight, Moments& moments) {
+      rule.step(visited, by, weight, moments);
       weight = std::clamp(weight, -Rule::kMostEdge, Rule::kMostEdge);
     };
   };
@@ -221,7 +221,7 @@ void Trainer::extend(Corpus corpus, AllowedLists allowed) {
 
 void Trainer::end_epoch() {
   if (const auto* const rule = std::get_if<AdaGradStep>(&options_.step); rule && rule->l2 > 0)
-    store_.update_all([&](float& weight, Moments& moments) { rule->shrink(store_.seen(), weight, moments); });
+    store_.update_all([&](float& weight, Moments& moments) { rule->shrink(store_.visited(), weight, moments); });
   gradient_->end_epoch();
 }
 

@@ -22,7 +22,7 @@ WeightStore::WeightStore(Corpus corpus, std::vector<uint16_t> parts, const Store
   measure_corpus();
   if (!options_.observe) return;
   // The labels of a feature one after the other, so that its row is made once.
-  const LabelsMet observed = corpus_.met();
+  const ObservedLabels observed = corpus_.observed_labels();
   for (size_t f = 0, at = 0; f < observed.end.size(); ++f)
     for (; at < observed.end[f]; ++at) observe_node(f, observed.label[at]);
   observe_steps();
@@ -109,7 +109,7 @@ Weights WeightStore::weights(bool averaged) const {
   WeightKeys<Owned>& keys = held->keys;
   std::vector<float> values;
   values.reserve(size());
-  const double n = std::max(seen_, 1.0);
+  const double n = std::max(visited_, 1.0);
   const auto visit = [&](const auto& rows, auto&& add_key) {
     for (size_t r = 0; r < rows.rows(); ++r) {
       const auto weight = rows.values(r);
@@ -195,8 +195,8 @@ void WeightStore::check_state(const WeightState<Borrowed>& state) {
   if (index_.add(state[3].key)) hold_ngrams();
 }
 
-void WeightStore::restore(double seen, const WeightState<Borrowed>& state) {
-  need(std::isfinite(seen) && seen >= 0, "state: the number of sentences must be finite and not negative");
+void WeightStore::restore(double visited, const WeightState<Borrowed>& state) {
+  need(std::isfinite(visited) && visited >= 0, "state: the number of sentences must be finite and not negative");
   check_state(state);
   for_each_kind([&](size_t kind, auto& rows, auto&&, auto&& notify) {
     using Key = std::remove_cvref_t<decltype(rows.keys(0)[0])>;
@@ -208,17 +208,17 @@ void WeightStore::restore(double seen, const WeightState<Borrowed>& state) {
       notify(r, static_cast<Key>(a.key[q]), a.weight[q]);
     }
   });
-  seen_ = seen;
+  visited_ = visited;
   view_->weights_replaced();
 }
 
 void WeightStore::mix(std::span<const std::pair<double, WeightState<Borrowed>>> shards) {
   need(!shards.empty(), "nothing to mix");
-  double after = seen_;
-  for (const auto& [seen, state] : shards) {
-    need(std::isfinite(seen) && seen >= 0, "state: the number of sentences must be finite and not negative");
+  double after = visited_;
+  for (const auto& [visited, state] : shards) {
+    need(std::isfinite(visited) && visited >= 0, "state: the number of sentences must be finite and not negative");
     check_state(state);
-    after += seen;
+    after += visited;
   }
   for_each_kind([&](size_t kind, auto& rows, auto&&, auto&& notify) {
     using Key = std::remove_cvref_t<decltype(rows.keys(0)[0])>;
@@ -230,12 +230,12 @@ void WeightStore::mix(std::span<const std::pair<double, WeightState<Borrowed>>> 
       const size_t entry = rows.find(r, key);
       return entry == kNoPlace ? std::pair(0.0F, Moments()) : std::pair(rows.weight(r, entry), rows.moments(r, entry));
     };
-    for (const auto& [seen, state] : shards) {
+    for (const auto& [visited, state] : shards) {
       const StateArrays<Borrowed>& a = state[kind];
       for (size_t q = 0; q < a.row.size(); ++q) {
         const size_t entry = sums.find_or_add(a.row[q], static_cast<Key>(a.key[q]));
         sums.template at<0>(entry) += a.weight[q];
-        sums.template at<1>(entry) += seen * a.weight[q] - (a.sum.empty() ? 0 : a.sum[q]);
+        sums.template at<1>(entry) += visited * a.weight[q] - (a.sum.empty() ? 0 : a.sum[q]);
         if (!a.squares.empty())
           sums.template at<2>(entry) += a.squares[q] - before(a.row[q], static_cast<Key>(a.key[q])).second.squares;
       }
@@ -245,7 +245,7 @@ void WeightStore::mix(std::span<const std::pair<double, WeightState<Borrowed>>> 
         const Key key = sums.keys(r)[q];
         const auto [weight, moments] = before(r, key);
         // The sum of this weight over all sentences visited before.
-        const double past = seen_ * weight - sum_of(moments);
+        const double past = visited_ * weight - sum_of(moments);
         const auto w = static_cast<float>(sums.template values<0>(r)[q] / static_cast<double>(shards.size()));
         const double squares = options_.squares ? moments.squares + sums.template values<2>(r)[q] : 0;
         const size_t entry = rows.find_or_add(r, key);
@@ -256,7 +256,7 @@ void WeightStore::mix(std::span<const std::pair<double, WeightState<Borrowed>>> 
       }
     }
   });
-  seen_ = after;
+  visited_ = after;
   view_->weights_replaced();
 }
 

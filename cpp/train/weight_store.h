@@ -82,8 +82,8 @@ class WeightStore {
   const PairRows& ngram_rows() const { return ngrams_; }  // [0]: packed n-grams, beside those of ngrams()
   const NgramIndex& ngrams() const { return index_; }
   size_t size() const { return nodes_.entries() + edges_.entries() + sets_.entries() + ngrams_.entries(); }
-  double seen() const { return seen_; }  // sentences
-  void add_seen(size_t sentences) { seen_ += static_cast<double>(sentences); }
+  double visited() const { return visited_; }  // sentences
+  void add_seen(size_t sentences) { visited_ += static_cast<double>(sentences); }
 
   // --- reading ---
 
@@ -143,9 +143,9 @@ class WeightStore {
   void start_from(const Weights& model, std::span<const int32_t> label);
   // Continues with other sentences, which may have new features; their numbers follow those of the known ones.
   void extend(Corpus corpus);
-  // With the corpus, the options and seen(), everything that training resumes from.
+  // With the corpus, the options and visited(), everything that training resumes from.
   WeightState<Owned> state() const;
-  void restore(double seen, const WeightState<Borrowed>& state);
+  void restore(double visited, const WeightState<Borrowed>& state);
   // Iterative parameter mixing (McDonald, Hall and Mann 2010): the weights become the mean of those with which shards
   // of the corpus ended an epoch that all of them began with these weights. Averages are over all sentences that any
   // shard has visited; squared gradients add up. shards: how many sentences each has visited in the epoch, and its
@@ -187,7 +187,7 @@ class WeightStore {
   PairRows sets_, ngrams_;
   NgramIndex index_;
   WeightView* view_ = nullptr;
-  double seen_ = 0;
+  double visited_ = 0;
   struct alignas(64) Shard {
     std::unordered_map<size_t, std::vector<float>> whole;  // large rows of nodes, [feature]: [key], up to date
     double largest = 0;                                    // magnitude of a weight, as long as it is tracked

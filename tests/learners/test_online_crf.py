@@ -274,4 +274,4 @@ def test_a_state_that_someone_changed(name, change):
     state[name] = change(state[name]).astype(state[name].dtype)
     fresh = OnlineTraining(tw.CRF(epochs=2), Examples(X10, Y10))
     with pytest.raises(ValueError, match="state: "):
-        fresh.trainer.restore(run.trainer.seen, state)
+        fresh.trainer.restore(run.trainer.visited, state)

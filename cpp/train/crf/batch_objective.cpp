@@ -280,7 +280,7 @@ void BatchObjective::warm_start(const Weights& model, std::span<const int32_t> l
 
 void BatchObjective::check(std::span<const int32_t> sentences) const {
   for (const int32_t s : sentences)
-    need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "there is no sentence of this number");
+    need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "the corpus has no sentence of this number");
 }
 
 void BatchObjective::check_size(std::span<const double> weights) const {

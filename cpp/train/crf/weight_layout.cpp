@@ -45,7 +45,7 @@ void add_rows_of(const Corpus& corpus, const LayoutOptions& options, WeightKeys<
     }
     return;
   }
-  LabelsMet observed = corpus.met();
+  ObservedLabels observed = corpus.observed_labels();
   if (parts.each == 0) {
     made.row_end = std::move(observed.end);
     made.row_label = std::move(observed.label);
@@ -67,7 +67,7 @@ void add_rows_of(const Corpus& corpus, const LayoutOptions& options, WeightKeys<
 WeightKeys<Owned> keys_of(const Corpus& corpus, const LayoutOptions& options) {
   WeightKeys<Owned> made;
   add_rows_of(corpus, options, made);
-  PairsMet observed = corpus.pairs_met();
+  ObservedPairs observed = corpus.pairs_met();
   add_pairs(edge_pairs(corpus, options, std::move(observed.edges)), made.previous, made.current);
   for (size_t set = 0; set < observed.sets.size(); ++set) {
     made.set.insert(made.set.end(), observed.sets[set].size(), static_cast<int32_t>(set));

@@ -236,7 +236,7 @@ class ReplicatedTraining:
     def _restore(self, worker: Any) -> Any:
         trainer = self._all.run.trainer
         state = self._all.engine.put(trainer.state())
-        return self._all.engine.call(worker, "restore", self._version, trainer.seen, state, trainer.bounds())
+        return self._all.engine.call(worker, "restore", self._version, trainer.visited, state, trainer.bounds())
 
 
 class MixedTraining:
@@ -268,7 +268,7 @@ class MixedTraining:
         ]
         run.check_stop()
         found = self._all.get(calls)
-        run.trainer.mix([(seen, own) for seen, own, _, _ in found])
+        run.trainer.mix([(visited, own) for visited, own, _, _ in found])
         report(run.sentences)
         return {"error": sum(errors for *_, errors in found) / max(1, sum(tokens for *_, tokens, _ in found))}
 
@@ -327,9 +327,9 @@ class OnlineWorker:
         self._trainer = _core.Trainer.make(corpus, **options, plan=plan, **_limits(shard, setup))
         self._version: int | None = None
 
-    def restore(self, version: int, seen: float, state: State, bounds: npt.NDArray[np.float32]) -> None:
+    def restore(self, version: int, visited: float, state: State, bounds: npt.NDArray[np.float32]) -> None:
         """Restore all weights; version: batches and epochs whose steps they include."""
-        self._trainer.restore(seen, state)
+        self._trainer.restore(visited, state)
         self._trainer.set_bounds(bounds)
         self._version = version
 
@@ -363,4 +363,4 @@ class OnlineWorker:
         order = np.random.default_rng(seed).permutation(self._sentences).astype(np.int32)
         found = self._trainer.run(order, threads)
         self._trainer.end_epoch()
-        return self._trainer.seen, self._trainer.state(), found["tokens"], found["errors"]
+        return self._trainer.visited, self._trainer.state(), found["tokens"], found["errors"]

@@ -83,11 +83,11 @@ class Columns(Form):
         return tuple(column - 1 for column in columns)
 
 
-def check_widths(form: Form, rows: list[list[str]], width: int, wanted: str, at: list[int], first: int) -> None:
-    """Raise DataError at the first token line that has another number of columns; wanted: what it should have."""
+def check_widths(form: Form, rows: list[list[str]], width: int, expected: str, at: list[int], first: int) -> None:
+    """Raise DataError at the first token line that has another number of columns; expected: what it should have."""
     if set(map(len, rows)) - {width}:
         i, count = next((i, len(row)) for i, row in zip(at, rows, strict=True) if len(row) != width)
-        raise form.error(first + i, f"{count} {'column' if count == 1 else 'columns'}, but {wanted}")
+        raise form.error(first + i, f"{count} {'column' if count == 1 else 'columns'}, but {expected}")
 
 
 def joined_labels(form: Form, rows: list[list[str]], picks: tuple[int, ...], at: list[int], first: int) -> list[str]:

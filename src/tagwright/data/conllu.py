@@ -63,8 +63,8 @@ class Conllu(Form):
     def sentence(self, lines: list[str], first: int) -> Sentence:
         """Return the tokens and the label."""
         numbered = [(i, line.split("\t")) for i, line in enumerate(lines) if not line.startswith("#")]
-        wanted = "CoNLL-U has 10, with a TAB between; fix this line"
-        check_widths(self, [row for _, row in numbered], _WIDTH, wanted, [i for i, _ in numbered], first)
+        expected = "CoNLL-U has 10, with a TAB between; fix this line"
+        check_widths(self, [row for _, row in numbered], _WIDTH, expected, [i for i, _ in numbered], first)
         at, tokens = [], []
         for i, row in numbered:
             if row[0].isdecimal():
@@ -117,7 +117,7 @@ class Conllu(Form):
                 continue
             for i, row in zip(at, rows, strict=True):
                 if "|" in row[pick]:
-                    what = f"{row[pick]!r} holds '|' and could not be told from the rest of the joint label"
+                    what = f"{row[pick]!r} holds '|' and could not be distinguished from the rest of the joint label"
                     raise self.error(first + i, f"{what}; choose another --label")
 
     def _parts(self, label: str) -> list[str]:

@@ -38,7 +38,7 @@ OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 
 class DataError(ValueError):
-    """A file that cannot be read as asked: ``FILE:LINE: what is wrong; what to do``."""
+    """A file that cannot be read as requested: ``FILE:LINE: what is wrong; what to do``."""
 
 
 def name_of(source: Source) -> str:

@@ -24,19 +24,19 @@ def format_names() -> list[str]:
 
 
 def format_of(name: str, file: str) -> type[Form] | None:
-    """Return the format of this name; for ``auto`` the one that the file's name tells, or else None."""
+    """Return the format of this name; for ``auto`` the one that the file's name implies, or None."""
     if name not in format_names():
         raise ValueError(f"format {name!r}: use one of {', '.join(format_names())}")
     unpacked = re.sub(r"\.(gz|xz)$", "", file.lower())
-    told = (form for form in FORMATS if form.name == name or (name == "auto" and unpacked.endswith(form.suffixes)))
-    return next(told, None)
+    found = (form for form in FORMATS if form.name == name or (name == "auto" and unpacked.endswith(form.suffixes)))
+    return next(found, None)
 
 
 class Recognition:
     """Finds the form of a file from its first lines, one by one, so that it does not depend on how they arrive.
 
-    A line tells the format, except in two cases, in which the form is columns until it is decided. One word may be a
-    token of a column file or a line of text: a line of several words makes it text, and so does the end of a block if
+    A line determines the format, except in two cases, in which the form is columns until it is decided. One word may be
+    a token of a column file or a line of text: a line of several words makes it text, and so does the end of a block if
     the tokeniser splits most of its words; otherwise a block of several is columns. A TAB between several words may
     separate columns or be part of text: the next line decides by its number of TABs.
 
@@ -49,7 +49,7 @@ class Recognition:
     typed : bool
         Whether it is typed at a terminal, where a word is text.
     ahead : bool
-        Whether the lines that follow can be looked at, as those of a file can; then wrapped text is recognised.
+        Whether the lines that follow can be read ahead, as those of a file can; then wrapped text is recognised.
     """
 
     def __init__(self, kind: type[Form] | None, request: Request, typed: bool = False, ahead: bool = False) -> None:

@@ -13,7 +13,7 @@ __all__ = ["Input", "inputs_of"]
 
 
 class Input(NamedTuple):
-    """A file, and its name below the folder that was asked for."""
+    """A file, and its name below the folder that was named."""
 
     path: Path
     name: str

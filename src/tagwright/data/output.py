@@ -164,7 +164,7 @@ def _own_file(name: str) -> int | None:
 
     Opening such a path would begin at the start of a file that others have written to; a socket cannot be opened.
     """
-    for _ in range(40):  # links; so many end in an error
+    for _ in range(40):  # links; more are an error
         folder, last = os.path.split(name)
         folder = os.path.realpath(folder)
         if last.isdecimal() and folder in ("/dev/fd", f"/proc/{os.getpid()}/fd"):
@@ -244,7 +244,7 @@ def _file(name: str) -> Path:
 def _beside(target: Path) -> Iterator[tuple[int, Path]]:
     """Yield a new file beside the target: its number and its path, which is removed at the end if it is still there.
 
-    It is locked, so that another run can tell that this one is alive.
+    It is locked, so that another run recognises that this one is alive.
     """
     _remove_parts_of_killed_runs(target)
     beside, number = target, -1
@@ -279,7 +279,7 @@ def _locked(number: int) -> bool:
 def _remove_parts_of_killed_runs(target: Path) -> None:
     """Remove what killed runs left beside the target. What a run still writes to is locked.
 
-    A lock may not be seen from another machine, so that what others left is removed only if it is a day old.
+    A lock may not be visible from another machine, so that what others left is removed only if it is a day old.
     """
     part = re.compile(rf"\.{re.escape(target.name)}\.([0-9a-f]{{8}})?[0-9a-f]{{8}}\.part")
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
@@ -307,7 +307,7 @@ def _machine() -> str:
 
 @contextlib.contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Let errors name what was asked for, not the file beside it."""
+    """Let errors name the requested file, not the file beside it."""
     try:
         yield
     except OSError as error:

@@ -22,12 +22,12 @@ LARGE_PIECE = 1 << 30  # bytes; below what any file system takes
 
 def rescued(save: Callable[[Target], None], path: str, failure: OSError) -> str:
     """Save beside `path`, or in the temporary folder, what could not be written to `path`; return where, in words."""
-    wanted = Path("model.safetensors" if path == "-" else path)
-    folders = [] if is_stream(path) else [wanted.absolute().parent]
+    requested = Path("model.safetensors" if path == "-" else path)
+    folders = [] if is_stream(path) else [requested.absolute().parent]
     with contextlib.suppress(OSError):
         folders.append(Path(tempfile.gettempdir()))
     for folder in folders:
-        kept = folder / f"{wanted.stem}-{os.urandom(4).hex()}{wanted.suffix}"
+        kept = folder / f"{requested.stem}-{os.urandom(4).hex()}{requested.suffix}"
         with contextlib.suppress(OSError):
             if failure.errno != errno.EFBIG:
                 save(kept)

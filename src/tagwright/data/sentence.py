@@ -1,4 +1,4 @@
-"""What a file format is (`Form`), what it is asked for (`Request`) and what it returns (`Sentence`)."""
+"""What a file format is (`Form`), what is requested of it (`Request`) and what it returns (`Sentence`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Sentence(NamedTuple):
     rows: list[list[str]]
     """The columns of each token that features may look at."""
     labels: list[str] | None
-    """One label per token; None where none was asked for."""
+    """One label per token; None where none was requested."""
     lines: list[str]
     """The lines as read, without line ends, including comments and whatever else is not a token."""
     at: list[int]
@@ -56,9 +56,9 @@ class Form(abc.ABC):
     name: ClassVar[str]
     """The value of ``--format``."""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    """How names of its files end, without ``.gz`` or ``.xz``, where that tells the format."""
+    """How names of its files end, without ``.gz`` or ``.xz``, where that determines the format."""
     sentence_per_line: ClassVar[bool] = False
-    """Whether a line is complete by itself; otherwise a blank line ends a sentence."""
+    """Whether a line is complete on its own; otherwise a blank line ends a sentence."""
     blanks: int | None = None
     """The number of columns, where blanks separate them."""
     separator: str = "\t"

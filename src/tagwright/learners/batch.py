@@ -310,7 +310,7 @@ class Objective:
         return np.where(w == 0, held, gradient + self.l1 * np.sign(w))
 
     def fact(self, value: float, seconds: float) -> dict[str, float]:
-        """Return what the history says of the point that was last looked at."""
+        """Return the entry of the history for the point that was last evaluated."""
         return {"objective": value, "gradient": self.norm, "kept": self.kept, "seconds": seconds}
 
 

@@ -145,7 +145,7 @@ class OnlineTraining(Training):
         if learner.patience is None or is_best(self.history):
             self.finish_with(model or average, epoch + 1)
         if self.run_options.checkpoint is not None:
-            self.write(self.trainer.state(), {"seen": self.trainer.seen})
+            self.write(self.trainer.state(), {"seen": self.trainer.visited})
 
     def pass_over(self, order: Numbers, report: Callable[[int], object]) -> dict[str, float]:
         """Read sentences once, in this order; report: called with the number of sentences done since the last call."""
@@ -210,10 +210,10 @@ class Session:
             run.trainer.extend(corpus, run.limits().get("allowed"))
             return
         # What depends on the number of labels is made anew.
-        state, seen = run.trainer.state(), run.trainer.seen
+        state, visited = run.trainer.state(), run.trainer.visited
         state["state.nodes.key"] = _renamed(state["state.nodes.key"], before[0], run.labels, run.learner.parts)
         run.trainer = run.make_trainer()
-        run.trainer.restore(seen, state)
+        run.trainer.restore(visited, state)
         self.sets = examples.sizes[1]
 
     def learn(self) -> None:

@@ -48,7 +48,7 @@ def unit_of(facts: object) -> str:
 def timed_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """Return a model's facts as they are saved: without seconds if SOURCE_DATE_EPOCH is set.
 
-    Seconds are never the same twice. That variable tells builds that their files must be
+    Seconds differ between runs. That variable requests reproducible files
     (https://reproducible-builds.org/specs/source-date-epoch).
     """
     if "history" not in facts or not os.environ.get("SOURCE_DATE_EPOCH"):

@@ -188,9 +188,9 @@ TEST(lazy_averages_are_those_taken_after_every_sentence) {
         const float before = store.nodes().at(f, y);
         store.update_node(f, y, true, [&](float& w, Moments& moments) {
           if (squares) {
-            AdaGradStep{}.step(store.seen(), draw.normal(), w, moments);
+            AdaGradStep{}.step(store.visited(), draw.normal(), w, moments);
           } else {
-            PerceptronStep{}.step(store.seen(), draw.whole(-3, 3), w, moments);
+            PerceptronStep{}.step(store.visited(), draw.whole(-3, 3), w, moments);
           }
         });
         weight[{f, y}] += static_cast<double>(store.nodes().at(f, y)) - static_cast<double>(before);
@@ -243,7 +243,7 @@ TEST(a_restored_trainer_continues_with_the_same_weights) {
       first.run(all, 1);
       first.end_epoch();
       const WeightState<Owned> state = first.store().state();
-      second.store().restore(first.store().seen(), view_of(state));
+      second.store().restore(first.store().visited(), view_of(state));
       CHECK(same_state(state, second.store().state()));
       first.run(all, 1);
       second.run(all, 2);
@@ -269,12 +269,12 @@ TEST(mixed_weights_are_means_and_their_averages_count_every_sentence) {
     const std::vector<int32_t> all = all_of(corpus);
     shard.run(std::span(all).subspan(begin, begin ? 4 : 3), 1);
     states.push_back(shard.store().state());
-    shards.emplace_back(shard.store().seen(), WeightState<Borrowed>());
+    shards.emplace_back(shard.store().visited(), WeightState<Borrowed>());
   }
   for (size_t n = 0; n < states.size(); ++n) shards[n].second = view_of(states[n]);
-  const double seen = whole.store().seen();
+  const double visited = whole.store().visited();
   whole.store().mix(shards);
-  CHECK(whole.store().seen() == seen + 7);
+  CHECK(whole.store().visited() == visited + 7);
   const WeightState<Owned> mixed = whole.store().state();
   for (size_t kind = 0; kind < mixed.size(); ++kind) {
     const auto find = [&](const StateArrays<Owned>& a, uint32_t row, uint64_t key) -> std::pair<double, double> {
@@ -290,8 +290,8 @@ TEST(mixed_weights_are_means_and_their_averages_count_every_sentence) {
       const auto [w2, u2] = find(states[1][kind], row, key);
       CHECK(mixed[kind].weight[q] == static_cast<float>((w1 + w2) / 2));
       // The sum of the weight over all sentences.
-      const double all = (seen * w0 - u0) + (3 * w1 - u1) + (4 * w2 - u2);
-      CHECK(close((seen + 7) * mixed[kind].weight[q] - mixed[kind].sum[q], all, 1e-9));
+      const double all = (visited * w0 - u0) + (3 * w1 - u1) + (4 * w2 - u2);
+      CHECK(close((visited + 7) * mixed[kind].weight[q] - mixed[kind].sum[q], all, 1e-9));
     }
   }
 }
