@@ -49,8 +49,8 @@ export function drawWhy(why) {
   const features = ["all features", [best.score, rival?.score ?? 0]];
   const total = ["whole labelling", [best.total, rival?.total ?? 0]];
   const here = [best, rival].map((own) => (own ? own.score + (own.before?.score ?? 0) + (own.after?.score ?? 0) + own.start + own.stop : 0));
-  const rest = ["rest of the sentence", [best.total - here[0], rival ? rival.total - here[1] : 0]];
-  const widest = Math.max(0.001, ...[...shown, ...around, rest].map(([, [a, b]]) => Math.abs(rival ? a - b : a)));
+  const remainder = ["rest of the sentence", [best.total - here[0], rival ? rival.total - here[1] : 0]];
+  const widest = Math.max(0.001, ...[...shown, ...around, remainder].map(([, [a, b]]) => Math.abs(rival ? a - b : a)));
   const line = (kind) => ([text, [a, b]]) => make("tr", { class: kind }, make("td", {}, text),
     make("td", {}, fixed(a)), rival ? make("td", {}, fixed(b)) : null, rival ? make("td", {}, signed(a - b)) : null,
     make("td", { class: "balance", "aria-hidden": true }, balance(rival ? a - b : a, widest)));
@@ -63,7 +63,7 @@ export function drawWhy(why) {
   fill(find("why"),
     make("p", { class: "verdict" }, verdict),
     make("div", { class: "table" }, make("table", { class: "reasons" }, make("thead", {}, head), make("tbody", {},
-      shown.map(line("")), line("sum")(features), around.map(line("")), line("")(rest), line("sum")(total)))),
+      shown.map(line("")), line("sum")(features), around.map(line("")), line("")(remainder), line("sum")(total)))),
     why.unknown.length ? make("p", { class: "unknown" }, `Not in the model: ${why.unknown.join("  ")}`) : "");
 }
 
