@@ -57,7 +57,8 @@ def run_checker(*command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-CHECKED = {"MYPYPATH": str(SOURCE), "PYTHONPATH": str(SOURCE)}
+# Where the package is installed, the checkers find it.
+CHECKED = {} if SOURCE.name == "site-packages" else {"MYPYPATH": str(SOURCE), "PYTHONPATH": str(SOURCE)}
 
 
 @pytest.mark.slow
