@@ -495,7 +495,11 @@ def test_errors_name_file_and_line(tmp_path, content, options, message, step):
         (f"1-2\ta\n1\ta\ta{NO_FIELDS}\n", None, "1: 2 columns, but CoNLL-U has 10, with a TAB between; fix this line"),
         (f"1\ta\ta{NO_FIELDS}\nx-1\ta\ta{NO_FIELDS}", None, "2: 'x-1' is no CoNLL-U id; use 1, a range 1-2 or a node"),
         ("# x\n1\ta\ta\t\t_\t_\t_\t_\t_\t_\n", "upos", "2: the label in column 4 is empty; fill it in"),
-        ("1\ta\ta\t_\tn|s\t_\t_\t_\t_\t_\n", "xpos+feats", "1: 'n|s' holds '|' and could not be distinguished from the rest"),
+        (
+            "1\ta\ta\t_\tn|s\t_\t_\t_\t_\t_\n",
+            "xpos+feats",
+            "1: 'n|s' holds '|' and could not be distinguished from the rest",
+        ),
     ],
 )
 def test_conllu_errors(tmp_path, content, label, message):
