@@ -140,7 +140,10 @@ void bind_memm(nb::module_& m) {
             return std::make_unique<LatticeModel>(model.scorer(), edges, plan.with(1));
           },
           "model"_a, "edges"_a, "plan"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
-  m.def("agree_batch", &agree_batch, "left"_a, "right"_a, "to_left"_a, "options"_a, "threads"_a);
+  m.def("agree_batch", &agree_batch, "left"_a, "right"_a, "to_left"_a, "options"_a, "threads"_a,
+        nb::sig("def agree_batch(left: tuple[PricedModel, Text, PairRules | None, AllowedLists | None], "
+                "right: tuple[PricedModel, Text, PairRules | None, AllowedLists | None], "
+                "to_left: NDArray[numpy.int32], options: tuple[int, float, str], threads: int) -> tuple"));
   m.def("agree", &agree_called, "left"_a, "right"_a, "T"_a, "L"_a, "options"_a);
 }
 

@@ -92,7 +92,8 @@ constexpr const char* kObjectiveSignature =
     "1, parts: NDArray[numpy.uint16] | None = None, margin: float = 0.0, dense_edges: bool = False, rules: PairRules | "
     "None = None, allowed: AllowedLists | None = None) -> BatchObjective";
 constexpr const char* kShardSignature =
-    "def shard(corpus: Corpus, keys: dict[str, Any], grain: float, feature_grain: NDArray[numpy.float64], *, parts: "
+    "def shard(corpus: Corpus, keys: dict[str, NDArray], grain: float, feature_grain: NDArray[numpy.float64], *, "
+    "parts: "
     "NDArray[numpy.uint16] | None = None, margin: float = 0.0, dense_edges: bool = False, rules: PairRules | None = "
     "None, allowed: AllowedLists | None = None) -> BatchObjective";
 
