@@ -79,13 +79,23 @@ def run(*command: str | Path, **options: object) -> str:
     return str(done.stdout)
 
 
-def interpreters() -> dict[str, Path]:
-    """Return the interpreters that wheels are made with: of 3.11, and the oldest one after it."""
+def found_interpreters() -> dict[int, Path]:
+    """Return the interpreters of Python 3.11 and later, by minor version."""
     found: dict[int, Path] = {sys.version_info.minor: Path(sys.executable)} if sys.version_info.minor >= 11 else {}
     for folder in [*os.environ["PATH"].split(os.pathsep), *_pyenv()]:
         for path in sorted(Path(folder).glob("python3.*")):
             if re.fullmatch(r"python3\.(\d+)", path.name) and "shims" not in path.parts:
                 found.setdefault(int(path.name.partition(".")[2]), path)
+    return {minor: path for minor, path in found.items() if minor >= 11 and _starts(path)}
+
+
+def _starts(python: Path) -> bool:
+    return subprocess.run([python, "-c", "import venv"], capture_output=True, check=False).returncode == 0
+
+
+def interpreters() -> dict[str, Path]:
+    """Return the interpreters that wheels are made with, by wheel tag: that of 3.11, and the oldest one after it."""
+    found = found_interpreters()
     later = sorted(minor for minor in found if minor >= 12)
     return {
         **({"cp311-cp311": found[11]} if 11 in found else {}),
