@@ -18,6 +18,7 @@
 #include "base/stop.h"
 #include "kernels/kernels.h"
 #include "sums/arithmetic.h"
+#include "sums/ngram_sums.h"
 
 namespace tagwright {
 namespace {
@@ -213,6 +214,7 @@ double Sums::edge(size_t t, size_t p, size_t q) const {
 }
 
 void Sums::step(size_t t, std::vector<double>& out) const {
+  if (ngrams) return ngrams->pairs(t + 1, out);
   const Column &left = columns[t], &right = columns[t + 1];
   const size_t n = right.labels.size();
   out.resize(times(left.labels.size(), n));
@@ -225,6 +227,12 @@ void Sums::step(size_t t, std::vector<double>& out) const {
   if (logs) kernels().exp_d(out.data(), kernels().max_d(out.data(), out.size()), out.size(), out.data());
   // 1, but for rounding, which is large where scores are.
   divide_factors(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
+}
+
+Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams) {
+  if (!lattice.edges.ngrams()) return sums_without_ngrams(lattice, pruning, arena);
+  sum_ngrams(lattice, pruning, arena, ngrams);
+  return ngrams.sums(&lattice);
 }
 
 Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena) {
@@ -244,8 +252,11 @@ Sums sums_without_ngrams(const Lattice& lattice, const SumPruning& pruning, Aren
   return sums;
 }
 
-Sums max_marginals(const Lattice& lattice, Arena& arena) {
-  need(!lattice.edges.ngrams(), "these maxima ignore label n-grams, but the edges have some");
+Sums max_marginals(const Lattice& lattice, Arena& arena, NgramSums& ngrams) {
+  if (lattice.edges.ngrams()) {
+    maximise_ngrams(lattice, arena, ngrams);
+    return ngrams.sums(&lattice);
+  }
   LogDomain<true> maxima(lattice, arena);
   Sums sums = Passes(lattice.T, lattice.L, maxima, {}, arena).run();
   sums.lattice = &lattice;

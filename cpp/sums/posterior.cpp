@@ -172,7 +172,23 @@ class LogSteps {
 
 }  // namespace
 
+namespace {
+
+// H(s_0) + sum_t H(s_t+1 | s_t): labellings and their states are the same thing.
+double entropy_of_states(const NgramSums& sums) {
+  double found = 0;
+  for (const double p : sums.nodes(0)) found -= times_log(p, p);
+  for (size_t t = 1; t < sums.T(); ++t)
+    sums.for_each_move(t, true, [&](const NgramSums::Move& move) {
+      found -= times_log(move.probability, move.probability / sums.state_p(move.from));
+    });
+  return std::max(found, 0.0);
+}
+
+}  // namespace
+
 double entropy(const Sums& sums, Arena& arena) {
+  if (sums.ngrams) return entropy_of_states(*sums.ngrams);
   const Lattice& lattice = *sums.lattice;
   const Factors* const factors = lattice.edges.factors();
   const size_t T = lattice.T, L = lattice.L;
@@ -236,9 +252,47 @@ size_t drawn(const std::vector<double>& sums, double share) {
   return static_cast<size_t>(std::lower_bound(sums.begin(), sums.end(), sums.back()) - sums.begin());
 }
 
+// The same over the states of n-grams.
+std::vector<int32_t> samples_of_states(const NgramSums& sums, size_t n, uint64_t seed) {
+  const size_t T = sums.T();
+  std::vector<int32_t> labels(times(n, T));
+  std::vector<size_t> state(n);  // [r]: of the column behind
+  struct Way {
+    size_t place, from;  // of the label, of the state
+  };
+  struct Ways {
+    std::vector<Way> all;
+    std::vector<double> upto;  // [way]: its probability and those before
+  };
+  const auto add = [](Ways& ways, size_t place, size_t from, double p) {
+    ways.upto.push_back((ways.upto.empty() ? 0.0 : ways.upto.back()) + p);
+    ways.all.push_back({place, from});
+  };
+  Ways last;
+  for (size_t q = 0; q < sums.labels(T - 1).size(); ++q)
+    for (size_t s = sums.state(T - 1, q); s < sums.state(T - 1, q + 1); ++s) add(last, q, s, sums.state_p(s));
+  const auto draw = [&](const Ways& ways, size_t r, size_t t) {
+    const Way& way = ways.all[drawn(ways.upto, uniform(seed, r, t))];
+    labels[r * T + t] = sums.labels(t)[way.place];
+    state[r] = way.from;
+  };
+  for (size_t r = 0; r < n; ++r) draw(last, r, T - 1);
+  for (size_t t = T - 1; t-- > 0;) {
+    std::unordered_map<size_t, Ways> into;  // [state of column t + 1 that was drawn]
+    for (const size_t s : state) into[s];
+    sums.for_each_move(t + 1, true, [&](const NgramSums::Move& move) {
+      if (const auto found = into.find(move.to); found != into.end())
+        add(found->second, move.p, move.from, move.probability);
+    });
+    for (size_t r = 0; r < n; ++r) draw(into.at(state[r]), r, t);
+  }
+  return labels;
+}
+
 }  // namespace
 
 std::vector<int32_t> samples(const Sums& sums, size_t n, uint64_t seed, Arena& arena) {
+  if (sums.ngrams) return samples_of_states(*sums.ngrams, n, seed);
   const size_t T = sums.columns.size();
   std::vector<int32_t> labels(times(n, T));
   if (T == 0 || n == 0) return labels;
@@ -280,42 +334,6 @@ std::vector<int32_t> samples(const Sums& sums, size_t n, uint64_t seed, Arena& a
       for (; begin < n && labels[order[begin] * T + t + 1] == j; ++begin)
         labels[order[begin] * T + t] = column.labels[drawn(upto, uniform(seed, order[begin], t))];
     }
-  }
-  return labels;
-}
-
-std::vector<int32_t> samples(const NgramSums& sums, size_t n, uint64_t seed) {
-  const size_t T = sums.T();
-  std::vector<int32_t> labels(times(n, T));
-  std::vector<size_t> state(n);  // [r]: of the column behind
-  struct Way {
-    size_t place, from;  // of the label, of the state
-  };
-  struct Ways {
-    std::vector<Way> all;
-    std::vector<double> upto;  // [way]: its probability and those before
-  };
-  const auto add = [](Ways& ways, size_t place, size_t from, double p) {
-    ways.upto.push_back((ways.upto.empty() ? 0.0 : ways.upto.back()) + p);
-    ways.all.push_back({place, from});
-  };
-  Ways last;
-  for (size_t q = 0; q < sums.labels(T - 1).size(); ++q)
-    for (size_t s = sums.state(T - 1, q); s < sums.state(T - 1, q + 1); ++s) add(last, q, s, sums.state_p(s));
-  const auto draw = [&](const Ways& ways, size_t r, size_t t) {
-    const Way& way = ways.all[drawn(ways.upto, uniform(seed, r, t))];
-    labels[r * T + t] = sums.labels(t)[way.place];
-    state[r] = way.from;
-  };
-  for (size_t r = 0; r < n; ++r) draw(last, r, T - 1);
-  for (size_t t = T - 1; t-- > 0;) {
-    std::unordered_map<size_t, Ways> into;  // [state of column t + 1 that was drawn]
-    for (const size_t s : state) into[s];
-    sums.for_each_move(t + 1, true, [&](const NgramSums::Move& move) {
-      if (const auto found = into.find(move.to); found != into.end())
-        add(found->second, move.p, move.from, move.probability);
-    });
-    for (size_t r = 0; r < n; ++r) draw(into.at(state[r]), r, t);
   }
   return labels;
 }

@@ -172,7 +172,7 @@ bool more_probable(const Span& a, const Span& b) {
 std::vector<Span> SpanQuery::answer(const Lattice& lattice, const Sums& sums, std::span<const int32_t> labels,
                                     Arena& arena) const {
   need(rules.L() == lattice.L, "the span rules are for another number of labels");
-  need(!lattice.edges.ngrams(),
+  need(!sums.ngrams,
        "probabilities of spans know no ngrams of labels, but the edges have some; take "
        "the probabilities of labels, or a model of order 1");
   return k ? best_spans(lattice, sums, rules, k, arena) : spans_of(lattice, sums, rules, labels, arena);
