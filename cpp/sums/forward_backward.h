@@ -100,11 +100,4 @@ struct LaneSums {
 // log_z: [lane], filled. Returns false, and adds nothing, where a sentence has scores that lanes cannot hold.
 bool forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena& arena, double* log_z);
 
-// x, rounded to a multiple of grain (a power of 2; |x| < 2^51 grain). Sums of such numbers are exact as long as they
-// stay below 2^53 grains, so they do not depend on the order in which they are taken.
-inline double to_grain(double x, double grain) {
-  const double anchor = grain * 0x1.8p52;
-  return (x + anchor) - anchor;
-}
-
 }  // namespace tagwright

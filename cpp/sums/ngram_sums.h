@@ -153,12 +153,9 @@ struct Logs {
   static double plain(double a);
 };
 // The best in the place of the sum.
-struct Maxima {
-  static constexpr bool kLogs = true, kMaxima = true;
-  static constexpr double kZero = kForbidden;
+struct Maxima : Logs {
+  static constexpr bool kMaxima = true;
   static double add(double a, double b) { return a > b ? a : b; }
-  static double times(double a, double b) { return a + b; }
-  static double factor(double score) { return score; }
   static double plain(double a) { return a; }
 };
 
