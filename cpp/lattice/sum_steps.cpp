@@ -286,12 +286,8 @@ size_t LogSteps::terms(size_t y, double* out) {
     const Exceptions& entries = side_ ? entries_->rows() : entries_->columns();
     const std::span<const int32_t> others = entries.keys(y);
     const std::span<const double> scores = entries.values(y);
-    size_t n = 0;
-    for (size_t e = 0; e < others.size(); ++e) {
-      out[n] = value_[others[e]] + scores[e];
-      n += out[n] != kForbidden;
-    }
-    return n;
+    for (size_t e = 0; e < others.size(); ++e) out[e] = value_[others[e]] + scores[e];
+    return others.size();
   }
   constexpr size_t kFew = 16;
   const Labels labels = from_.labels;

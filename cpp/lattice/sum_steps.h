@@ -62,8 +62,8 @@ class LogSteps {
   // Whether the entries are all edges of step t: others are -inf.
   bool is_listed(size_t t) const { return entries_ && lattice_.patch(t).empty(); }
 
-  // Calls use(terms) for some labels of a column: terms(y, out) fills out with value + edge score for the edges between
-  // these labels and label y of the other column, those of -inf possibly left out, and returns their number. side: that
+  // Calls use(terms) for some labels of a column: terms(y, out) fills out with value + edge score for the edges that
+  // exist between these labels and label y of the other column, -inf among them, and returns their number. side: that
   // which leads to y.
   template <class Use>
   void with(size_t t, size_t side, const LabelValues& from, Use&& use) {

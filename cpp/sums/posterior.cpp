@@ -91,11 +91,12 @@ double entropy(const Sums& sums, Arena& arena) {
     const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
     meter.count(left.labels.size() * right.labels.size());
     if (sums.logs) {
-      // The mean over y_t of the entropy of its transitions.
+      // The mean over y_t of the entropy of its transitions, which is at most log L.
+      constexpr double kNegligible = 1e-30;
       log_steps.with(t, 1, {right.labels, right.to}, [&](auto&& terms_of) {
         double mean = 0;
         for (size_t p = 0; p < left.labels.size(); ++p)
-          if (left.node[p] > 0)
+          if (left.node[p] > kNegligible)
             mean += left.node[p] * entropy_of(terms, terms_of(static_cast<size_t>(left.labels[p]), terms), share);
         found += mean;
       });
