@@ -342,6 +342,49 @@ def test_eval_of_spans(tmp_path):
     assert "knows none of its labels (B-NP, " in complaint("eval", "-m", tmp_path / "m", path, "--label", "3")
 
 
+SPLIT = """\
+# text = I can't go.
+1\tI\t_\t_\tPRP\t_\t_\t_\t_\t_
+2-3\tcan't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tca\t_\t_\tMD\t_\t_\t_\t_\t_
+3\tn't\t_\t_\tRB\t_\t_\t_\t_\t_
+4\tgo\t_\t_\tVB\t_\t_\t_\t_\tSpaceAfter=No
+5\t.\t_\t_\t.\t_\t_\t_\t_\t_
+
+"""
+
+
+def test_eval_of_text_that_is_split_again(tmp_path):
+    gold, path = tmp_path / "gold.conllu", tmp_path / "m"
+    gold.write_text(SPLIT)
+    printed("train", gold, path, "--label", "xpos", "--learner", "crf", "--tokenize", "english")
+    for name in ("english", "auto"):
+        found = json.loads(printed("eval", "-m", path, gold, "--json", "--tokenize", name))
+        assert (found["tokens"], found["token_accuracy"], found["calibration"]) == (5, 1, None)
+    found = json.loads(printed("eval", "-m", path, gold, "--json", "--tokenize", "whitespace"))
+    assert (found["tokens"], found["token_accuracy"]) == (5, 0.2)
+    assert {(own["gold"], own["predicted"]) for own in found["confusions"]} == {
+        (gold, "(no token)") for gold in ("MD", "RB", "VB", ".")
+    }
+    page = tmp_path / "page.html"
+    printed("report", "-m", path, gold, "-o", page, "--tokenize", "whitespace")
+    assert page.read_text().count("The tokeniser did not find this token.") == 4
+    # Partly known labels, and words of a range that do not spell it.
+    gold.write_text(SPLIT.replace("\tVB\t", "\tVB,MD\t").replace("\tRB\t", "\t_\t").replace("can't\t", "cannot\t"))
+    found = json.loads(printed("eval", "-m", path, gold, "--json", "--partial", "--tokenize", "whitespace"))
+    assert (found["tokens"], found["token_accuracy"]) == (4, 0.5)
+
+
+def test_text_that_is_split_again_has_one_column(tmp_path):
+    path = tmp_path / "chunks.txt"
+    path.write_text("The DT B-NP\ncat NN I-NP\n\n")
+    (tmp_path / "templates").write_text("U:%x[0,1]\n")
+    printed("train", path, tmp_path / "m", "--features", tmp_path / "templates")
+    assert "--tokenize: text has one column, but the model's" in complaint(
+        "eval", "-m", tmp_path / "m", path, "--tokenize", "english"
+    )
+
+
 SUMMARY = f"""\
 model
 -----------  ---------------------

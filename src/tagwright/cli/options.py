@@ -93,9 +93,9 @@ def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return add
 
 
-def tokenize_option(text: str) -> Callable[[Command], Command]:
+def tokenize_option(text: str, default: str | None = "auto") -> Callable[[Command], Command]:
     """Return the option that names a tokeniser; text: its help."""
-    return click.option("--tokenize", type=click.Choice(["auto", *TOKENIZERS]), default="auto", help=text)
+    return click.option("--tokenize", type=click.Choice(["auto", *TOKENIZERS]), default=default, help=text)
 
 
 def partial_option(text: str) -> Callable[[Command], Command]:
@@ -126,6 +126,11 @@ gold_options = _all(
     click.option("-l", "--label", help="Column of the right label; by default as in training."),
     limit_options("Gold labels may be partly known: NN,VB for one of the two; tokens with _ are not counted."),
     tagging_options,
+    tokenize_option(
+        "Split the text of GOLD again before it is tagged; auto: as the model was trained. Gold tokens that are not "
+        "found count as wrong. By default, the tokens of GOLD are tagged.",
+        None,
+    ),
     reading_options,
 )
 """A model, and the file with gold labels that it is compared with."""

@@ -96,7 +96,8 @@ def _picture(plot: str, source: str, most: int, options: dict[str, Any]) -> Call
         return functools.partial(draw_confusion, table=confusion_of(found.evaluation(), most))
     found.model.need_probabilities()
     calibration = found.evaluation().calibration
-    assert calibration is not None
+    if calibration is None:
+        raise click.ClickException("--plot calibration needs the tokens of GOLD; leave out --tokenize")
     return functools.partial(draw_calibration, found=calibration)
 
 

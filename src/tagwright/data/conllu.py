@@ -103,6 +103,19 @@ class Conllu(Form):
         lines.append("")
         return lines
 
+    def joined(self, sentence: Sentence) -> list[bool]:
+        """Return for each token whether it has ``SpaceAfter=No``; words of a range are joined if they spell it."""
+        ids = {sentence.lines[i].split("\t")[0]: t for t, i in enumerate(sentence.at)}
+        found = [_no_space_after(sentence.lines[i]) for i in sentence.at]
+        for line in sentence.lines:
+            ends = [ids.get(end) for end in line.split("\t")[0].split("-")]
+            if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
+                first, last = ends[0], ends[1]
+                spelled = "".join(row[0] for row in sentence.rows[first : last + 1])
+                found[first:last] = [spelled == line.split("\t")[1]] * (last - first)
+                found[last] = _no_space_after(line)
+        return found
+
     def line_format(self) -> _core.LineFormat | None:
         """Return the format for the core's reader: a requested label is read, otherwise one is written."""
         return _core.LineFormat.make(
@@ -132,3 +145,7 @@ class Conllu(Form):
             remedy = "choose the --label that the model was trained on"
             raise DataError(f"label {label!r} is not of the form {joint}; {remedy}")
         return parts
+
+
+def _no_space_after(line: str) -> bool:
+    return "SpaceAfter=No" in line.split("\t")[_MISC].split("|")

@@ -97,6 +97,10 @@ class Form(abc.ABC):
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
         """Return the lines to write, with what stands between sentences; shares: probabilities as text, or empty."""
 
+    def joined(self, sentence: Sentence) -> list[bool]:
+        """Return for each token whether the next one follows without a blank, as far as the file records it."""
+        return [False] * len(sentence.rows)
+
     def line_format(self) -> _core.LineFormat | None:
         """Return the format for the core's reader of lines; None if only Python reads it."""
         return None

@@ -116,15 +116,15 @@ def parse_keep(text: str) -> Keep:
     raise ValueError(f"{text!r} is not a pruning rule; {form}")
 
 
-def keep_arguments(keep: Keep | None) -> KeepArguments:
+def keep_arguments(rule: Keep | None) -> KeepArguments:
     """Return a rule for the core."""
-    match keep:
+    match rule:
         case None:
             return "", 0.0, 1
         case KeepDivergence():
-            return keep.name, float(keep.epsilon), int(keep.at_least)
+            return rule.name, float(rule.epsilon), int(rule.at_least)
         case KeepSize():
-            return keep.name, float(keep.n), 1
+            return rule.name, float(rule.n), 1
         case KeepRatio():
-            return keep.name, float(keep.r), 1
-    raise ValueError(f"keep must be None, KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {keep!r}")
+            return rule.name, float(rule.r), 1
+    raise ValueError(f"pruning must be None, KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {rule!r}")

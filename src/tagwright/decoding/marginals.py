@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
@@ -49,6 +48,7 @@ class Marginals(NamedTuple):
     """Entropy of the labelling, -sum p(path) log p(path), in nats: 0 where one path has all the probability."""
 
 
+@checks.renamed(keep="pruning")
 def marginals(
     nodes: object,
     edges: object,
@@ -58,7 +58,6 @@ def marginals(
     active: ActiveSets | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
-    keep: Keep | None = None,
 ) -> Marginals:
     """Compute log Z and the probabilities of labels of one sentence, by exact or sparse forward-backward.
 
@@ -77,8 +76,6 @@ def marginals(
         Whether to fill `edges` of the result, T * L * L numbers.
     active, constraints, allowed : optional
         As for `decode`. Labellings that the limits exclude have probability 0.
-    keep : optional
-        Deprecated name of `pruning`.
 
     Returns
     -------
@@ -98,7 +95,6 @@ def marginals(
     ([[0.684, 0.316], [0.483, 0.517]], 1.854)
 
     """
-    pruning = renamed_keep(pruning, keep)
     return _marginals(one_lattice(nodes, edges, active, constraints, allowed), pruning, with_edges, 1)[0]
 
 
@@ -114,7 +110,6 @@ def marginals_batch(
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,
     mask: object = None,
-    keep: Keep | None = None,
 ) -> list[Marginals]: ...
 
 
@@ -131,10 +126,10 @@ def marginals_batch(
     edge_counts: str | tuple[object, object],
     labels: object = None,
     out: FloatArray | None = None,
-    keep: Keep | None = None,
 ) -> BatchMarginals: ...
 
 
+@checks.renamed(keep="pruning")
 def marginals_batch(
     nodes: object,
     edges: object,
@@ -149,7 +144,6 @@ def marginals_batch(
     edge_counts: str | tuple[object, object] | None = None,
     labels: object = None,
     out: FloatArray | None = None,
-    keep: Keep | None = None,
 ) -> list[Marginals] | BatchMarginals:
     """Compute log Z and the probabilities of labels of many sentences.
 
@@ -175,8 +169,6 @@ def marginals_batch(
         scores, and `log_likelihood` is filled.
     out : float32 or float64 array of shape (B, T, L), optional
         Array into which `nodes` of the result is written.
-    keep : optional
-        Deprecated name of `pruning`.
 
     Returns
     -------
@@ -197,7 +189,6 @@ def marginals_batch(
     ([[0.731, 0.269], [0.269, 0.731]], [[0.5, 0.5], [0.0, 0.0], [0.0, 0.0]])
 
     """
-    pruning = renamed_keep(pruning, keep)
     if edge_counts is None:
         if labels is not None or out is not None:
             raise ValueError("labels and out need edge_counts='sum' or the pairs that are to be counted")
@@ -239,14 +230,6 @@ def _tags(labels: object, B: int, T: int) -> npt.NDArray[np.int64]:
     if array.shape != (B, T) or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"labels must be whole numbers of shape (B, T) = ({B}, {T}), not {array.shape} {array.dtype}")
     return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def renamed_keep(pruning: Keep | None, keep: Keep | None) -> Keep | None:
-    """Return the pruning rule, whose name was `keep` in 0.5.0."""
-    if keep is None:
-        return pruning
-    warnings.warn("keep is deprecated: use pruning in its place", DeprecationWarning, stacklevel=3)
-    return keep
 
 
 def _marginals(given: Lattices, pruning: Keep | None, with_edges: bool, threads: int) -> list[Marginals]:

@@ -153,13 +153,14 @@ class HMM(Learner):
         more = getattr(self, "_kept", {}) | ({} if trigrams is None else trigrams.arrays(transitions))
         return Model(labels, self._templates(), transitions.arrays() | weight_arrays(rows) | more, facts)
 
+    @checks.renamed(keep="pruning")
     def fit_unlabelled(
         self,
         X: Sentences,
         labels: int | Sequence[str] | None = None,
         iterations: int | None = None,
         tolerance: float = 1e-6,
-        keep: Keep | None = None,
+        pruning: Keep | None = None,
         seed: int = 0,
         progress: bool | None = None,
     ) -> HMM:
@@ -190,7 +191,7 @@ class HMM(Learner):
         tolerance : float, default=1e-6
             EM stops when log p(X) rose by less than this per token, in nats, but not in the first 10 iterations,
             where it may rest on a plateau. 0 runs all `iterations`.
-        keep : Keep, optional
+        pruning : Keep, optional
             Sums exactly if None. `KeepDivergence`, `KeepSize` and `KeepRatio` sum over the labels that the pruning
             rule keeps: faster where there are many labels, but log p(X) is then that of the pruned lattices and may
             fall, and a label that is pruned on every token of a word is lost to that word.
@@ -220,7 +221,7 @@ class HMM(Learner):
         """
         old: Model | None = getattr(self, "model_", None)
         names = self._names_for(old, labels)
-        rule = keep_arguments(keep)
+        rule = keep_arguments(pruning)
         if iterations is not None:
             checks.at_least_one("iterations", iterations)
         checks.at_least_one("threads", self.threads)

@@ -133,13 +133,14 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         model = self.fitted
         return model.tag_kbest(sentences_of(X), k, self.decoder, self.threads, model.probabilistic)
 
-    def predict_marginals(self, X: Sentences, keep: Keep | None = None) -> list[npt.NDArray[np.float32]]:
+    @checks.renamed(keep="pruning")
+    def predict_marginals(self, X: Sentences, pruning: Keep | None = None) -> list[npt.NDArray[np.float32]]:
         """Return the probability of every label of every token: an array (T, L) per sentence, columns as `classes_`.
 
-        keep: a pruning rule, as for `tw.marginals`. ValueError where scores are not log probabilities, as those of a
+        pruning: a rule as for `tw.marginals`. ValueError where scores are not log probabilities, as those of a
         perceptron.
         """
-        return self.fitted.marginals(sentences_of(X), keep, self.threads)
+        return self.fitted.marginals(sentences_of(X), pruning, self.threads)
 
     @property
     def classes_(self) -> list[str]:

@@ -354,9 +354,11 @@ class OnlineLearner(Learner):
         """Train on further sentences: one pass, in their order, that continues what was learnt before.
 
         The first call starts from the model of `fit` or of `warm_start`, or from nothing. Later ones continue exactly:
-        after partial_fit(A) and partial_fit(B), an averaged perceptron has the weights of one pass over A + B. New
-        labels, features and label n-grams are added. A call costs what its sentences need; `model_` is made when it is
-        next used. `min_count`, `epochs` and `patience` are for `fit`: every feature is kept.
+        where `classes` names all labels, partial_fit(A) and partial_fit(B) give an averaged perceptron the weights of
+        one pass over A + B. With ``order`` above 1 or ``pairs="observed"`` they do not: the label n-grams and pairs
+        that only B contains have no weights yet while A is read. New labels, features and label n-grams are added. A
+        call costs what its sentences need; `model_` is made when it is next used. `min_count`, `epochs` and `patience`
+        are for `fit`: every feature is kept.
 
         Parameters
         ----------

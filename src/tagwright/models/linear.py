@@ -116,11 +116,11 @@ class LinearModel(Model):
         return SpanReader(self.labels)
 
     def _marginals(
-        self, X: Sentences, keep: Keep | None, threads: int, limits: Limits
+        self, X: Sentences, pruning: Keep | None, threads: int, limits: Limits
     ) -> list[npt.NDArray[np.float32]]:
         text = self.text(X)
         edges = self._edges_under(limits.constraints)._core
-        return self._core.marginals(text, edges, keep_arguments(keep), threads, allowed=limits.allowed(text))
+        return self._core.marginals(text, edges, keep_arguments(pruning), threads, allowed=limits.allowed(text))
 
     def _lattice(self, sentence: list[object], limits: Limits) -> Lattice:
         text = self.text([sentence])

@@ -93,7 +93,7 @@ class MemmModel(Model):
         lists = limits.allowed(text)
         if chosen.row.name not in _SEARCHES or options.deadline is not None:
             return [self._by_lattice(list(own), options, limits.of_sentence(s)) for s, own in enumerate(X)]
-        if chosen.options.get("keep") is not None:
+        if chosen.options.get("pruning") is not None:
             raise ValueError("the beam of a MEMM has a width; it takes no pruning rule")
         width = int(chosen.options.get("width") or self.beam)
         found = self._memm.decode(self._directed(text), width, options.k, options.threads, limits.rules, lists)

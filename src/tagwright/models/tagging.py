@@ -139,10 +139,10 @@ class Lattice(_Scores):
         more: Any = {"active": self.active, "allowed": self.allowed, "deadline": deadline}
         return decode(self.nodes, self.edges, k, decoder, **more)
 
-    def marginals(self, keep: Keep | None = None, *, with_edges: bool = False) -> Marginals:
+    def marginals(self, pruning: Keep | None = None, *, with_edges: bool = False) -> Marginals:
         """Return the sums over all paths, as `tw.marginals` does."""
         more: Any = {"active": self.active, "allowed": self.allowed}
-        return marginals(self.nodes, self.edges, keep, with_edges=with_edges, **more)
+        return marginals(self.nodes, self.edges, pruning, with_edges=with_edges, **more)
 
     def sample(self, n: int = 1, seed: int = 0) -> npt.NDArray[np.int32]:
         """Return n labellings (n, T), drawn as `tw.sample` draws them."""

@@ -52,6 +52,9 @@ def reasons_of(model: Model, sentence: Tagged, most: int, constraints: Constrain
     for t in wrong:
         at = t if sentence.places is None else sentence.places[t]
         pair = [sentence.predicted[t], sentence.gold[t]]
+        if at is None:
+            found.append(Why(t, None, [], "The tokeniser did not find this token."))
+            continue
         if pair[1] not in number:
             found.append(Why(t, None, [], "The model does not know the right label: it was not in the training data."))
             continue
