@@ -115,27 +115,20 @@ _PLACES = _by_name(
 # Names that 0.5.0 exported; removed in the release after next.
 _MOVED = _by_name(
     {
-        "cluster": "BatchTagger Ray",
-        "data.tokens": "Tokenizer",
-        "decoding.arrays": "PathArrays",
         "decoding.decode": "Decoding Path Work",
         "decoding.decoders": "Decoder DecoderRow",
         "decoding.keep": "Keep",
-        "decoding.marginals": "BatchMarginals Marginals",
-        "decoding.spans": "Span",
+        "decoding.marginals": "Marginals",
         "evaluation.result": "Evaluation",
         "models.agreement": "Agreement",
         "models.bidirectional": "BidirectionalModel",
-        "models.explanation": "Explanation",
         "models.tagging": "Lattice Tagging",
-        "reports.report": "Report",
     }
 )
 _DECODERS = {
     "Auto": "auto",
     "CarpeDiem": "carpediem",
     "IterativeAStar": "iterative_astar",
-    "Posterior": "posterior",
     "Tree": "tree",
     "Viterbi": "viterbi",
     "ViterbiAStar": "viterbi_astar",

@@ -75,15 +75,10 @@ def test_decoders():
     assert [line.split()[0] for line in said.splitlines()[2:]] == [row.name for row in tw.decoders()]
 
 
-def test_renamed_commands_still_work(corpus, model):
+def test_renamed_commands_still_work():
     result = run("decoders")
     assert (result.exit_code, result.stdout) == (0, printed("info", "--decoders"))
     assert result.stderr == "Warning: tagwright decoders is now tagwright info --decoders\n"
-    result = run("plot", "curve", model, "-o", corpus.with_name("curve.jpg"))
-    assert result.exit_code == 2
-    warning, error = result.stderr.splitlines()
-    assert warning == "Warning: tagwright plot is now tagwright report --plot"
-    assert "ends in .png, .svg, .pdf" in error
 
 
 def test_version_and_start():

@@ -18,8 +18,6 @@ from tagwright.decoding.spans import Span
 from tagwright.models.as_json import finite, labelling, share
 from tagwright.models.model import Tagging
 
-__all__ = ["WRITERS", "Answer", "Writer"]
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -48,7 +46,6 @@ class Writer(abc.ABC):
     """
 
     def __init__(self, labels: Sequence[str], k: int, fields: str) -> None:
-        """Keep what is the same for all sentences."""
         self.labels, self.k, self.fields = labels, k, fields
 
     @abc.abstractmethod

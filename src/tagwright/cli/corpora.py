@@ -16,8 +16,6 @@ from tagwright.cli.logging import log
 from tagwright.data.inputs import Input, inputs_of
 from tagwright.learners.streams import Files
 
-__all__ = ["fit", "read_corpora"]
-
 _LARGE = 32 << 20  # bytes of files that are held in memory, with their encoded features
 _PACKED = 8  # times as large as they are when packed
 

@@ -25,8 +25,6 @@ from tagwright.cluster.ray import connected
 from tagwright.learners.interrupts import stops
 from tagwright.models.model import BUILT_IN
 
-__all__ = ["FileWork", "tag_files"]
-
 _TEXT_ONLY = ("as_json", "to", "spans", "scheme", "dictionary", "partial")
 
 

@@ -20,8 +20,6 @@ from tagwright.models.facts import label_column
 from tagwright.models.model import Model
 from tagwright.reports.collect import Collected
 
-__all__ = ["MOST", "collected", "evaluate"]
-
 MOST = click.IntRange(1, MOST_LABELS)
 """How many labels a table of confusions may have."""
 

@@ -14,27 +14,6 @@ from tagwright.data.tokens import TOKENIZERS
 from tagwright.decoding.decoders import decoders, plan
 from tagwright.features.presets import PRESETS
 
-__all__ = [
-    "COUNT",
-    "FILE",
-    "FILES",
-    "FOLDER",
-    "INPUT",
-    "OUTPUT",
-    "Command",
-    "corpus_arguments",
-    "decoder_option",
-    "force_option",
-    "gold_options",
-    "limit_options",
-    "model_option",
-    "reading_options",
-    "tagging_options",
-    "threads_option",
-    "tokenize_option",
-    "training_options",
-]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 COUNT = click.IntRange(1)

@@ -11,8 +11,6 @@ from tagwright.data.inputs import inputs_of
 from tagwright.data.output import is_stream
 from tagwright.models.file import is_model
 
-__all__ = ["check_inputs", "check_model_target"]
-
 
 def check_model_target(model: str, inputs: Iterable[str | None], force: bool) -> None:
     """Refuse to write a model over an input, or over an existing file that is not a model.

@@ -18,8 +18,6 @@ from tagwright.models.summary import size_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PLOTS", "report"]
-
 PLOTS = ("confusion", "calibration", "curve")
 """The pictures that --plot draws."""
 

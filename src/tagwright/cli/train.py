@@ -31,8 +31,6 @@ from tagwright.models.model import Model
 from tagwright.models.summary import array_sizes, size_text
 from tagwright.table import table
 
-__all__ = ["train"]
-
 _FLAGS = ("all_pairs", "no_spans")
 
 

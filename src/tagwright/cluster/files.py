@@ -15,8 +15,6 @@ from tagwright.data.files import OPENERS, DataError
 from tagwright.data.inputs import Input, inputs_of
 from tagwright.data.output import replacing
 
-__all__ = ["Job", "Outcome", "digest_of", "everywhere", "jobs_of", "once"]
-
 _RECORDS = ".tagwright"  # the folder, in that of the results, that says what they were made of
 _RETRIES = 100  # of a piece of work whose worker dies, before something is wrong with more than the worker
 _AHEAD = 64  # pieces of work that wait for a worker, at least

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["allowed_labels"]
-
 ANY, BETWEEN = "_", ","
 
 

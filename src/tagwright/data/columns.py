@@ -8,8 +8,6 @@ from tagwright import _core
 from tagwright.data.files import BLANK, cells
 from tagwright.data.sentence import Form, Request, Sentence
 
-__all__ = ["Columns", "check_widths", "joined_labels"]
-
 
 class Columns(Form):
     """A column file; tagged, it has one more column."""

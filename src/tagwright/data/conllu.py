@@ -10,8 +10,6 @@ from tagwright.data.columns import check_widths, joined_labels
 from tagwright.data.files import DataError
 from tagwright.data.sentence import Form, Request, Sentence
 
-__all__ = ["FIELDS", "Conllu"]
-
 FIELDS = {"upos": 3, "xpos": 4, "feats": 5}
 """The fields that may hold a label."""
 

@@ -10,8 +10,6 @@ import numpy as np
 from tagwright import _core
 from tagwright.data.allowed import allowed_labels
 
-__all__ = ["CorpusLabels", "CorpusRows"]
-
 
 class _Lazy(Sequence[Any]):
     """A sequence whose items are made when they are used."""
@@ -20,7 +18,6 @@ class _Lazy(Sequence[Any]):
         raise NotImplementedError
 
     def __getitem__(self, s: Any) -> Any:
-        """Return one sentence; a list of them for a slice."""
         if isinstance(s, slice):
             return [self._item(n) for n in range(*s.indices(len(self)))]
         n = s + len(self) if s < 0 else s
@@ -29,11 +26,9 @@ class _Lazy(Sequence[Any]):
         return self._item(n)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield one sentence after the other."""
         return map(self._item, range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Become a list in another process."""
         return list, (list(self),)
 
 
@@ -47,11 +42,9 @@ class CorpusRows(_Lazy):
     """
 
     def __init__(self, text: _core.Text) -> None:
-        """Refer to the text."""
         self.text = text
 
     def __len__(self) -> int:
-        """Return the number of sentences."""
         return self.text.sentences
 
     def _item(self, s: int) -> list[list[str]]:
@@ -70,7 +63,6 @@ class CorpusLabels(_Lazy):
     """
 
     def __init__(self, read: _core.LabelledText, partial: bool = False) -> None:
-        """Interpret each label once."""
         self.ids = read.ids
         self.known: list[str | frozenset[str] | None] = [_label(name) if partial else name for name in read.names]
         self.lengths: list[int] = read.text.lengths().tolist()
@@ -82,7 +74,6 @@ class CorpusLabels(_Lazy):
         return not all(isinstance(known, str) for known in self.known)
 
     def __len__(self) -> int:
-        """Return the number of sentences."""
         return len(self.lengths)
 
     def _item(self, s: int) -> list[Any]:

@@ -15,18 +15,6 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
-__all__ = [
-    "BLANK",
-    "DataError",
-    "Source",
-    "cells",
-    "line_blocks",
-    "lines_of",
-    "name_of",
-    "typed",
-    "word_list",
-]
-
 Source = str | os.PathLike[str] | IO[bytes]
 """A path (``.gz`` and ``.xz`` are unpacked), ``"-"`` for standard input, or a binary file object."""
 

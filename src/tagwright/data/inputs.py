@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from tagwright.data.files import DataError
 
-__all__ = ["Input", "inputs_of"]
-
 
 class Input(NamedTuple):
     """A file, and its name below the folder that was named."""

@@ -18,16 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-__all__ = [
-    "Target",
-    "check_target",
-    "is_standard_output",
-    "is_stream",
-    "replacing",
-    "whole_streams",
-    "writing",
-]
-
 Target = str | os.PathLike[str] | IO[bytes]
 """A path, ``"-"`` for standard output, or a binary file object."""
 

@@ -10,8 +10,6 @@ from tagwright.data.files import cells
 from tagwright.data.sentence import Form, Request, Sentence
 from tagwright.data.tokens import Span, tokenizer_named
 
-__all__ = ["Paragraphs", "PlainText"]
-
 _NARROWEST, _WIDEST = 40, 130  # columns that text is wrapped at
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]’”]*$")
 
@@ -26,7 +24,6 @@ class PlainText(Form):
     sentence_per_line = True
 
     def __init__(self, line: str, number: int, request: Request) -> None:
-        """Find the tokeniser; refuse to read labels."""
         super().__init__(line, number, request)
         self.tokenizer = tokenizer_named(request.tokenize)
         self._comments: list[str] = []  # since the last sentence

@@ -14,8 +14,6 @@ from typing import IO, Any, cast
 
 from tagwright.data.output import Target, is_stream, replacing
 
-__all__ = ["rescued"]
-
 MOST_PIECES = 99
 LARGE_PIECE = 1 << 30  # bytes; below what any file system takes
 
@@ -43,7 +41,6 @@ class _Pieces(contextlib.ExitStack):
     """Files as large as the limit on file sizes allows, named so that cat joins them; on an error there is none."""
 
     def __init__(self, path: Path) -> None:
-        """Name the files after a path."""
         super().__init__()
         self.number = 0
         self._path, self._room = path, 0

@@ -10,8 +10,6 @@ from tagwright import _core
 from tagwright.data.files import DataError
 from tagwright.data.tokens import Span
 
-__all__ = ["Form", "Request", "Sentence"]
-
 
 class Request(NamedTuple):
     """What the caller wants to read; see `tagwright.data.reading.batches`."""
@@ -67,7 +65,6 @@ class Form(abc.ABC):
     """What was guessed, where the guess may be wrong."""
 
     def __init__(self, line: str, number: int, request: Request) -> None:
-        """Take the first token line and its number; a label that the file does not have is a DataError."""
         self.request = request
 
     @staticmethod

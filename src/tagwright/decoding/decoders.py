@@ -13,10 +13,6 @@ import numpy as np
 from tagwright import _core, checks
 from tagwright.decoding.keep import Keep, is_rule, keep_arguments, parse_keep
 
-__all__ = [
-    "AStar", "Beam", "Decoder", "DecoderOption", "DecoderRow", "IterativeViterbiAStar", "Staggered", "decoders",
-]  # fmt: skip
-
 
 class DecoderOption(NamedTuple):
     """An option of a decoder."""
@@ -86,12 +82,10 @@ class Decoder:
     name: ClassVar[str]
 
     def __init_subclass__(cls, name: str | None = None) -> None:
-        """Make the subclass a dataclass for the decoder of this name."""
         cls.name = name or cls.name
         dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
-        """Check the options."""
         if vars(self):
             _core_plan(type(self).__name__, self.name, vars(self))
 
@@ -119,7 +113,6 @@ class Beam(Decoder, name="beam"):
     pruning: Keep | None = _DEFAULT["beam", "pruning"]
 
     def __post_init__(self) -> None:
-        """Check the options."""
         super().__post_init__()
         if self.pruning is not None and self.width != Beam.width:
             raise ValueError("Beam: give a width or a pruning rule, not both")

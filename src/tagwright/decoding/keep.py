@@ -7,8 +7,6 @@ from typing import ClassVar, TypeAlias
 
 from tagwright import checks
 
-__all__ = ["Keep", "KeepDivergence", "KeepRatio", "KeepSize"]
-
 KeepArguments: TypeAlias = tuple[str, float, int]
 """A rule for the core: its name ("" for no pruning), its parameter, and the smallest number of labels."""
 
@@ -40,12 +38,10 @@ class KeepDivergence(Keep):
     at_least: int = 1
 
     def __post_init__(self) -> None:
-        """Check the options."""
         checks.not_negative("KeepDivergence(epsilon=...)", self.epsilon)
         checks.at_least_one("KeepDivergence(at_least=...)", self.at_least)
 
     def __str__(self) -> str:
-        """Return the text form."""
         return f"divergence:{float(self.epsilon)!r}:{self.at_least}"
 
 
@@ -63,11 +59,9 @@ class KeepSize(Keep):
     n: int = 8
 
     def __post_init__(self) -> None:
-        """Check the options."""
         checks.at_least_one("KeepSize(n)", self.n)
 
     def __str__(self) -> str:
-        """Return the text form."""
         return f"size:{self.n}"
 
 
@@ -85,13 +79,11 @@ class KeepRatio(Keep):
     r: float = 1e-3
 
     def __post_init__(self) -> None:
-        """Check the options."""
         checks.above_zero("KeepRatio(r)", self.r)
         if self.r > 1:
             raise ValueError(f"KeepRatio(r) must be above 0 and at most 1, not {self.r!r}")
 
     def __str__(self) -> str:
-        """Return the text form."""
         return f"ratio:{float(self.r)!r}"
 
 

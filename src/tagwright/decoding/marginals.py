@@ -16,8 +16,6 @@ from tagwright.decoding.edges import Edges, FloatArray, array_of, ints
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.decoding.padded import padded, to_fill
 
-__all__ = ["BatchMarginals", "Marginals", "marginals", "marginals_batch"]
-
 
 class BatchMarginals(NamedTuple):
     """Sums over a padded batch, as returned by `marginals_batch(..., edge_counts=...)`."""

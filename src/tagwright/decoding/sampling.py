@@ -10,8 +10,6 @@ from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decode import ActiveSets, one_lattice
 
-__all__ = ["sample"]
-
 
 def sample(
     nodes: object,

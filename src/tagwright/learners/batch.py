@@ -27,8 +27,6 @@ from tagwright.learners.training import Training, is_best, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
-__all__ = ["BatchTraining", "Lbfgs", "Objective"]
-
 PERIOD = 10  # iterations over which progress is judged, and between measurements on dev data and checkpoints
 MOST_ITERATIONS = 100_000
 MEMORY = 10  # steps that L-BFGS remembers
@@ -61,7 +59,6 @@ class BatchTraining(Training):
     """Of options of the solver that are None."""
 
     def __init__(self, learner: Any, examples: Examples, run: RunOptions | None = None, engine: Any = None) -> None:
-        """Read the corpus; start from an old model or resume from a checkpoint where there is one."""
         self.solver = solver_of(learner).resolved(**self.defaults)
         rule = getattr(learner, "pruning", None)
         self.rule: Keep | None = None if rule == "exact" else rule

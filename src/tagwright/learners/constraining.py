@@ -16,8 +16,6 @@ from tagwright.learners.labels import Known
 from tagwright.models.limits import scheme_constraints
 from tagwright.models.model import Model
 
-__all__ = ["core_limits", "digest_of", "training_constraints", "training_limits", "word_lists"]
-
 
 def training_constraints(
     given: Constraints | str | int | list[Any] | None,

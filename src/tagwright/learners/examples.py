@@ -27,8 +27,6 @@ from tagwright.models.native import core_templates, core_text
 if TYPE_CHECKING:
     from tagwright.learners.training import Training
 
-__all__ = ["Examples", "GrowingExamples", "StreamedExamples", "any_missing"]
-
 
 class Examples:
     """Sentences and labels in memory."""

@@ -42,8 +42,6 @@ from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
-__all__ = ["HMM"]
-
 Floats = npt.NDArray[np.float64]
 
 _ITERATIONS = 200  # of EM from a random start

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
-__all__ = ["Ending", "never", "stops"]
-
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _AT_ONCE = 1.0  # seconds in which further signals are the same wish: what has begun to end is left to clean up
 

@@ -16,23 +16,6 @@ from tagwright.data.corpus import CorpusLabels
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 
-__all__ = [
-    "MOST_LABELS",
-    "Known",
-    "Marks",
-    "Numbers",
-    "Weights",
-    "check_same_parts",
-    "checked_weights",
-    "known_labels",
-    "label_counts",
-    "label_parts",
-    "marks",
-    "numbers",
-    "rank",
-    "rank_counted",
-]
-
 Known: TypeAlias = str | frozenset[str] | None
 """A token's label; some of which one is right; or None where nothing is known."""
 Weights: TypeAlias = npt.NDArray[np.float64]
@@ -107,11 +90,9 @@ class Numbers(dict[str, int]):
     """The number of each label by its name."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Number them in their order."""
         super().__init__((name, n) for n, name in enumerate(names))
 
     def __missing__(self, name: object) -> int:
-        """Raise ValueError: all labels were counted before."""
         raise ValueError(f"label {name!r} is new: y changed while it was read")
 
 

@@ -34,8 +34,6 @@ from tagwright.models.memm import MemmModel
 from tagwright.models.model import Model
 from tagwright.schemes import span_labels
 
-__all__ = ["MEMM"]
-
 _OF_LBFGS = ("l2", "max_iterations", "tolerance")
 
 
@@ -149,7 +147,6 @@ class MemmTraining(BatchTraining):
     defaults = {"l2": 0.5, "tolerance": 1e-4}  # noqa: RUF012
 
     def __init__(self, learner: MEMM, examples: Examples, run: RunOptions | None = None) -> None:
-        """Read the corpus; start from an old model or resume from a checkpoint where there is one."""
         self.leftward = learner.direction == "left"
         super().__init__(learner, examples, run)
 

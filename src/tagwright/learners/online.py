@@ -26,8 +26,6 @@ from tagwright.learners.streams import stream_of
 from tagwright.learners.training import Numbers, Training, check_run, is_best, stalled
 from tagwright.models.model import Model
 
-__all__ = ["OnlineLearner", "OnlineTraining"]
-
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _DEFAULT_RULE = KeepDivergence(0.1)
@@ -47,7 +45,6 @@ class OnlineTraining(Training):
     unit = "epochs"
 
     def __init__(self, learner: Any, examples: Examples, run: RunOptions | None = None, engine: Any = None) -> None:
-        """Read the corpus; start from an old model or resume from a checkpoint where there is one."""
         self.kind, self.solver = learner._kind, solver_of(learner) if learner._solvers else None
         self.finds_paths = learner._gradient == "best_path"
         self.batch = int((learner if self.solver is None else self.solver).batch)
@@ -186,7 +183,6 @@ class Session:
     """State between calls of `partial_fit`: a training whose corpus is replaced and whose names grow."""
 
     def __init__(self, run: OnlineTraining, examples: GrowingExamples) -> None:
-        """Take a training of these examples."""
         self.run, self.examples, self.calls = run, examples, 0
         self.sets = examples.sizes[1]
 

@@ -25,8 +25,6 @@ from tagwright.learners.labels import Marks, Numbers, Weights, known_labels, lab
 from tagwright.learners.learner import check
 from tagwright.models.native import core_text
 
-__all__ = ["Column", "Files", "ListPiece", "Pairs", "Piece", "Stream", "TextPiece", "stream_of"]
-
 Piece = tuple[list[Any], list[Any]]
 """Sentences and their labels; labels as `known_labels` returns them."""
 
@@ -182,11 +180,9 @@ class Column(Iterable[Any]):
     """The sentences of a stream, or their labels, read anew each time."""
 
     def __init__(self, stream: Stream, which: int) -> None:
-        """Take 0 for sentences, 1 for labels."""
         self._stream, self._which = stream, which
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield one sentence after the other."""
         for piece in self._stream.pieces():
             yield from piece[self._which]
 
@@ -256,7 +252,6 @@ class TextPiece:
     """Sentences and labels as the core read them from files: a thirtieth of the memory of lists."""
 
     def __init__(self, X: CorpusRows, y: CorpusLabels) -> None:
-        """Refer to sentences and labels."""
         self._X, self._ids, self._known, self._lengths = X, y.ids, y.known, y.lengths
         self._partial = y.partial
         self.sentences, self.tokens = X.text.sentences, X.text.tokens

@@ -29,8 +29,6 @@ from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model, load, opened
 
-__all__ = ["Numbers", "Training", "check_cluster", "check_run", "is_best", "stalled"]
-
 Numbers = npt.NDArray[np.int32]
 """Of sentences."""
 
@@ -54,7 +52,6 @@ class Training:
     corpus: _core.Corpus
 
     def __init__(self, learner: Any, examples: Examples, run: RunOptions) -> None:
-        """Read the examples."""
         self.learner, self.examples, self.run_options = learner, examples, run
         self.old = old = self._old_model()
         first = examples.first_token()

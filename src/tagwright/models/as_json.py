@@ -7,8 +7,6 @@ from typing import Any
 
 from tagwright.models.model import Tagging
 
-__all__ = ["finite", "labelling", "share"]
-
 
 def labelling(tagging: Tagging) -> dict[str, Any]:
     """Return a labelling with its score and, where they were requested, its probabilities."""

@@ -25,8 +25,6 @@ from tagwright.models.model import Model
 from tagwright.models.native import Sentences, core_templates
 from tagwright.models.tagging import Lattice, TagOptions, TagResult
 
-__all__ = ["LinearModel"]
-
 
 class LinearModel(Model):
     """A model that scores a labelling by the sum of node and edge scores: one lattice per sentence.
@@ -41,7 +39,6 @@ class LinearModel(Model):
     }
 
     def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
-        """Check that the parts fit together."""
         super().__init__(labels, features, arrays, facts)
         self._first_only = bool(fact_in(facts, bool, "first_only"))
         if not all(isinstance(name, str) for name in labels):

@@ -22,8 +22,6 @@ from tagwright.models.native import Sentences
 from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 from tagwright.schemes import span_labels
 
-__all__ = ["MemmModel"]
-
 _SEARCHES = ("auto", "beam")
 """Decoders that stand for the model's own search; all others need a lattice."""
 
@@ -48,7 +46,6 @@ class MemmModel(Model):
     }
 
     def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
-        """Check that the parts fit together."""
         super().__init__(labels, features, arrays, facts)
         own: dict[str, Any] = dict(facts["memm"])
         self._own = own

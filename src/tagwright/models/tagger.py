@@ -23,8 +23,6 @@ from tagwright.models.limits import Limiter, Limits
 from tagwright.models.native import Sentences
 from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 
-__all__ = ["Tagger"]
-
 Rules: TypeAlias = Constraints | str | None
 """Constraints of a call, or the name of a scheme."""
 Lists: TypeAlias = Sequence[AllowedLabels | None] | None

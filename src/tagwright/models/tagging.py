@@ -18,8 +18,6 @@ from tagwright.decoding.sampling import sample
 from tagwright.decoding.spans import Span
 from tagwright.models.summary import tagging_table
 
-__all__ = ["Lattice", "TagOptions", "TagResult", "Tagging", "word_of"]
-
 TokenLists = list[list[int] | None]
 """For each token the numbers of the labels it may have, in rising order, or None where it may have all."""
 

@@ -68,7 +68,6 @@ class Collected:
         worst: int = 0,
         constraints: Constraints | None = None,
     ) -> None:
-        """Begin without sentences."""
         self.model, self.decoder, self.threads, self.constraints = model, decoder, threads, constraints
         self.gold: list[list[str]] = []
         self.predicted: list[list[str]] = []

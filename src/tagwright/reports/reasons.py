@@ -9,8 +9,6 @@ from tagwright.models.explanation import compared
 from tagwright.models.model import Model
 from tagwright.reports.collect import Tagged
 
-__all__ = ["Line", "Why", "reasons_of"]
-
 MOST_FEATURES = 5  # that are named
 MOST_SCORES = 1 << 22  # tokens times labels of a sentence that is explained
 

@@ -17,8 +17,6 @@ from tagwright.reports.collect import Collected, Tagged
 from tagwright.reports.page import page
 from tagwright.reports.reasons import Why, reasons_of
 
-__all__ = ["Report", "report"]
-
 MOST_LABELS, MOST_WORST = 20, 20  # by default
 LIMIT_WORST = 100  # each takes up to a hundred kilobytes of the page
 MOST_REASONS = 4  # per sentence

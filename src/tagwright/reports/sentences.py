@@ -9,8 +9,6 @@ from tagwright.markup import Html, cut, html_table, join, tag
 from tagwright.reports.collect import Tagged, word_of
 from tagwright.reports.reasons import Line, Why
 
-__all__ = ["sentence_article"]
-
 AROUND = 8  # tokens that are shown on both sides of a mistake in a long sentence
 SHORT = 60  # tokens of a sentence that is shown whole
 MOST_MISTAKES = 30  # of a long sentence around which tokens are shown

@@ -21,8 +21,6 @@ from tagwright.serve.store import Store
 from tagwright.serve.stream import streamed
 from tagwright.serve.view import viewed
 
-__all__ = ["Service", "application"]
-
 log = logging.getLogger("tagwright.serve")
 
 Scope: TypeAlias = dict[str, Any]

@@ -17,8 +17,6 @@ from tagwright.serve.metrics import Metrics
 from tagwright.serve.request import Request
 from tagwright.serve.settings import Settings
 
-__all__ = ["Batcher"]
-
 Result = TypeVar("Result")
 Found = list[TagResult]
 
@@ -50,7 +48,6 @@ class Batcher:
     """
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
-        """Start no threads yet."""
         self.settings, self.metrics = settings, metrics
         self.groups: dict[tuple[Any, ...], _Group] = {}
         self.waiting = self.slow = self.alone = 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Problem"]
-
 
 class Problem(Exception):  # noqa: N818 - what goes to a client is called so
     """An error that its sender can do something about.
@@ -28,7 +26,6 @@ class Problem(Exception):  # noqa: N818 - what goes to a client is called so
     def __init__(
         self, status: int, what: str, where: str, fix: str, retry: int | None = None, close: bool = False
     ) -> None:
-        """Keep the parts."""
         super().__init__(what)
         self.status, self.what, self.where, self.fix = status, what, where, fix
         self.retry, self.close = retry, close

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Metrics"]
-
 PATHS = (
     "/v1/tag", "/v1/explain", "/v1/lattice", "/v1/models", "/health/live", "/health/ready", "/metrics",
     "/openapi.json", "/", "/page", "other",
@@ -59,7 +57,6 @@ class Metrics:
     """
 
     def __init__(self, file: str | None = None, worker: int = 0) -> None:
-        """Map the file, or take memory of our own."""
         self.all: Any  # memoryview of doubles
         if file is None:
             self.all = memoryview(bytearray(_BYTES)).cast("d")

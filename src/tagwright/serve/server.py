@@ -18,8 +18,6 @@ from tagwright.serve.app import Service, application
 from tagwright.serve.metrics import Metrics
 from tagwright.serve.settings import Settings
 
-__all__ = ["listening", "serve"]
-
 log = logging.getLogger("tagwright.serve")
 
 _BACKLOG = 2048

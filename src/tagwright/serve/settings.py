@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from tagwright import checks
 
-__all__ = ["Settings"]
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -37,7 +35,6 @@ class Settings:
     """Seconds between looks at the models' files; 0: never."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         for name in ("threads", "batch", "queue", "body", "tokens", "k", "connections"):
             checks.at_least_one(name, getattr(self, name))
         checks.above_zero("timeout", self.timeout)

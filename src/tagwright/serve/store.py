@@ -17,8 +17,6 @@ from tagwright.models.model import BUILT_IN, Model, load
 from tagwright.serve.errors import Problem
 from tagwright.serve.settings import Settings
 
-__all__ = ["Served", "Store"]
-
 log = logging.getLogger("tagwright.serve")
 
 Stamp = tuple[int, int, int]
@@ -61,7 +59,6 @@ class Store:
     """All models of a server."""
 
     def __init__(self, settings: Settings) -> None:
-        """Name the models; `open` reads them."""
         self.settings = settings
         self.served = {name: Served(name, os.fspath(path or BUILT_IN)) for name, path in settings.models}
         self.first = next(iter(self.served))

@@ -21,8 +21,6 @@ from tagwright.serve.errors import Problem
 from tagwright.serve.request import Request
 from tagwright.serve.store import Served
 
-__all__ = ["viewed"]
-
 _LEFT = 24  # labellings whose labels are in the lattice that is drawn
 _LEAST = 0.003  # labels at least this probable are always drawn
 _STRONG = 3  # labels by their node scores that are drawn where there are no probabilities

@@ -22,8 +22,6 @@ from tagwright.torch import plain
 from tagwright.torch.function import Sums, Term, summed
 from tagwright.torch.weights import Pairs, Weights
 
-__all__ = ["CRF", "KBest"]
-
 _REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
 
@@ -84,7 +82,6 @@ class CRF(Weights):
 
     """
 
-    @checks.renamed(keep="pruning")
     def __init__(
         self,
         num_tags: int,
@@ -96,16 +93,11 @@ class CRF(Weights):
         threads: int | None = None,
         native: bool = True,
     ) -> None:
-        """Make the parameters, with random values."""
         if threads is not None:
             checks.at_least_one("threads", threads)
         super().__init__(num_tags, batch_first, edges, constraints)
         self.pruning, self.threads, self.native = pruning, threads, bool(native)
         keep_arguments(self.pruning)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickled layer, also one of 0.5.0."""
-        super().__setstate__({"pruning": state.get("keep"), **state})
 
     def extra_repr(self) -> str:
         """Return the options for the layer's repr."""
