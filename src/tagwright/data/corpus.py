@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.data.allowed import allowed_labels
@@ -56,22 +57,28 @@ class CorpusLabels(_Lazy):
 
     Parameters
     ----------
-    read : _core.LabelledText
-        What the core read.
-    partial : bool
-        Whether a label such as ``NN,VB`` stands for one of several, and ``_`` for any.
+    known : list
+        The distinct labels: a name; a set of names, one of which is right; or None where nothing is known.
+    ids : int32 array
+        The label of every token, by its place in `known`.
+    lengths : list of int
+        Tokens of each sentence.
     """
 
-    def __init__(self, read: _core.LabelledText, partial: bool = False) -> None:
-        self.ids = read.ids
-        self.known: list[str | frozenset[str] | None] = [_label(name) if partial else name for name in read.names]
-        self.lengths: list[int] = read.text.lengths().tolist()
-        self._ends = np.cumsum(self.lengths, dtype=np.int64)
+    def __init__(self, known: list[Any], ids: npt.NDArray[np.int32], lengths: list[int]) -> None:
+        self.known, self.ids, self.lengths = known, ids, lengths
+        self._ends = np.cumsum(lengths, dtype=np.int64)
+
+    @classmethod
+    def read(cls, read: _core.LabelledText, partial: bool = False) -> CorpusLabels:
+        """Return what the core read; partial: whether ``NN,VB`` stands for one of the two, and ``_`` for any."""
+        known = [_label(name) if partial else name for name in read.names]
+        return cls(known, read.ids, read.text.lengths().tolist())
 
     @property
     def partial(self) -> bool:
         """Whether a label is partly known."""
-        return not all(isinstance(known, str) for known in self.known)
+        return any(known is None or isinstance(known, frozenset) for known in self.known)
 
     def __len__(self) -> int:
         return len(self.lengths)

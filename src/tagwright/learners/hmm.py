@@ -34,7 +34,7 @@ from tagwright.learners.baum_welch import (
 )
 from tagwright.learners.constraining import training_constraints
 from tagwright.learners.interrupts import stops
-from tagwright.learners.labels import Known, Numbers, Weights, checked_weights, known_labels, rank
+from tagwright.learners.labels import Known, LabelNumbers, Weights, checked_weights, known_labels, rank
 from tagwright.learners.learner import Labels, Learner, Sentences, check
 from tagwright.learners.options import Option, check_options, documented, opt
 from tagwright.learners.progress import Progress
@@ -123,8 +123,8 @@ class HMM(Learner):
         self._check_options()
         _core.Text.from_rows(X, self.column + 1)  # raises for tokens that are not text
         weights = checked_weights(sample_weight, len(X))
-        y, partial = known_labels(y)
-        labels = rank(y, (), weights)
+        y = known_labels(y)
+        partial, labels = y.partial, rank(y, (), weights)
         if weights is not None:
             # A label that only sentences of weight 0 have is not observed.
             positive = [s for s in range(len(X)) if weights[s] > 0]
@@ -414,7 +414,7 @@ def first_counts(
 ) -> Counts:
     """Return the counts of known labels; a set counts in equal shares, and a pair if both labels are known."""
     L = len(names)
-    number = Numbers(names)
+    number = LabelNumbers(names)
     by_word: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(int))
     pairs: dict[int, float] = defaultdict(int)
     frequency = np.zeros(L)
@@ -453,7 +453,7 @@ def maximise(
     model from these counts. Deviation from the textbook: transitions are smoothed by deleted interpolation as in
     `HMM.fit`, and rare words by suffixes, so that the likelihood need not rise in every round.
     """
-    number = Numbers(names)
+    number = LabelNumbers(names)
     partial = [s for s, labels in enumerate(y) if any(not isinstance(label, str) for label in labels)]
     complete = sorted({*range(len(y))} - {*partial})
     known = first_counts(
@@ -691,7 +691,7 @@ class Trigrams:
     @classmethod
     def counted(cls, y: Sequence[Sequence[str]], names: list[str], weights: Weights | None, pairs: Counts) -> Trigrams:
         """Count label trigrams; each votes for the estimate that predicts it best with one occurrence less."""
-        number, L = Numbers(names), len(names)
+        number, L = LabelNumbers(names), len(names)
         observed: dict[tuple[int, ...], float] = defaultdict(float)
         for s, sentence in enumerate(y):
             ids = [number[label] for label in sentence]

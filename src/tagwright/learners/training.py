@@ -21,7 +21,7 @@ from tagwright.features.templates import Features
 from tagwright.learners.constraining import digest_of, training_constraints, training_limits
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
-from tagwright.learners.labels import known_labels, numbers
+from tagwright.learners.labels import LabelNumbers, known_labels
 from tagwright.learners.learner import RunOptions, check, check_dev
 from tagwright.learners.options import options_of, plain
 from tagwright.learners.progress import Progress, log
@@ -126,7 +126,8 @@ class Training:
 
     def new_numbers(self, old: Model) -> npt.NDArray[np.int32]:
         """Return the number that each label of an old model has here."""
-        return numbers([old.labels], self.labels)
+        number = LabelNumbers(self.labels)
+        return np.array([number[name] for name in old.labels], np.int32)
 
     def _old_model(self) -> Model | None:
         start = self.examples.start or self.learner.warm_start
@@ -304,7 +305,7 @@ def check_run(learner: Any, run: RunOptions) -> None:
     check_dev(run.dev)
     if run.dev is not None:
         run.dev = check(*run.dev)
-        if known_labels(run.dev[1])[1]:
+        if known_labels(run.dev[1]).partial:
             raise ValueError("dev must have one label per token, or its accuracy is not known")
     if learner.patience is not None and run.dev is None:
         raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
