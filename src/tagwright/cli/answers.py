@@ -15,8 +15,8 @@ from tagwright.data.conllu import Conllu
 from tagwright.data.reading import text
 from tagwright.data.sentence import Request, Sentence
 from tagwright.decoding.spans import Span
-from tagwright.models.as_json import finite, labelling, share
 from tagwright.models.model import Tagging
+from tagwright.models.tagging import finite, labelling, share
 
 
 @dataclass(frozen=True)

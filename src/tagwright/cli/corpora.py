@@ -13,7 +13,7 @@ import click
 
 from tagwright.cli.learners import Training
 from tagwright.cli.logging import log
-from tagwright.data.inputs import Input, inputs_of
+from tagwright.data.files import Input, inputs_of
 from tagwright.learners.streams import Files
 
 _LARGE = 32 << 20  # bytes of files that are held in memory, with their encoded features

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import click
 
-from tagwright.data.inputs import inputs_of
+from tagwright.data.files import inputs_of
 from tagwright.data.output import is_stream
 from tagwright.models.file import is_model
 

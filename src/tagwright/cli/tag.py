@@ -21,7 +21,7 @@ from tagwright.cli.options import (
 from tagwright.cli.overwriting import check_inputs
 from tagwright.cli.tagging import Tagger, TagOptions
 from tagwright.cluster.parquet import is_parquet
-from tagwright.data.inputs import inputs_of
+from tagwright.data.files import inputs_of
 from tagwright.data.output import is_standard_output, writing
 from tagwright.models.file import is_model
 

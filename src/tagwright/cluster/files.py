@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tagwright.data.files import OPENERS, DataError
-from tagwright.data.inputs import Input, inputs_of
+from tagwright.data.files import OPENERS, DataError, Input, inputs_of
 from tagwright.data.output import replacing
 
 _RECORDS = ".tagwright"  # the folder, in that of the results, that says what they were made of

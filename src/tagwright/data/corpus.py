@@ -1,4 +1,4 @@
-"""A corpus as the core holds it: sentences and labels become lists one at a time, when they are used."""
+"""A corpus as the core holds it: sentences become lists one at a time, when they are used; and labels in cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,25 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright import _core
-from tagwright.data.allowed import allowed_labels
+
+ANY, BETWEEN = "_", ","
+
+
+def allowed_labels(cell: str) -> str | frozenset[str] | None:
+    """Return the label that a cell holds, the labels it holds with commas between them, or None for any.
+
+    A cell with nothing before, between or behind its commas is a label itself: ``,`` is the tag of a comma.
+
+    Example:
+        >>> from tagwright.data.corpus import allowed_labels
+        >>> allowed_labels("NN"), sorted(allowed_labels("NN,VB")), allowed_labels("_"), allowed_labels(",")
+        ('NN', ['NN', 'VB'], None, ',')
+
+    """
+    if cell == ANY:
+        return None
+    labels = cell.split(BETWEEN)
+    return frozenset(labels) if len(labels) > 1 and all(labels) else cell
 
 
 class _Lazy(Sequence[Any]):

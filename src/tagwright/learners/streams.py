@@ -12,9 +12,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from tagwright import _core, checks
-from tagwright.data.allowed import allowed_labels
-from tagwright.data.corpus import CorpusLabels, CorpusRows
-from tagwright.data.inputs import Input, inputs_of
+from tagwright.data.corpus import CorpusLabels, CorpusRows, allowed_labels
+from tagwright.data.files import Input, inputs_of
 from tagwright.data.reading import batches, labelled_texts
 from tagwright.features.templates import Features
 from tagwright.learners.labels import known_labels

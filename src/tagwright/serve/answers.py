@@ -10,14 +10,13 @@ import numpy as np
 
 from tagwright.data.tokens import TOKENIZERS
 from tagwright.decoding.decoders import decoders
-from tagwright.models.as_json import finite, labelling
 from tagwright.models.explanation import explanation_json
 from tagwright.models.facts import fact_in, tokenizer_in
 from tagwright.models.limits import Limits
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model
 from tagwright.models.native import core_text
-from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
+from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult, finite, labelling
 from tagwright.schemes import PREFIXES, find_spans, scheme_of, span_parts
 from tagwright.serve.errors import Problem
 from tagwright.serve.request import Request

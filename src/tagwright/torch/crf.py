@@ -15,9 +15,8 @@ from tagwright.decoding.arrays import decode_arrays
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.edges import array_of
 from tagwright.decoding.keep import Keep, keep_arguments
-from tagwright.decoding.marginals import marginals_batch
+from tagwright.decoding.marginals import marginals_batch, sample
 from tagwright.decoding.padded import lengths_of
-from tagwright.decoding.sampling import sample
 from tagwright.torch import plain
 from tagwright.torch.function import Sums, Term, summed
 from tagwright.torch.weights import Pairs, Weights
