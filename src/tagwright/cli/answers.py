@@ -33,17 +33,7 @@ class Answer:
 
 
 class Writer(abc.ABC):
-    """Writes answers in one form.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        The names of a model's labels, in its order.
-    k : int
-        The number of labellings that were requested.
-    fields : str
-        Where labels go in CoNLL-U: upos, xpos, feats or a joint.
-    """
+    """Writes answers in one form; fields: where labels go in CoNLL-U (upos, xpos, feats or a joint)."""
 
     def __init__(self, labels: Sequence[str], k: int, fields: str) -> None:
         self.labels, self.k, self.fields = labels, k, fields

@@ -49,22 +49,7 @@ def evaluate(source: str, as_json: bool, most: int, **options: Any) -> None:
 
 
 def collected(source: str, worst: int = 0, **options: Any) -> Collected:
-    """Tag a file with gold labels.
-
-    Parameters
-    ----------
-    source : str
-        The file.
-    worst : int
-        How many sentences are kept whole.
-    **options
-        Those of `gold_options`.
-
-    Returns
-    -------
-    Collected
-        The gold labels beside those of the model.
-    """
+    """Tag a file with gold labels; worst: how many sentences are kept whole; options: those of `gold_options`."""
     model = load_for_text(options.pop("model_path"))
     constraints = constraints_of(model, options.pop("scheme"), options.pop("dictionary"))
     found = Collected(model, options.pop("decoder"), options.pop("threads"), worst, constraints)

@@ -102,17 +102,8 @@ def _parsed(kind: str, settings: Iterable[str]) -> dict[str, Any]:
 def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str], given: set[str]) -> Training:
     """Return the learner of a command line.
 
-    Parameters
-    ----------
-    kind : str
-        A name of `LEARNERS`.
-    options : mapping
-        features, lists, scheme, dictionary, threads and, where the command has them, epochs, warm_start, checkpoint,
-        ray and min_weight.
-    settings : iterable of str
-        NAME=VALUE, as `--set` has them.
-    given : set of str
-        The options that were written; those that the learner does not have are an error.
+    settings: NAME=VALUE, as `--set` takes them; given: the options that were written, of which those that the learner
+    does not have are an error.
     """
     cls, known = learner_class(kind), flat_options(kind)
     of_fit = inspect.signature(cls.fit).parameters

@@ -52,13 +52,7 @@ class _Lazy(Sequence[Any]):
 
 
 class CorpusRows(_Lazy):
-    """The sentences of a corpus: a list of rows of columns each.
-
-    Parameters
-    ----------
-    text : _core.Text
-        All columns of all tokens.
-    """
+    """The sentences of a corpus: a list of rows of columns each."""
 
     def __init__(self, text: _core.Text) -> None:
         self.text = text

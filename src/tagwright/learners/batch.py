@@ -20,7 +20,7 @@ from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import check_same_parts, label_parts
-from tagwright.learners.learner import RunOptions, accuracy
+from tagwright.learners.learner import RunOptions
 from tagwright.learners.options import LBFGS, solver_of
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.training import Training, is_best, stalled
@@ -155,13 +155,14 @@ class BatchTraining(Training):
 
     def _note(self, fact: dict[str, float], weights: Floats, measure: bool) -> None:
         """Add an iteration to the history; measure its weights, and write a checkpoint, if it is time."""
-        model = self._measured(fact, weights, len(self.history) + 1) if measure else None
         self.last = weights
         self.history.append(fact)
         if not measure:
             return
+        trained = self.trainer.model_weights(weights)
+        model = self.measured(fact, trained, len(self.history))
         if self.learner.patience is None or is_best(self.history):
-            self.finish_with(model or self.trainer.model_weights(weights), len(self.history))
+            self.finish_with(model or trained, len(self.history))
         self._checkpoint()
 
     def _checkpoint(self) -> None:
@@ -173,20 +174,12 @@ class BatchTraining(Training):
         self.write(state, {"descent": self.descent})
         self.written = len(self.history)
 
-    def _measured(self, fact: dict[str, float], weights: Floats, after: int) -> Model | None:
-        if self.run_options.dev is None:
-            return None
-        model = self.model(self.trainer.model_weights(weights), after)
-        X, y = self.run_options.dev
-        fact["dev"] = accuracy(model, X, y, threads=self.learner.threads)
-        return model
-
     def _end(self) -> None:
         """Measure the last weights, if they were not, and take them, unless others were better."""
         self._finish_with_last()
         self._checkpoint()  # as in a longer training, which would not measure here
         if self.run_options.dev is not None and self.history and "dev" not in self.history[-1]:
-            model = self._measured(self.history[-1], self.last, len(self.history))
+            model = self.measured(self.history[-1], self.trainer.model_weights(self.last), len(self.history))
             if model is not None and is_best(self.history):
                 self.finish_with(model, len(self.history))
 

@@ -592,17 +592,8 @@ def count_rows(counted: Mapping[str, Mapping[int, float]], L: int) -> Rows:
 def suffix_rows(count: Rows, chains: Iterable[Sequence[str]], prior: Floats, plus: Floats) -> list[WeightRows]:
     """Return log p(suffix | label) up to a constant; shorter suffixes come first.
 
-    Parameters
-    ----------
-    count : Rows
-        Counts of words by label.
-    chains : iterable of sequences of str
-        For each word its suffixes, the longest first.
-    prior : array of shape (L,)
-        Probabilities of the labels.
-    plus : array of shape (L,)
-        Added for each label.
-
+    count: of words by label; chains: for each word its suffixes, the longest first; prior: the probabilities of the
+    labels; plus: added for each label.
     """
     number: dict[str, int] = {}
     shorter: list[int] = []  # [suffix]: the next shorter one, or -1

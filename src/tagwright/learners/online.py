@@ -19,7 +19,7 @@ from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples, GrowingExamples, StreamedExamples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import Weights, check_same_parts, checked_weights, label_parts
-from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, accuracy, check, check_dev
+from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, check, check_dev
 from tagwright.learners.options import check_options, refuse, refuse_ignored, solver_of
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.streams import stream_of
@@ -130,12 +130,9 @@ class OnlineTraining(Training):
                 fact = self.pass_over(rng.permutation(self.sentences).astype(np.int32), bar.update)
             fact["seconds"] = time.perf_counter() - began
             bar.set_postfix_str(brief(fact), refresh=False)
-            average, model = self.trainer.average(), None
-            if self.run_options.dev is not None:
-                model = self.model(average, epoch + 1)
-                X, y = self.run_options.dev
-                fact["dev"] = accuracy(model, X, y, threads=learner.threads)
-                bar.set_postfix_str(brief(fact))
+            average = self.trainer.average()
+            model = self.measured(fact, average, epoch + 1)
+            bar.set_postfix_str(brief(fact), refresh=model is not None)
         self.check_stop()
         self.history.append(fact)
         progress.step(fact)

@@ -22,7 +22,7 @@ from tagwright.learners.constraining import digest_of, training_constraints, tra
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
 from tagwright.learners.labels import LabelNumbers, known_labels
-from tagwright.learners.learner import RunOptions, check, check_dev
+from tagwright.learners.learner import RunOptions, accuracy, check, check_dev
 from tagwright.learners.options import options_of, plain
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
@@ -202,6 +202,15 @@ class Training:
     def more_arrays(self) -> Arrays:
         """Return arrays that only some models have."""
         return to_arrays(self.constraints)
+
+    def measured(self, fact: dict[str, float], trained: _core.Weights, after: int) -> Model | None:
+        """Measure weights on dev data, if there are any, as "dev" of an entry of the history; return their model."""
+        if self.run_options.dev is None:
+            return None
+        model = self.model(trained, after)
+        X, y = self.run_options.dev
+        fact["dev"] = accuracy(model, X, y, threads=self.learner.threads)
+        return model
 
     def finish_with(self, trained: _core.Weights | Model, after: int) -> None:
         """Set the result that is returned if training ends now."""

@@ -45,16 +45,7 @@ _BYTES = 8 * len(_PLACE)
 
 
 class Metrics:
-    """The counts of this process and of those beside it.
-
-    Parameters
-    ----------
-    file
-        That worker processes share; None for a single process.
-    worker
-        The number of this one.
-
-    """
+    """The counts of this process, the worker of this number, and of those that share a file with it."""
 
     def __init__(self, file: str | None = None, worker: int = 0) -> None:
         self.all: Any  # memoryview of doubles
