@@ -27,12 +27,12 @@ def shown(value: object) -> str:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether a value is a whole number; truth values are none."""
+    """Return whether a value is a whole number; booleans are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a real number; truth values and times are none, whatever NumPy derives them from."""
+    """Return whether a value is a real number; booleans and times are not, whatever NumPy derives them from."""
     return is_whole(value) or isinstance(value, float | np.floating)
 
 

@@ -544,7 +544,7 @@ def test_tag_conllu_with_a_model_of_columns(model, tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\tthe\tthe\tX\tx\t_\t0\troot\t_\t_\n\n")
     assert printed("tag", "-m", model, path) == "1\tthe\tthe\tX\tDT\t_\t0\troot\t_\t_\n\n"
-    assert f"{path}:1: 'pos' is no label of CoNLL-U" in complaint("tag", "-m", model, path, "--label", "pos")
+    assert f"{path}:1: 'pos' is not a label of CoNLL-U" in complaint("tag", "-m", model, path, "--label", "pos")
 
 
 def test_tag_conllu_from_a_pipe(model):
@@ -782,8 +782,8 @@ def test_file_that_cannot_be_unpacked(tmp_path, suffix, content):
         ("9", ":1: no label column 9; columns in the file: 2"),
         ("0", ":1: no label column 0"),
         ("2+9", ":1: no label column 9"),
-        ("tag", ":1: 'tag' is no label column"),
-        ("upos", ":1: 'upos' is no label column"),
+        ("tag", ":1: 'tag' is not a label column"),
+        ("upos", ":1: 'upos' is not a label column"),
         ("1", ":1: nothing stands before the label in column 1"),
     ],
 )
@@ -796,7 +796,7 @@ def test_unknown_label_column(corpus, tmp_path, command, label, said):
 def test_unknown_field_of_conllu(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\ta\ta\tX\tx\t_\t0\troot\t_\t_\n")
-    assert f"{path}:1: 'pos' is no label of CoNLL-U" in complaint("train", path, tmp_path / "m", "--label", "pos")
+    assert f"{path}:1: 'pos' is not a label of CoNLL-U" in complaint("train", path, tmp_path / "m", "--label", "pos")
 
 
 def test_unknown_preset(corpus, tmp_path):

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from tagwright.data.files import OPENERS, DataError, Input, inputs_of
 from tagwright.data.output import replacing
 
-_RECORDS = ".tagwright"  # the folder, in that of the results, that says what they were made of
-_RETRIES = 100  # of a piece of work whose worker dies, before something is wrong with more than the worker
-_AHEAD = 64  # pieces of work that wait for a worker, at least
-_A_WHILE = 0.2  # seconds between two looks at the keyboard
+_RECORDS = ".tagwright"  # the folder of the records, in that of the results
+_RETRIES = 100  # of a job whose worker dies, before it fails
+_AHEAD = 64  # jobs that wait for a worker, at least
+_A_WHILE = 0.2  # seconds between two checks for Ctrl-C
 
 
 class Job(NamedTuple):

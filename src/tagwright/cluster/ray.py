@@ -14,9 +14,9 @@ from tagwright import checks
 from tagwright.cluster.training import Cluster
 from tagwright.learners.progress import log
 
-_RESTARTS = 100  # of a worker, before something is wrong with more than the worker
+_RESTARTS = 100  # of a worker, before the training fails
 _NO_ANSWER = 10.0  # seconds
-_A_WHILE = 0.2  # seconds between two looks at the keyboard
+_A_WHILE = 0.2  # seconds between two checks for Ctrl-C
 
 
 @dataclass(frozen=True)

@@ -248,7 +248,7 @@ class MixedTraining:
         return len(self._all.workers)
 
     def begin(self) -> None:
-        """Do nothing: every epoch sends the weights."""
+        """Do nothing: each epoch sends the weights."""
 
     def epoch(self, epoch: int, report: Callable[[int], object]) -> dict[str, float]:
         """Read all shards once; return the share of wrong tokens."""

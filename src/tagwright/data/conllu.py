@@ -40,7 +40,7 @@ class Conllu(Form):
         names = [] if label is None else label.lower().split("+")
         if not FIELDS.keys() >= set(names) or len(set(names)) < len(names):
             remedy = "choose --label upos, xpos, feats or a joint such as upos+feats"
-            raise self.error(number, f"{label!r} is no label of CoNLL-U; {remedy}")
+            raise self.error(number, f"{label!r} is not a label of CoNLL-U; {remedy}")
         self.picks = tuple(FIELDS[name] for name in names)
 
     @staticmethod
@@ -69,7 +69,7 @@ class Conllu(Form):
                 at.append(i)
                 tokens.append(row)
             elif not _RANGE_OR_EMPTY.fullmatch(row[0]):
-                raise self.error(first + i, f"{row[0]!r} is no CoNLL-U id; use 1, a range 1-2 or a node 1.1")
+                raise self.error(first + i, f"{row[0]!r} is not a CoNLL-U ID; use 1, a range 1-2 or a node 1.1")
         labels = None
         if self.request.label is not None:
             labels = joined_labels(self, tokens, self.picks, at, first)

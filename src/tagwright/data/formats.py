@@ -1,4 +1,4 @@
-"""The file formats, in the order in which ``auto`` asks whether a file has them."""
+"""The file formats, in the order in which ``auto`` tries them."""
 
 from __future__ import annotations
 

@@ -30,14 +30,14 @@ from tagwright.models.model import Model
 PERIOD = 10  # iterations over which progress is judged, and between measurements on dev data and checkpoints
 MOST_ITERATIONS = 100_000
 MEMORY = 10  # steps that L-BFGS remembers
-_MOST_LOOKS = 20  # of a line search
-_SHORTEST = 1e-10  # share of the first step of a line search: less is as good as nothing
-_ENOUGH = 1e-4  # of the decrease that the slope promises: a step is worth taking
-_ROUNDING = 1e-13  # of the objective: smaller gains are none
-_STEEP = 0.9  # of the slope at the start: a longer step is better
-_LONGER = 4.0  # times as long is the next look
-_LEVEL = 1e-7  # no slope is above this, or above this share of the first gradient: the minimum
-_FAR = 0.1  # of the gradient's first norm: a line search that fails so far from the end is worth a warning
+_MOST_STEPS = 20  # evaluations of a line search
+_SHORTEST = 1e-10  # of the first step of a line search; a shorter one is a failure
+_ENOUGH = 1e-4  # of the decrease that the slope predicts (the first of Wolfe's conditions)
+_ROUNDING = 1e-13  # of the objective; smaller gains are rounding errors
+_STEEP = 0.9  # of the slope at the start; a steeper one needs a longer step (the second condition)
+_LONGER = 4.0  # factor by which a step grows
+_LEVEL = 1e-7  # largest slope at the minimum, also as a share of the first gradient
+_FAR = 0.1  # of the first gradient's norm; a line search that fails above it is reported
 _ENDS = {
     "converged": "converged",
     "limit": "stopped",
@@ -363,13 +363,13 @@ class Lbfgs:
             return False
         side = np.where(self.weights == 0, -np.sign(slopes), np.sign(self.weights))
         low, high = 0.0, math.inf
-        # Curvature does not know where signs would change: with l1 it is often too bold, many times in a row.
+        # The curvature ignores that signs may not change: with l1, steps are often too long, many times in a row.
         length = min(1.0, 2 * self.length) if self.objective.l1 > 0 else 1.0
         if not self.pairs:
             length = min(1.0, 1 / math.sqrt(-slope))
         # The first direction is the gradient, which is as large as the sentences' weights make it.
         shortest = _SHORTEST * (1.0 if self.pairs else length)
-        for _ in range(_MOST_LOOKS):
+        for _ in range(_MOST_STEPS):
             if length < shortest:
                 return False
             weights = self.weights + length * direction

@@ -79,7 +79,7 @@ def label_counts(y: CorpusLabels, weights: Weights | None = None, count: Counter
 def _gathered(
     lists: Sequence[Sequence[int]], which: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the lists of these numbers one behind the other, and where each ends."""
+    """Return the lists of these numbers concatenated, and where each ends."""
     sizes = np.array([len(own) for own in lists], np.int64)
     flat = np.array([item for own in lists for item in own], np.int64)
     begins = np.cumsum(sizes) - sizes

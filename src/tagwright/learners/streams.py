@@ -54,7 +54,7 @@ class Stream(abc.ABC):
 
 
 class Files(Stream):
-    """The sentences of some files, one behind the other."""
+    """The sentences of some files, one after the other."""
 
     is_files = True
 

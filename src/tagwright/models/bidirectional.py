@@ -35,10 +35,10 @@ class BidirectionalModel(Model):
     """
 
     lacks: ClassVar = {
-        "probabilities": "the joint scores of two models are not probabilities; ask one of them, or train a CRF",
-        "edges": "two models have no edges in common; ask model.left or model.right",
-        "lattice": "two models have no lattice in common; ask model.left or model.right",
-        "explain": "what two models agree on is not a sum of weights; ask model.left or model.right",
+        "probabilities": "the joint scores of two models are not probabilities; use one of them, or train a CRF",
+        "edges": "two models have no edges in common; use model.left or model.right",
+        "lattice": "two models have no lattice in common; use model.left or model.right",
+        "explain": "what two models agree on is not a sum of weights; use model.left or model.right",
         "priced": "a bidirectional model cannot be one of two; take its own left and right",
     }
 
