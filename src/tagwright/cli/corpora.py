@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,11 @@ def read_corpora(
     tokens = sum(map(len, y))
     log.debug("read %s sentences, %s tokens in %.1f s", f"{len(X):,}", f"{tokens:,}", time.perf_counter() - began)
     return X, y, stream.blanks
+
+
+def written(context: click.Context, options: Iterable[str]) -> set[str]:
+    """Return which options were written on the command line."""
+    return {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
 
 
 def _check_stdin(paths: Sequence[str], why: str) -> None:

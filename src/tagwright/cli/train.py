@@ -11,7 +11,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from tagwright.cli.corpora import fit, read_corpora
+from tagwright.cli.corpora import fit, read_corpora, written
 from tagwright.cli.learners import (
     OLD_OPTIONS,
     Training,
@@ -125,7 +125,7 @@ def train(
     old = {name: value for name, value in old.items() if value is not None}
     if old:
         settings = (*current_spelling(learner, old), *settings)
-    given = {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
+    given = written(context, options)
     training = make_training(learner, options | {"min_weight": old.get("min_weight")}, settings, given)
     _check_options(options, training, model)
     code = _run(training, corpora, model, options)
