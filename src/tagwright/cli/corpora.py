@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tagwright.cli.learners import Training
+from tagwright.cli.learners import FitCall
 from tagwright.cli.logging import log
 from tagwright.data.files import Input, inputs_of
 from tagwright.learners.streams import Files
@@ -21,7 +21,7 @@ _PACKED = 8  # times as large as they are when packed
 
 
 def fit(
-    training: Training, paths: Sequence[str], reading: dict[str, Any], partial: bool, dev: Any, progress: bool | None
+    training: FitCall, paths: Sequence[str], reading: dict[str, Any], partial: bool, dev: Any, progress: bool | None
 ) -> tuple[int, int]:
     """Train on files, folders or standard input; return the number of sentences and of tokens.
 

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from tagwright.cli.corpora import fit, read_corpora, written
 from tagwright.cli.learners import (
     OLD_OPTIONS,
-    Training,
+    FitCall,
     complete_setting,
     current_spelling,
     help_of_settings,
@@ -132,7 +132,7 @@ def train(
     context.exit(code)
 
 
-def _check_options(options: dict[str, Any], training: Training, model: str) -> None:
+def _check_options(options: dict[str, Any], training: FitCall, model: str) -> None:
     if options["partial"] and "+" in options["label"]:
         raise click.ClickException("--partial takes labels of one column, not joint ones")
     if options["checkpoint"]:
@@ -145,7 +145,7 @@ def _check_options(options: dict[str, Any], training: Training, model: str) -> N
         raise click.ClickException("choose one of --quiet and --verbose")
 
 
-def _run(training: Training, corpora: tuple[str, ...], model: str, options: dict[str, Any]) -> int:
+def _run(training: FitCall, corpora: tuple[str, ...], model: str, options: dict[str, Any]) -> int:
     """Train, save the model and print a summary; return the exit code."""
     began = time.perf_counter()
     learner, quiet, dev_path = training.learner, options["quiet"], options["dev"]
