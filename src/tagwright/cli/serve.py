@@ -30,7 +30,8 @@ class Limit(NamedTuple):
     @property
     def default(self) -> int:
         """That of `Settings`, in the unit of the option."""
-        return round(getattr(Settings, self.field) / self.scale)
+        default: float = getattr(Settings, self.field)
+        return round(default / self.scale)
 
 
 LIMITS = {
