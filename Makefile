@@ -74,7 +74,7 @@ tsan: $(VENV)/.installed $(VENV)/.test   ## the tests that use threads, against 
 	$(STILL) env LD_PRELOAD="$(call RUN_TIMES,tsan)" PYTHONPATH=build/tsan/site TSAN_OPTIONS=suppressions=tests/support/tsan.txt \
 	  TAGWRIGHT_LATTICES=$${TAGWRIGHT_LATTICES:-20} $(BIN)/python -m pytest -k "threads or batches or decoded_together"
 
-wheels:          ## wheels for Linux on x86_64 and aarch64 and the sdist, into dist/; TARGETS="windows-x86_64" for others
+wheels:          ## wheels for Linux on x86_64 and aarch64 and the sdist, into dist/; TARGETS="sdist" for one of them
 	$(PYTHON) tools/wheels.py $(TARGETS)
 
 wheel-check: $(VENV)/bin/python   ## build the x86_64 wheels and the sdist; install and test the wheels in clean environments

@@ -37,37 +37,23 @@ class Target:
     """A system that wheels are made for."""
 
     triple: str
-    """What Zig calls it; with the oldest C library or system that it may run on."""
+    """What Zig calls it; with the oldest C library that it may run on."""
     platform: str
     """The platform tag of the wheel."""
-    system: str = "Linux"
-    processor: str = "x86_64"
+    processor: str
     native: bool = False
     """Whether this machine runs it, so that type stubs can be made; other targets use these."""
-    checked: bool = True
-    """Whether auditwheel knows the system."""
 
     @property
     def suffix(self) -> str:
         """The end of the module's name for Python 3.11."""
-        if self.system == "Windows":
-            return ".cp311-win_amd64.pyd"
-        if self.system == "Darwin":
-            return ".cpython-311-darwin.so"
-        return f".cpython-311-{self.processor}-linux-{'musl' if 'musl' in self.triple else 'gnu'}.so"
+        return f".cpython-311-{self.processor}-linux-gnu.so"
 
 
 TARGETS = {
-    "manylinux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64", native=True),
-    "manylinux-aarch64": Target(
-        "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64", processor="aarch64"
-    ),
-    "musllinux-x86_64": Target("x86_64-linux-musl", "musllinux_1_2_x86_64"),
-    "musllinux-aarch64": Target("aarch64-linux-musl", "musllinux_1_2_aarch64", processor="aarch64"),
-    "macos-arm64": Target("aarch64-macos.11.0", "macosx_11_0_arm64", "Darwin", "arm64", checked=False),
-    "windows-x86_64": Target("x86_64-windows-gnu", "win_amd64", "Windows", checked=False),
+    "manylinux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", "x86_64", native=True),
+    "manylinux-aarch64": Target("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", "aarch64"),
 }
-RELEASED = ["manylinux-x86_64", "manylinux-aarch64"]
 
 
 def run(*command: str | Path, **options: object) -> str:
@@ -123,9 +109,8 @@ def compilers(tools: Path, name: str) -> dict[str, str]:
     """Return the settings of CMake for a target; the compilers are scripts, so that ccache can be put before them."""
     target, folder = TARGETS[name], WORK / name
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {"CMAKE_SYSTEM_NAME": target.system, "CMAKE_SYSTEM_PROCESSOR": target.processor}
-    if target.system == "Linux":
-        settings = {}  # CMake then asks the interpreter of this machine for Python's headers, as for a native build
+    # CMake is not told that it cross-compiles: it then takes Python's headers, which fit, from this machine.
+    settings = {}
     for language, driver in {"C": "cc", "CXX": "c++", "AR": "ar", "RANLIB": "ranlib"}.items():
         script = folder / f"zig-{driver.replace('+', 'x')}"
         options = "" if language in {"AR", "RANLIB"} else f" -target {target.triple}"
@@ -157,7 +142,6 @@ def build_wheel(tools: Path, name: str, tag: str, python: Path, library: Path) -
     """Build one wheel in build/wheels/raw; return its path."""
     target = TARGETS[name]
     backend = environment(f"python-{tag}", python, BACKEND)
-    platform = target.platform if not target.checked else f"linux_{target.processor}"
     stub = WORK / "stub" / STUB
     settings = compilers(tools, name) | {
         "TAGWRIGHT_LIBRARY": os.fspath(library),
@@ -166,7 +150,7 @@ def build_wheel(tools: Path, name: str, tag: str, python: Path, library: Path) -
     made = WORK / "raw" / name / tag
     shutil.rmtree(made, ignore_errors=True)
     options = [f"-Ccmake.define.{key}={value}" for key, value in settings.items()]
-    options += [f"-Cbuild-dir={WORK / name / tag}", f"-Cwheel.tags={tag}-{platform}"]
+    options += [f"-Cbuild-dir={WORK / name / tag}", f"-Cwheel.tags={tag}-linux_{target.processor}"]
     variables = os.environ | {"PATH": f"{backend}{os.pathsep}{os.environ['PATH']}"}
     if tag.startswith("cp311"):
         variables["SETUPTOOLS_EXT_SUFFIX"] = target.suffix
@@ -184,13 +168,10 @@ def audit(tools: Path, name: str, wheel: Path, out: Path) -> Path:
     target = TARGETS[name]
     if "abi3" in wheel.name:
         run(tools / "abi3audit", "--strict", wheel)
-    if not target.checked:
-        return Path(shutil.copy2(wheel, out))
     variables = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     folder = WORK / "repaired" / name
     shutil.rmtree(folder, ignore_errors=True)
-    plat = target.platform.partition(".")[0]
-    run(tools / "auditwheel", "repair", "--only-plat", "--plat", plat, "-w", folder, wheel, env=variables)
+    run(tools / "auditwheel", "repair", "--only-plat", "--plat", target.platform, "-w", folder, wheel, env=variables)
     (repaired,) = folder.glob("*.whl")
     return Path(shutil.copy2(repaired, out))
 
@@ -256,7 +237,7 @@ def main() -> None:
         parser.error("no Python 3.11 or newer is on the path")
     request.out.mkdir(parents=True, exist_ok=True)
     tools = environment("tools", Path(sys.executable), TOOLS)
-    for name in request.targets or [*RELEASED, "sdist"]:
+    for name in request.targets or [*TARGETS, "sdist"]:
         if name == "sdist":
             report(build_sdist(tools, request.out))
             continue
