@@ -222,9 +222,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--tests", action="store_true", help="also build core_tests")
     parser.add_argument("--no-wheels", action="store_true", help="build the core only")
-    parser.add_argument("--tag", action="append", help="cp311-cp311 or cp312-abi3; without, both")
+    parser.add_argument("--one", action="store_true", help="make one wheel per target: abi3 if there is Python 3.12")
     request = parser.parse_args()
-    found = {tag: path for tag, path in interpreters().items() if not request.tag or tag in request.tag}
+    found = dict(list(interpreters().items())[-1 if request.one else 0 :])
     if request.list:
         for name, target in TARGETS.items():
             print(f"{name:20} {target.platform}")
