@@ -16,6 +16,7 @@ nb::dict read(nb::bytes bytes) {
     if (has[group]) arrays[name] = array_of(std::move(array));
   });
   out["tool"] = model.tool;
+  out["memm"] = model.memm;
   out["labels"] = model.labels;
   out["templates"] = model.templates;
   out["arrays"] = arrays;
@@ -26,7 +27,7 @@ nb::dict read(nb::bytes bytes) {
 
 void bind_foreign(nb::module_& m) {
   m.def("read_foreign", &read, "content"_a,
-        "Returns tool, labels, templates and arrays of a model that another tool has written. ValueError, with the "
+        "Returns tool, whether it is a MEMM, labels, templates and arrays of a model that another tool has written. ValueError, with the "
         "offset or line, for a file that is damaged or not a model.");
   m.def(
       "foreign_tool", [](nb::bytes start) { return std::string(foreign_tool({start.c_str(), start.size()})); },
