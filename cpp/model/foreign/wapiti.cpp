@@ -11,6 +11,7 @@
 // one per label, unless it begins with b, then one per pair of labels, [previous][current], unless it begins with u.
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 
 #include "features/template_parser.h"
 #include "features/unicode.h"
@@ -24,6 +25,12 @@ using foreign::fail_at;
 using foreign::need_at;
 
 constexpr std::string_view kSpace = " \t\n\v\f\r";
+
+std::string concatenated(std::initializer_list<std::string_view> pieces) {
+  std::string made;
+  for (const std::string_view piece : pieces) made.append(piece);
+  return made;
+}
 
 class Cursor {
  public:
@@ -121,7 +128,7 @@ std::string of_single_tokens(const std::string& pattern) {
     }
     at = std::min(close + 1, pattern.size());
     const std::string macro = pattern.substr(percent, at - percent);
-    const ParsedTemplates parsed = parse_templates("u" + macro + "\n", "pattern", {}, true);
+    const ParsedTemplates parsed = parse_templates(concatenated({"u", macro, "\n"}), "pattern", {}, true);
     const Part& part = parsed.templates.templates.at(0).parts.at(0);
     const View& view = parsed.templates.views.at(0);
     const int32_t fixed = view.fixed_row.value_or(0);
@@ -161,24 +168,23 @@ class Names {
     for (size_t n = 0; n < patterns_.size(); ++n) {
       const Pattern& one = patterns_[n];
       if (single_tokens_) {
-        if (one.nodes()) text += "u" + of_single_tokens(one.text) + "\n";
+        if (one.nodes()) text += concatenated({"u", of_single_tokens(one.text), "\n"});
       } else if (!renamed_) {
-        text += one.text + "\n";
+        text += concatenated({one.text, "\n"});
       } else {
-        if (one.nodes()) text += "u" + one.text + "\n";
-        if (one.edges()) text += (memm_ ? std::string("u %y[-1] ") : edge_prefix(n)) + one.text + "\n";
+        if (one.nodes()) text += concatenated({"u", one.text, "\n"});
+        if (one.edges()) text += concatenated({memm_ ? "u %y[-1] " : edge_prefix(n), one.text, "\n"});
       }
     }
     return text;
   }
 
-  // ready: observations are features of tokens, not made by patterns.
   std::string of_node(std::string_view observation) const {
     if (patterns_.empty() && single_tokens_) observation.remove_prefix(1);
-    return (renamed_ ? "u" : "") + std::string(observation);
+    return concatenated({renamed_ ? "u" : "", observation});
   }
   std::string of_node(std::string_view observation, size_t previous) const {
-    return "u " + labels_[previous] + " " + std::string(observation);
+    return concatenated({"u ", labels_[previous], " ", observation});
   }
   // Calls plain() for each pattern without a macro that makes an observation, and name(text) for each other one.
   template <class Plain, class Name>
@@ -186,14 +192,14 @@ class Names {
     for (size_t n = 0; n < patterns_.size(); ++n) {
       if (!patterns_[n].edges() || !patterns_[n].fits(observation)) continue;
       if (patterns_[n].has_macro())
-        name((renamed_ ? edge_prefix(n) : "") + std::string(observation));
+        name(concatenated({renamed_ ? edge_prefix(n) : "", observation}));
       else
         plain();
     }
   }
 
  private:
-  static std::string edge_prefix(size_t n) { return "b" + std::to_string(n) + ":"; }
+  static std::string edge_prefix(size_t n) { return concatenated({"b", std::to_string(n), ":"}); }
 
   // Whether two patterns, at least one of which has a macro, may make the same observation for edges.
   bool ambiguous() const {
