@@ -376,16 +376,24 @@ void bind_templates(nb::module_& m) {
             need(sentence < text.sentences(), "no such sentence");
             templates.check_text(text);
             FeatureScratch scratch;
-            std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> out(text.length(sentence));
+            std::vector<std::pair<std::vector<nb::str>, std::vector<nb::str>>> out(text.length(sentence));
+            // %m may cut a character.
+            const auto shown = [&](const Feature& f) {
+              const std::string_view own = scratch.text(f);
+              return nb::steal<nb::str>(
+                  PyUnicode_DecodeUTF8(own.data(), static_cast<Py_ssize_t>(own.size()), "surrogateescape"));
+            };
             templates.start(text, sentence, scratch);
             for (size_t t = 0; t < out.size(); ++t) {
               templates.expand(text, sentence, t, scratch);
-              for (const Feature& f : scratch.node) out[t].first.emplace_back(scratch.text(f));
-              for (const Feature& f : scratch.edge) out[t].second.emplace_back(scratch.text(f));
+              for (const Feature& f : scratch.node) out[t].first.push_back(shown(f));
+              for (const Feature& f : scratch.edge) out[t].second.push_back(shown(f));
             }
             return out;
           },
-          "text"_a, "sentence"_a, "The features of each token of a sentence: of its nodes, and of the edges into it.");
+          "text"_a, "sentence"_a,
+          "The features of each token of a sentence: of its nodes, and of the edges into it. Bytes that are not UTF-8 "
+          "are escaped as surrogates.");
 
   nb::class_<ParsedTemplates>(m, "ParsedTemplates")
       .def_static("parse", &parsed, "text"_a, "name"_a, "lists"_a, "only_found"_a)
