@@ -21,12 +21,6 @@ class _Model(ctypes.Structure):
     ]  # fmt: skip
 
 
-class _Tokens(ctypes.Structure):
-    """`tok_t` of one token with one column."""
-
-    _fields_ = [("len", ctypes.c_uint32), ("lbl", _VOID), ("cnts", _VOID), ("toks", _VOID * 1)]
-
-
 for name, result, arguments in (
     ("rdr_readseq", _VOID, [_VOID, _VOID, ctypes.c_bool]),
     ("rdr_freeseq", None, [_VOID]),
@@ -84,14 +78,22 @@ def train(path, patterns, text, **options):
     return Path(path)
 
 
-def observation(pattern, cell):
-    """Return what Wapiti makes of a pattern for a token of one cell, which is the only one of its sequence."""
-    source, text = _LIB.xstrdup(pattern), ctypes.create_string_buffer(cell + b"\0" * 64)
-    compiled = _LIB.pat_comp(source)
-    row, count = (_VOID * 1)(ctypes.addressof(text)), ctypes.c_uint32(1)
-    tokens = _Tokens(1, None, ctypes.addressof(count), (_VOID * 1)(ctypes.addressof(row)))
-    made = _LIB.pat_exec(compiled, ctypes.byref(tokens), 0)
-    found = ctypes.string_at(made)
-    _LIBC.free(made)
+def observations(pattern, rows):
+    """Return what Wapiti makes of a pattern for each token of a sequence, as bytes; rows: cells as bytes."""
+    # Some patterns read beyond the end of a cell.
+    cells = [[ctypes.create_string_buffer(cell + b"\0" * 1024) for cell in row] for row in rows]
+    pointers = [(_VOID * len(row))(*map(ctypes.addressof, row)) for row in cells]
+    widths = (ctypes.c_uint32 * len(rows))(*map(len, rows))
+
+    class Tokens(ctypes.Structure):
+        _fields_ = [("len", ctypes.c_uint32), ("lbl", _VOID), ("cnts", _VOID), ("toks", _VOID * len(rows))]
+
+    tokens = Tokens(len(rows), None, ctypes.addressof(widths), (_VOID * len(rows))(*map(ctypes.addressof, pointers)))
+    compiled = _LIB.pat_comp(_LIB.xstrdup(pattern))
+    found = []
+    for t in range(len(rows)):
+        made = _LIB.pat_exec(compiled, ctypes.byref(tokens), t)
+        found.append(ctypes.string_at(made))
+        _LIBC.free(made)
     _LIB.pat_free(compiled)
     return found

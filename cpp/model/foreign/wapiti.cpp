@@ -37,6 +37,7 @@ class Cursor {
   explicit Cursor(std::string_view text) : text_(text) {}
 
   size_t at() const { return at_; }
+  bool done() const { return at_ == text_.size(); }
   void skip_space() { at_ = std::min(text_.find_first_not_of(kSpace, at_), text_.size()); }
   // Whether a token is next, which is then skipped.
   bool skip(std::string_view token) {
@@ -62,6 +63,8 @@ class Cursor {
     else
       take(std::from_chars(begin(), end(), value));
     need_at(std::isfinite(value), first, "a weight is not finite");
+    need_at(!done(), at_, "the file is truncated");
+    need_at(kSpace.find(text_[at_]) != kSpace.npos, at_, "a line break expected");
     return negative ? -value : value;
   }
   std::string_view string() {
@@ -359,6 +362,8 @@ ForeignModel read_wapiti(std::string_view bytes) {
     if (found != current) weighing.start(observations[current = found]);
     weighing.add(place, weight);
   }
+  file.skip_space();
+  need_at(file.done(), file.at(), "more weights than the header says");
   model.weights = std::move(weighing).finish();
   return model;
 }
