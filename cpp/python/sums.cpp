@@ -33,17 +33,25 @@ nb::list marginals_of(const std::vector<AnyArray>& nodes, const std::vector<cons
   return out;
 }
 
-// The one sentence of a call, and its sums by exact forward-backward.
+// The one sentence of a call.
 template <class Use>
-auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
-               const AllowedLists* allowed, Use&& use) {
+auto with_lattice(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
+                  const AllowedLists* allowed, Use&& use) {
   const std::vector<Sentence> all = sentences_of(nodes, edges, active, allowed);
   need(all.size() == 1, "one sentence");
   return without_gil([&] {
     Arena& arena = thread_arena();
     arena.reset();
     const Trimmed trimmed(arena, kHeldBytes);
-    const Lattice lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed);
+    return use(Lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed), arena);
+  });
+}
+
+// The same with its sums by exact forward-backward.
+template <class Use>
+auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
+               const AllowedLists* allowed, Use&& use) {
+  return with_lattice(nodes, edges, active, allowed, [&](const Lattice& lattice, Arena& arena) {
     Sums sums;
     thread_local NgramSums ngrams;
     if (lattice.T) {
@@ -57,13 +65,7 @@ auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges
 nb::tuple paths_through_labels(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
                                const SwitchedOn& active, const AllowedLists* allowed,
                                const std::vector<std::vector<int32_t>>& labels, bool probabilities) {
-  const std::vector<Sentence> all = sentences_of(nodes, edges, active, allowed);
-  need(all.size() == 1, "one sentence");
-  PathsThrough made = without_gil([&] {
-    Arena& arena = thread_arena();
-    arena.reset();
-    const Trimmed trimmed(arena, kHeldBytes);
-    const Lattice lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed);
+  PathsThrough made = with_lattice(nodes, edges, active, allowed, [&](const Lattice& lattice, Arena& arena) {
     return paths_through(lattice, labels, probabilities, arena);
   });
   nb::list per_node, per_edge, per_probability;

@@ -10,9 +10,6 @@
 namespace tagwright {
 namespace {
 
-constexpr const char* kNoPath = "the constraints leave no labelling";
-constexpr const char* kNoAllowedPath = "no labelling has labels that y allows and keeps to the constraints";
-
 // Fills `lists` with those labels of each column, columns(t) or all where that is empty, that y allows and that do not
 // score -inf. Returns whether each has one.
 template <class Columns>
