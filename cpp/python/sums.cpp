@@ -55,10 +55,10 @@ auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges
     Sums sums;
     thread_local NgramSums ngrams;
     if (lattice.T) {
-      sums = label_sums(lattice, {}, arena, ngrams);
+      sums = forward_backward(lattice, {}, arena, ngrams);
       if (sums.log_z == kForbidden) throw std::invalid_argument(why_no_path(lattice).value_or(kUnderflow));
     }
-    return use(lattice, sums, ngrams, arena);
+    return use(lattice, sums, arena);
   });
 }
 
@@ -81,22 +81,20 @@ nb::tuple paths_through_labels(const std::vector<AnyArray>& nodes, const std::ve
 
 auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
             const AllowedLists* allowed, size_t n, uint64_t seed) {
-  std::vector<int32_t> made = with_sums(
-      nodes, edges, active, allowed, [&](const auto& lattice, const auto& sums, const auto& ngrams, Arena& arena) {
-        return lattice.edges.ngrams() && lattice.T ? samples(ngrams, n, seed) : samples(sums, n, seed, arena);
-      });
+  std::vector<int32_t> made =
+      with_sums(nodes, edges, active, allowed,
+                [&](const Lattice&, const Sums& sums, Arena& arena) { return samples(sums, n, seed, arena); });
   return to_numpy(std::move(made), {n, nodes[0].shape(0)});
 }
 
 nb::list spans(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
                const AllowedLists* allowed, const SpanRules& rules, std::span<const int32_t> labels, size_t k) {
   const SpanQuery query{rules, k};
-  return pack(
-      with_sums(nodes, edges, active, allowed, [&](const auto& lattice, const auto& sums, const auto&, Arena& arena) {
-        need(k || labels.size() == lattice.T, "a path has one label per token");
-        for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
-        return query.answer(lattice, sums, labels, arena);
-      }));
+  return pack(with_sums(nodes, edges, active, allowed, [&](const Lattice& lattice, const Sums& sums, Arena& arena) {
+    need(k || labels.size() == lattice.T, "a path has one label per token");
+    for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
+    return query.answer(lattice, sums, labels, arena);
+  }));
 }
 
 }  // namespace

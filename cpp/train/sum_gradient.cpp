@@ -255,7 +255,6 @@ void SumGradient::compute(const Corpus& corpus, size_t s, Gradient::Workspace& a
   gradient.reset(corpus, s);
   if (sentence.T == 0) return;
   score(sentence);
-  sums.all.has_ngrams = sums.allowed.has_ngrams = ngrams_ != nullptr;
   sums.all.sums = workspace.pruner.sum(corpus, s, workspace.scores.data(), sums.arena);
   const double kept_log_z = sums.all.sums.log_z;
   bool pruned = kept_log_z != kForbidden;
@@ -317,7 +316,7 @@ bool SumGradient::sum_ngrams(const Sentence& sentence, const Sums* kept) const {
          .edges = [&, first = sentence.first](
                       size_t t, double* out) { factors_.fill(corpus, first + t, columns[t - 1], columns[t], out); },
          .factors = true});
-    to.sums = label_sums(to.ngrams);
+    to.sums = to.ngrams.sums(nullptr);
     return to.sums.log_z != kForbidden;
   };
   if (corpus.is_partial(s)) {
