@@ -37,24 +37,28 @@ void add_sparsely(const Edges& edges, size_t t, const std::vector<int32_t>& on, 
 // The same where most edges are corrected: the sums are the same bits.
 void add_densely(const Edges& edges, size_t t, const std::vector<int32_t>& on, std::vector<Override>& entries) {
   const size_t L = edges.L();
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // no score is NaN
-  thread_local std::vector<double> sum;                               // [i * L + j]
-  sum.assign(L * L, kNone);
+  thread_local std::vector<double> sum;     // [i * L + j]
+  thread_local std::vector<uint8_t> added;  // the same; whether the edge is corrected
+  sum.resize(L * L);
+  added.assign(L * L, 0);
+  for (size_t i = 0; i < L; ++i) edges.row(t, i, sum.data() + i * L);
   const Corrections& sets = edges.corrections();
+  size_t corrected = 0;
   for (const int32_t s : on) {
     const std::span<const uint64_t> pairs = sets.keys(static_cast<size_t>(s));
     const std::span<const double> scores = sets.values(static_cast<size_t>(s));
     for (size_t q = 0; q < pairs.size(); ++q) {
       const auto i = static_cast<size_t>(Corrections::previous(pairs[q]));
-      const auto j = static_cast<size_t>(Corrections::current(pairs[q]));
-      double& own = sum[i * L + j];
-      own = (std::isnan(own) ? edges.base(t, i, j) : own) + scores[q];
+      const size_t at = i * L + static_cast<size_t>(Corrections::current(pairs[q]));
+      sum[at] += scores[q];
+      corrected += !added[at];
+      added[at] = 1;
     }
   }
+  entries.reserve(corrected);
   for (size_t i = 0; i < L; ++i)
     for (size_t j = 0; j < L; ++j)
-      if (!std::isnan(sum[i * L + j]))
-        entries.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), sum[i * L + j]});
+      if (added[i * L + j]) entries.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), sum[i * L + j]});
 }
 
 }  // namespace
