@@ -5,7 +5,6 @@
 #include "base/digest.h"
 #include "base/stages.h"
 #include "model/model.h"
-#include "model/tag_lines.h"
 #include "python/bindings.h"
 
 namespace tagwright {

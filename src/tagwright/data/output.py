@@ -192,7 +192,7 @@ def is_standard_output(name: str) -> bool:
 
 
 def check_target(path: str | os.PathLike[str], read_again: bool = False) -> None:
-    """Raise the OSError that writing to `path` would end in, so that no work is done in vain.
+    """Raise the OSError that writing to `path` would end in, before any work is done.
 
     read_again: whether it will be read, too, so that a stream is a ValueError.
     """
