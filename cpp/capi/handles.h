@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,4 +28,9 @@ struct tw_result {
   std::shared_ptr<const tagwright::TrainedModel> model;  // whose labels have names; nullptr: scores were given
   std::vector<Sentence> sentences;
   bool probabilities = false;  // whether labellings have some
+};
+
+struct tw_explanation {
+  std::vector<tagwright::Contribution> contributions;
+  std::vector<std::string> unknown;
 };

@@ -173,6 +173,28 @@ void need_columns(const TrainedModel& model, size_t columns) {
                                                             std::to_string(columns));
 }
 
+// Cells of sentences as a text of the model's columns.
+Text text_of(const TrainedModel& model, const char* const* cells, size_t columns, std::span<const size_t> lengths) {
+  need_columns(model, columns);
+  Text text;
+  text.columns = model.columns();
+  size_t token = 0;
+  for (const size_t length : lengths) {
+    need(cells || length == 0, "cells is NULL");
+    for (size_t t = 0; t < length; ++t, ++token) {
+      for (size_t c = 0; c < text.columns; ++c) text.add_cell(utf8(cells[product(token, columns) + c], "a cell"));
+      text.end_token();
+    }
+    text.end_sentence();
+  }
+  return text;
+}
+
+const Model& linear_of(const TrainedModel& model) {
+  if (!model.linear()) throw Unsupported("a " + model.learner() + " model is not a sum of weights");
+  return *model.linear();
+}
+
 const tw_result::Sentence* sentence_of(const tw_result* result, size_t sentence) {
   return result && sentence < result->sentences.size() ? &result->sentences[sentence] : nullptr;
 }
@@ -257,18 +279,8 @@ tw_status tw_tag_tokens(const tw_model* model, const char* const* cells, size_t 
   return made(out, [&] {
     const TrainedModel& own = model_of(model);
     const tw_options chosen = options_of(options);
-    need_columns(own, columns);
     need(lengths || sentences == 0, "lengths is NULL");
-    Text text;
-    text.columns = own.columns();
-    for (size_t s = 0, token = 0; s < sentences; ++s) {
-      need(cells || lengths[s] == 0, "cells is NULL");
-      for (size_t t = 0; t < lengths[s]; ++t, ++token) {
-        for (size_t c = 0; c < text.columns; ++c) text.add_cell(utf8(cells[product(token, columns) + c], "a cell"));
-        text.end_token();
-      }
-      text.end_sentence();
-    }
+    const Text text = text_of(own, cells, columns, {lengths, sentences});
     return tagged(model, text, chosen);
   });
 }
@@ -311,6 +323,60 @@ tw_status tw_tokenize(const char* text, size_t bytes, const char* tokenizer, tw_
     }
     return result;
   });
+}
+
+tw_status tw_scores(const tw_model* model, const char* const* cells, size_t columns, size_t tokens, double* nodes,
+                    double* edges) {
+  return guarded([&] {
+    need((nodes || tokens == 0) && edges, "nodes or edges are NULL");
+    const Model& own = linear_of(model_of(model));
+    const Text text = text_of(*model->model, cells, columns, {&tokens, 1});
+    if (own.edges().ngrams() || own.edges().corrections().rows() > 0)
+      throw Unsupported("the edges of this model depend on tokens or on more than two labels");
+    const size_t L = own.labels().size();
+    std::vector<float> scores(product(tokens, L));
+    std::vector<std::vector<int32_t>> active;
+    own.scorer().score(text, 0, scores.data(), active);
+    const std::optional<AllowedLists> lists = own.allowed(text);
+    Arena arena;
+    const Scores found = masked({scores.data(), nullptr}, tokens, L, lists ? lists->view(0) : Allowed{}, arena);
+    for (size_t at = 0; at < scores.size(); ++at) nodes[at] = found[at];
+    for (size_t y = 0; y < L; ++y) {
+      own.edges().row(0, y, edges + y * L);
+      if (tokens == 0) continue;
+      nodes[y] = own.edges().start(y) + nodes[y];
+      nodes[(tokens - 1) * L + y] += own.edges().stop(y);
+    }
+  });
+}
+
+tw_status tw_explain(const tw_model* model, const char* const* cells, size_t columns, size_t tokens, size_t token,
+                     size_t label, tw_explanation** out) {
+  return made(out, [&] {
+    const Model& own = linear_of(model_of(model));
+    need(token < tokens, "no such token");
+    need(label < own.labels().size(), "no such label");
+    const Text text = text_of(*model->model, cells, columns, {&tokens, 1});
+    return std::make_unique<tw_explanation>(
+        tw_explanation{own.scorer().contributions(text, 0, token, label), own.scorer().unknown(text, 0, token)});
+  });
+}
+
+void tw_explanation_free(tw_explanation* explanation) { delete explanation; }
+size_t tw_explanation_features(const tw_explanation* explanation) {
+  return explanation ? explanation->contributions.size() : 0;
+}
+const char* tw_explanation_feature(const tw_explanation* explanation, size_t feature) {
+  return feature < tw_explanation_features(explanation) ? explanation->contributions[feature].feature.c_str() : nullptr;
+}
+double tw_explanation_score(const tw_explanation* explanation, size_t feature) {
+  return feature < tw_explanation_features(explanation) ? explanation->contributions[feature].score : 0;
+}
+int32_t tw_explanation_part(const tw_explanation* explanation, size_t feature) {
+  return feature < tw_explanation_features(explanation) ? explanation->contributions[feature].part + 1 : 0;
+}
+const char* tw_explanation_unknown(const tw_explanation* explanation, size_t feature) {
+  return explanation && feature < explanation->unknown.size() ? explanation->unknown[feature].c_str() : nullptr;
 }
 
 tw_status tw_decode(const double* nodes, const double* edges, size_t T, size_t L, const tw_options* options,

@@ -106,6 +106,28 @@ TW_API tw_status tw_tag_features(const tw_model* model, const char* const* featu
 /* Splits text without tagging it; the result has sentences and tokens, and no labellings. */
 TW_API tw_status tw_tokenize(const char* text, size_t bytes, const char* tokenizer, tw_result** out);
 
+/* --- explanations: perceptrons, CRFs and HMMs only --- */
+
+/* Writes the scores of one sentence, as tw_decode and tw_marginals take them, to nodes [tokens * labels] and edges
+ * [labels * labels]; what the model's constraints forbid is -inf. TW_UNSUPPORTED if the model's edges depend on tokens
+ * or on more than two labels. */
+TW_API tw_status tw_scores(const tw_model* model, const char* const* cells, size_t columns, size_t tokens,
+                           double* nodes, double* edges);
+
+/* Why a token of a sentence has the node score that it has for a label: what each of its features adds. */
+typedef struct tw_explanation tw_explanation;
+TW_API tw_status tw_explain(const tw_model* model, const char* const* cells, size_t columns, size_t tokens,
+                            size_t token, size_t label, tw_explanation** out);
+TW_API void tw_explanation_free(tw_explanation* explanation);
+/* The number of features that add something; their names, or NULL; what each adds, in the order of the sum. */
+TW_API size_t tw_explanation_features(const tw_explanation* explanation);
+TW_API const char* tw_explanation_feature(const tw_explanation* explanation, size_t feature);
+TW_API double tw_explanation_score(const tw_explanation* explanation, size_t feature);
+/* The part of the label that the weight belongs to, from 1; 0: the label itself. */
+TW_API int32_t tw_explanation_part(const tw_explanation* explanation, size_t feature);
+/* The features of the token that the model does not have, one after the other; NULL behind the last. */
+TW_API const char* tw_explanation_unknown(const tw_explanation* explanation, size_t feature);
+
 /* --- scores --- */
 
 /* Returns the best paths of a lattice of T tokens and L labels as a result of one sentence. The score of a path is the

@@ -108,12 +108,10 @@ std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOption
   const Decoder* const decoder = decoder_named(options.decoder);
   need(decoder, "no decoder named " + std::string(options.decoder));
   const Plan plan = Plan{decoder, {}}.with(options.k);
-  std::optional<AllowedLists> allowed;
-  if (dictionary_) allowed = dictionary_->allowed(text);
+  const std::optional<AllowedLists> lists = allowed(text);
   std::vector<Posteriors> posteriors;
-  const std::vector<Answer> answers =
-      tag_all(*scorer_, text, *edges_, plan, options.threads, allowed ? &*allowed : nullptr,
-              options.probabilities ? &posteriors : nullptr);
+  const std::vector<Answer> answers = tag_all(*scorer_, text, *edges_, plan, options.threads, lists ? &*lists : nullptr,
+                                              options.probabilities ? &posteriors : nullptr);
   std::vector<std::vector<Labelling>> made(answers.size());
   for (size_t s = 0; s < answers.size(); ++s) {
     for (size_t p = 0; p < answers[s].paths.size(); ++p) {
@@ -132,9 +130,8 @@ std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOption
 
 std::vector<std::vector<float>> Model::marginals(const Text& text, size_t threads) const {
   need(probabilistic(), kNoProbabilities);
-  std::optional<AllowedLists> allowed;
-  if (dictionary_) allowed = dictionary_->allowed(text);
-  return label_marginals(*scorer_, text, *edges_, {}, threads, allowed ? &*allowed : nullptr);
+  const std::optional<AllowedLists> lists = allowed(text);
+  return label_marginals(*scorer_, text, *edges_, {}, threads, lists ? &*lists : nullptr);
 }
 
 std::vector<std::string_view> Model::tag(std::span<const std::string> words) const {

@@ -59,6 +59,11 @@ class Model {
   // Those of all sentences, under the rules of the model.
   const Edges& edges() const { return *edges_; }
 
+  // The labels that the tokens of a text may have by the tag dictionary; none where there is no dictionary.
+  std::optional<AllowedLists> allowed(const Text& text) const {
+    return dictionary_ ? std::optional(dictionary_->allowed(text)) : std::nullopt;
+  }
+
   // Returns the best labellings of each sentence, best first. Throws std::invalid_argument for a text of too few
   // columns and for a sentence without a labelling that the model's constraints allow.
   std::vector<std::vector<Labelling>> tag(const Text& text, const TagOptions& options = {}) const;

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,10 @@ def test_every_kind_of_model_answers_as_in_python(library, path):
 def test_models_that_are_trained_here_answer_as_in_python(library, tmp_path):
     X, y = ten_sentences()
     features = "U:%x[0,0]\nUV:%x[-1,0]\nB\n"
-    spans = [["B-X" if label == "DT" else "I-X" if label == "NN" else "O" for label in own] for own in y]
+    spans = [
+        ["B-X" if now == "DT" else "I-X" if now == "NN" and before == "DT" else "O" for before, now in pairwise(["", *own])]
+        for own in y
+    ]
     left, right = (tw.MEMM(direction=way, features="U:%x[0,0]\nUY:%y[-1]\n") for way in ("right", "left"))
     models = {
         "limited": tw.CRF(features=features, constraints=tw.Constraints(["B-X", "I-X", "O"], "BIO")).fit(X, spans),

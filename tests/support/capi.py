@@ -37,6 +37,8 @@ def flat_features(token):
             made.append((f"{name}:{value}", 1.0))
         elif isinstance(value, list):
             made += [(f"{name}:{item}", 1.0) for item in value]
+        elif isinstance(value, dict):
+            made += [(f"{name}:{inner}", number) for inner, number in flat_features(value)]
         else:
             made.append((name, float(value)))
     return made
