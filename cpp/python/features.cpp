@@ -44,7 +44,7 @@ std::string_view utf8(nb::handle text, const Place& place, const char* what) {
 bool is_mapping(nb::handle value) {
   if (PyDict_Check(value.ptr())) return true;
   if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) return false;
-  return PyMapping_Check(value.ptr()) && nb::hasattr(value, "keys");
+  return PyMapping_Check(value.ptr()) && has_attribute(value, "keys");
 }
 
 // X is a list of sentences, a sentence a list of tokens; one(text, token, place) takes in one token. first: the number
@@ -68,12 +68,12 @@ Text read_sentences(nb::handle X, size_t first, One&& one) {
 // it is anything else. No Python code runs here, so that nothing needs to be held.
 std::optional<size_t> add_plain_row(Text& text, PyObject* token, size_t columns) {
   if (!PyList_CheckExact(token) && !PyTuple_CheckExact(token)) return std::nullopt;
-  const auto n = static_cast<size_t>(PySequence_Fast_GET_SIZE(token));
-  PyObject** const items = PySequence_Fast_ITEMS(token);
+  const auto n = static_cast<size_t>(Py_SIZE(token));
   const size_t cells = text.cell_end.size(), bytes = text.bytes.size();
   for (size_t c = 0; c < std::min(n, columns); ++c) {
     Py_ssize_t size = 0;
-    const char* const word = PyUnicode_CheckExact(items[c]) ? PyUnicode_AsUTF8AndSize(items[c], &size) : nullptr;
+    PyObject* const cell = item_of(token, static_cast<Py_ssize_t>(c));
+    const char* const word = PyUnicode_CheckExact(cell) ? PyUnicode_AsUTF8AndSize(cell, &size) : nullptr;
     if (!word) {
       PyErr_Clear();
       text.cell_end.resize(cells);

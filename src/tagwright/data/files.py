@@ -9,11 +9,12 @@ import itertools
 import lzma
 import os
 import re
-import select
 import sys
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any
+
+from tagwright import system
 
 __all__ = [
     "BLANK",
@@ -130,7 +131,7 @@ def _chunks(source: Source, name: str) -> Iterator[bytes]:
         try:
             while (chunk := take(CHUNK)) or chunk is None:
                 if chunk is None:
-                    select.select([stream], [], [])
+                    system.wait_to_read(stream)
                 elif isinstance(chunk, str):
                     raise TypeError(f"{name}: opened as text; open it as bytes, with mode 'rb'")
                 elif not isinstance(chunk, bytes | bytearray):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import functools
 import io
 import os
+import platform
 import re
-import select
 import stat
 import sys
 import time
@@ -17,6 +16,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
+
+from tagwright import system
 
 __all__ = [
     "Target",
@@ -64,7 +65,7 @@ class Descriptor(io.RawIOBase):
             try:
                 left = left[os.write(self._number, left) :]
             except BlockingIOError:
-                select.select([], [self._number], [])
+                system.wait_to_write(self._number)
             except OSError as error:
                 if not self._must:
                     break
@@ -96,6 +97,7 @@ def _whole(stream: Any, name: str, must: bool) -> Any:
     if number is None:
         return stream
     stream.flush()
+    system.raw_bytes(number)
     # File names that are not UTF-8 are printed as they are.
     errors = "surrogateescape" if must else "backslashreplace"
     raw = cast("IO[bytes]", Descriptor(number, name, must))
@@ -150,7 +152,7 @@ def _opened(name: str) -> int:
     if own is not None:
         return os.dup(own)
     _refuse_block_device(name)
-    return os.open(name, os.O_WRONLY | os.O_NOCTTY)
+    return system.open_stream(name)
 
 
 def _refuse_block_device(name: str) -> None:
@@ -251,7 +253,7 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
     try:
         while number < 0:
             beside = target.with_name(f".{target.name}.{_machine()}{os.urandom(4).hex()}.part")
-            number = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            number = system.create_new(beside)
             if not _locked(number) or not os.fstat(number).st_nlink:
                 # Another run has taken it, before it was locked, for that of a killed one.
                 os.close(number)
@@ -268,7 +270,7 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
 def _locked(number: int) -> bool:
     """Lock an open file until it is closed; return False if another has locked it."""
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        system.lock(number)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks; there, parts of killed runs stay
@@ -286,9 +288,9 @@ def _remove_parts_of_killed_runs(target: Path) -> None:
         found = [(entry.path, named[1]) for entry in entries if (named := part.fullmatch(entry.name))]
         for path, machine in found:
             with contextlib.suppress(OSError):
-                number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+                number = system.open_leftover(path)
                 try:
-                    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    system.lock(number)
                     if machine == _machine() or time.time() - os.fstat(number).st_mtime > DAY:
                         os.unlink(path)
                 finally:
@@ -301,7 +303,7 @@ def _machine() -> str:
     try:
         known = Path("/proc/sys/kernel/random/boot_id").read_bytes()
     except OSError:
-        known = os.fsencode(os.uname().nodename)
+        known = os.fsencode(platform.node())
     return f"{zlib.crc32(known):08x}"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import resource
 import shlex
 import tempfile
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from tagwright.data.output import Target, is_stream, replacing
+from tagwright.system import file_size_limit
 
 __all__ = ["rescued"]
 
@@ -47,8 +47,8 @@ class _Pieces(contextlib.ExitStack):
         super().__init__()
         self.number = 0
         self._path, self._room = path, 0
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-        self._size = LARGE_PIECE if limit == resource.RLIM_INFINITY else min(limit, LARGE_PIECE)
+        limit = file_size_limit()
+        self._size = LARGE_PIECE if limit is None else min(limit, LARGE_PIECE)
 
     def write(self, data: Any) -> None:
         """Write to the last file what it has room for, and the rest to new ones."""
