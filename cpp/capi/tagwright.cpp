@@ -14,6 +14,7 @@
 #include "decode/batch.h"
 #include "features/tokenizers.h"
 #include "features/unicode.h"
+#include "kernels/elementary.h"
 #include "sums/marginals.h"
 
 using namespace tagwright;
@@ -441,7 +442,7 @@ double tw_result_score(const tw_result* result, size_t sentence, size_t labellin
 
 double tw_result_probability(const tw_result* result, size_t sentence, size_t labelling) {
   const Labelling* const own = labelling_of(result, sentence, labelling);
-  return own && result->probabilities ? std::exp(own->log_probability) : 0;
+  return own && result->probabilities ? portable_exp(own->log_probability) : 0;
 }
 
 double tw_result_log_probability(const tw_result* result, size_t sentence, size_t labelling) {

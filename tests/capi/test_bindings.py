@@ -13,7 +13,9 @@ import tagwright as tw
 BINDINGS = ROOT / "examples" / "bindings"
 ENGLISH = Path(tw.__file__).parent / "models" / "english.safetensors"
 TEXT = "I can't stay. “Naïve” Dr. Smith paid US$5.50, didn't he?"
-JNA = next((path for path in (Path("/usr/share/java/jna.jar"), Path(os.environ.get("JNA", "/"))) if path.is_file()), None)
+JNA = next(
+    (path for path in (Path("/usr/share/java/jna.jar"), Path(os.environ.get("JNA", "/"))) if path.is_file()), None
+)
 
 pytestmark = pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer's run time is not for other languages")
 

@@ -29,9 +29,7 @@ def library():
 
 
 def expected(found):
-    return [
-        [(one.labels, one.score, one.probability or 0.0, one.marginals) for one in sentence] for sentence in found
-    ]
+    return [[(one.labels, one.score, one.probability or 0.0, one.marginals) for one in sentence] for sentence in found]
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.safetensors")), ids=lambda path: path.stem)
@@ -55,7 +53,10 @@ def test_models_that_are_trained_here_answer_as_in_python(library, tmp_path):
     X, y = ten_sentences()
     features = "U:%x[0,0]\nUV:%x[-1,0]\nB\n"
     spans = [
-        ["B-X" if now == "DT" else "I-X" if now == "NN" and before == "DT" else "O" for before, now in pairwise(["", *own])]
+        [
+            "B-X" if now == "DT" else "I-X" if now == "NN" and before == "DT" else "O"
+            for before, now in pairwise(["", *own])
+        ]
         for own in y
     ]
     left, right = (tw.MEMM(direction=way, features="U:%x[0,0]\nUY:%y[-1]\n") for way in ("right", "left"))

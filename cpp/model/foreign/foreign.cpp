@@ -10,7 +10,7 @@ namespace tagwright {
 namespace foreign {
 
 void WeightBuilder::merge(std::vector<Entry>& entries) {
-  std::ranges::stable_sort(entries, {}, &Entry::key);
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
   size_t kept = 0;
   for (size_t n = 0; n < entries.size();) {
     Entry sum = entries[n++];
