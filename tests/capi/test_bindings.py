@@ -13,9 +13,8 @@ import tagwright as tw
 BINDINGS = ROOT / "examples" / "bindings"
 ENGLISH = Path(tw.__file__).parent / "models" / "english.safetensors"
 TEXT = "I can't stay. “Naïve” Dr. Smith paid US$5.50, didn't he?"
-JNA = next(
-    (path for path in (Path("/usr/share/java/jna.jar"), Path(os.environ.get("JNA", "/"))) if path.is_file()), None
-)
+JARS = [Path(os.environ.get("JNA", "/")), Path("/usr/share/java/jna.jar")]  # the latter is Debian's libjna-java
+JNA = next(filter(Path.is_file, JARS), None)
 
 pytestmark = pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer's run time is not for other languages")
 
@@ -50,8 +49,9 @@ def test_ruby():
 
 @pytest.mark.skipif(not shutil.which("java") or JNA is None, reason="Java or JNA is not installed")
 def test_java():
-    command = ["java", f"-Djna.library.path={library_path().parent}", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8",
-               "-cp", JNA, BINDINGS / "Tagwright.java"]  # fmt: skip
+    settings = {"jna.library.path": library_path().parent, "file.encoding": "UTF-8", "stdout.encoding": "UTF-8"}
+    flags = [f"-D{name}={value}" for name, value in settings.items()]
+    command = ["java", *flags, "-cp", JNA, BINDINGS / "Tagwright.java"]
     code, lines, errors = output([*command, ENGLISH, TEXT, "2"])
     assert code == 0, errors
     assert_as_python(lines)

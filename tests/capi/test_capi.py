@@ -115,6 +115,50 @@ def test_marginals_of_a_model_are_those_of_python(library):
     library.own.tw_model_free(handle)
 
 
+@pytest.mark.parametrize("name", ["perceptron", "perceptron_parts", "crf", "hmm"])
+def test_scores_and_explanations_are_those_of_python(library, name):
+    own, path = library.own, DATA / f"{name}.safetensors"
+    model, handle = tw.load(path), library.load(path)
+    X = json.loads((DATA / "words.json").read_text(encoding="utf-8"))[3]
+    cells = [cell.encode() for row in X for cell in row]
+    given, (T, L) = ((c.c_char_p * len(cells))(*cells), len(X[0]), len(X)), (len(X), len(model.labels))
+    nodes, edges = np.empty((T, L)), np.empty((L, L))
+    library.call("scores", handle, *given, doubles(nodes), doubles(edges))
+    found = tw.decode(nodes, edges, 3).paths
+    right = model.tag_kbest([X], 3)[0]
+    assert [[model.labels[y] for y in path.labels] for path in found] == [one.labels for one in right]
+    assert [path.score for path in found] == pytest.approx([one.score for one in right], rel=1e-12)
+    for t, label in ((0, 1), (T - 1, 0)):
+        why = library.made("explain", handle, *given, t, label)
+        rows = [
+            (own.tw_explanation_feature(why, n).decode(), own.tw_explanation_score(why, n),
+             own.tw_explanation_part(why, n) or None)
+            for n in range(own.tw_explanation_features(why))
+        ]  # fmt: skip
+        unknown = []
+        while (feature := own.tw_explanation_unknown(why, len(unknown))) is not None:
+            unknown.append(feature.decode())
+        own.tw_explanation_free(why)
+        expected_why = model.explain(X, t, [model.labels[label]])
+        assert rows == [(one.feature, one.score, one.part) for one in expected_why.reasons[0].contributions]
+        assert unknown == expected_why.unknown
+    own.tw_model_free(handle)
+
+
+def test_what_a_model_cannot_do_is_unsupported(library):
+    for name, call in (("memm", "explain"), ("perceptron_edges", "scores"), ("bidirectional", "scores")):
+        handle = library.load(DATA / f"{name}.safetensors")
+        columns = library.own.tw_model_columns(handle)
+        cells = (c.c_char_p * columns)(*[b"a"] * columns)
+        L = library.own.tw_model_labels(handle)
+        room = doubles(np.empty(L * L)), doubles(np.empty(L * L))
+        more = room if call == "scores" else (0, 0, c.byref(c.c_void_p()))
+        with pytest.raises(CapiError) as error:
+            library.call(call, handle, cells, columns, 1, *more)
+        assert error.value.args[0] == 3
+        library.own.tw_model_free(handle)
+
+
 def doubles(array):
     return array.ctypes.data_as(c.POINTER(c.c_double))
 

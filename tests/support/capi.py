@@ -81,8 +81,10 @@ class Library:
         for name in ("model_free", "result_free", "result_sentences", "model_labels", "model_columns",
                      "model_learner", "model_tokenizer", "model_probabilistic"):  # fmt: skip
             getattr(own, f"tw_{name}").argtypes = [handle]
-        for name, count in (("tokens", 1), ("labellings", 1), ("marginals", 1), ("score", 2), ("probability", 2),
-                            ("log_probability", 2), ("labels", 2), ("label_probabilities", 2), ("label", 3)):  # fmt: skip
+        for name, count in {
+            "tokens": 1, "labellings": 1, "marginals": 1, "score": 2, "probability": 2, "log_probability": 2,
+            "labels": 2, "label_probabilities": 2, "label": 3,
+        }.items():  # fmt: skip
             getattr(own, f"tw_result_{name}").argtypes = [handle] + [size] * count
         own.tw_model_label.argtypes = [handle, size]
         own.tw_result_offsets.argtypes = [handle, size, size, c.POINTER(size), c.POINTER(size)]
@@ -94,6 +96,13 @@ class Library:
         own.tw_tag_tokens.argtypes = [handle, strings, size, sizes, size, how, out]
         own.tw_tag_features.argtypes = [handle, strings, c.POINTER(c.c_float), sizes, sizes, size, how, out]
         own.tw_tokenize.argtypes = [text, size, text, out]
+        own.tw_scores.argtypes = [handle, strings, size, size, doubles, doubles]
+        own.tw_explain.argtypes = [handle, strings, size, size, size, size, out]
+        for name, result in {"feature": text, "unknown": text, "score": c.c_double, "part": c.c_int32}.items():
+            function = getattr(own, f"tw_explanation_{name}")
+            function.restype, function.argtypes = result, [handle, size]
+        own.tw_explanation_features.restype, own.tw_explanation_features.argtypes = size, [handle]
+        own.tw_explanation_free.argtypes = [handle]
         own.tw_decode.argtypes = [doubles, doubles, size, size, how, out]
         own.tw_marginals.argtypes = [doubles, doubles, size, size, doubles, doubles, doubles]
 
@@ -143,7 +152,7 @@ class Library:
         )  # fmt: skip
 
     def result(self, handle):
-        """Return for each sentence its labellings: labels, score, probability, those of labels; then free the result."""
+        """Return the labellings of each sentence: labels, score, probability, those of labels; free the result."""
         own, made = self.own, []
         for s in range(own.tw_result_sentences(handle)):
             T = own.tw_result_tokens(handle, s)

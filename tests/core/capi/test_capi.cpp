@@ -48,6 +48,11 @@ TEST(null_arguments_of_the_c_api_are_errors) {
   CHECK(tw_result_sentences(nullptr) == 0 && tw_result_tokens(nullptr, 0) == 0 && !tw_result_labels(nullptr, 0, 0));
   CHECK(!tw_result_label(nullptr, 0, 0, 0) && !tw_result_marginals(nullptr, 0) && tw_result_score(nullptr, 0, 0) == 0);
   CHECK(tw_result_offsets(nullptr, 0, 0, nullptr, nullptr) == 0);
+  tw_explanation* why = nullptr;
+  CHECK(tw_explain(nullptr, nullptr, 1, 1, 0, 0, &why) == TW_INVALID_ARGUMENT && !why);
+  CHECK(tw_scores(nullptr, nullptr, 1, 1, nullptr, nullptr) == TW_INVALID_ARGUMENT);
+  tw_explanation_free(nullptr);
+  CHECK(!tw_explanation_feature(nullptr, 0) && !tw_explanation_unknown(nullptr, 0));
 
   model = load("perceptron");
   const size_t one = 1;
@@ -63,6 +68,11 @@ TEST(null_arguments_of_the_c_api_are_errors) {
   CHECK(tw_tag_tokens(model, nullptr, 2, &none, 1, nullptr, &result) == TW_OK && tw_result_sentences(result) == 1);
   CHECK(tw_result_tokens(result, 0) == 0 && tw_result_tokens(result, 7) == 0);
   tw_result_free(result);
+  const char* const words[] = {"a", "DT"};
+  CHECK(tw_explain(model, words, 2, 1, 1, 0, &why) == TW_INVALID_ARGUMENT && mentions("no such token"));
+  CHECK(tw_explain(model, words, 2, 1, 0, 9999, &why) == TW_INVALID_ARGUMENT && mentions("no such label"));
+  CHECK(tw_explain(model, words, 2, 1, 0, 0, &why) == TW_OK && !tw_explanation_feature(why, 9999));
+  tw_explanation_free(why);
   tw_model_free(model);
 }
 
