@@ -58,10 +58,10 @@ library:   ## libtagwright: static, shared with the C API, CMake package, pkg-co
 	cmake --build build/library --parallel
 	cmake --install build/library --component library --prefix $(or $(PREFIX),build/library/install)
 
-# The npm package: its sources beside what emscripten makes of the core.
+# The npm package: its sources beside what emscripten makes of the core. NODE_PATH: of Debian's modules, for other Nodes.
 wasm:   ## the runtime for browsers and Node.js: the npm package tagwright-wasm, in build/wasm/package; needs emscripten
 	emcmake cmake -S . -B build/wasm -DCMAKE_BUILD_TYPE=Release
-	cmake --build build/wasm --parallel
+	NODE_PATH=$(or $(NODE_PATH),/usr/share/nodejs) cmake --build build/wasm --parallel
 	mkdir -p build/wasm/package
 	cp wasm/index.js wasm/index.d.ts wasm/package.json wasm/README.md LICENSE build/wasm/tagwright.mjs build/wasm/tagwright.wasm build/wasm/package
 	@gzip -9c build/wasm/package/tagwright.wasm build/wasm/package/tagwright.mjs build/wasm/package/index.js | wc -c | sed 's/$$/ bytes compressed/'

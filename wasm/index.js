@@ -127,7 +127,7 @@ function indices(text, data) {
   return at;
 }
 
-function sentencesOf(core, result, text) {
+function sentencesOf(core, result, text, probabilities = false) {
   const data = text === undefined ? null : encoder.encode(text);
   const at = data && indices(text, data);
   const made = [];
@@ -150,7 +150,7 @@ function sentencesOf(core, result, text) {
       const numbers = core._tw_result_labels(result, s, p) >> 2;
       const shares = core._tw_result_label_probabilities(result, s, p);
       const own = { numbers: Array.from(core.HEAP32.subarray(numbers, numbers + T)), score: core._tw_result_score(result, s, p) };
-      if (shares) {
+      if (probabilities) {
         own.probability = core._tw_result_probability(result, s, p);
         own.labelProbabilities = Array.from(core.HEAPF64.subarray(shares >> 3, (shares >> 3) + T));
       }
@@ -181,8 +181,9 @@ export class Model {
 
   // The labellings of each sentence, best first. given: text, or sentences of words or of rows of columns.
   tag(given, options = {}) {
+    const chosen = { probabilities: this.probabilistic, ...options };
     const result = this.#run((call) => {
-      const how = call.options({ probabilities: this.probabilistic, ...options });
+      const how = call.options(chosen);
       if (typeof given === "string") {
         const data = encoder.encode(given);
         return call.made("_tw_tag_text", this.#handle, call.bytes(data), data.length, how);
@@ -192,7 +193,7 @@ export class Model {
       const cells = call.strings(this.#cells(rows.flat(), columns));
       return call.made("_tw_tag_tokens", this.#handle, cells, columns, call.sizes(given.map((own) => own.length)), given.length, how);
     });
-    const made = sentencesOf(this.#core, result, typeof given === "string" ? given : undefined);
+    const made = sentencesOf(this.#core, result, typeof given === "string" ? given : undefined, chosen.probabilities);
     for (const sentence of made)
       for (const one of sentence.labellings) one.labels = one.numbers.map((y) => this.labels[y]);
     return made;

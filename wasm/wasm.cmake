@@ -17,8 +17,10 @@ set_target_properties(tagwright_wasm PROPERTIES OUTPUT_NAME tagwright SUFFIX .mj
 target_include_directories(tagwright_wasm PRIVATE cpp)
 target_compile_definitions(tagwright_wasm PRIVATE "TAGWRIGHT_VERSION=\"${PROJECT_VERSION}\"")
 list(REMOVE_ITEM flags -O3)
-target_compile_options(tagwright_wasm PRIVATE ${flags} ${wasm} ${compat} -O2 -fno-trapping-math -Wno-psabi)
-target_link_options(tagwright_wasm PRIVATE ${wasm} -O2 --no-entry -sMODULARIZE=1 -sEXPORT_ES6=1
+target_compile_options(tagwright_wasm PRIVATE ${flags} ${wasm} ${compat} -Os -fno-trapping-math -Wno-psabi)
+# For size, but for the inner loops.
+set_source_files_properties(cpp/kernels/base.cpp cpp/model/scorer.cpp PROPERTIES COMPILE_OPTIONS -O2)
+target_link_options(tagwright_wasm PRIVATE ${wasm} -Os --no-entry -sMODULARIZE=1 -sEXPORT_ES6=1
                     -sENVIRONMENT=web,worker -sALLOW_MEMORY_GROWTH=1 -sFILESYSTEM=0 -sMALLOC=emmalloc
                     -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAPU32,HEAP32,HEAPF64,HEAPF32,UTF8ToString
                     -sEXPORTED_FUNCTIONS=_malloc,_free,${names})

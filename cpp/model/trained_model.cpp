@@ -1,9 +1,8 @@
 #include "model/trained_model.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "base/need.h"
@@ -299,12 +298,17 @@ std::shared_ptr<const TrainedModel> foreign_model(std::string_view bytes) {
 
 std::shared_ptr<const TrainedModel> TrainedModel::load(const std::string& path) {
   constexpr size_t kStart = 64;
-  std::ifstream file(path, std::ios::binary);
   std::string bytes(kStart, '\0');
-  file.read(bytes.data(), kStart);
-  bytes.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  bytes.resize(file ? std::fread(bytes.data(), 1, kStart, file.get()) : 0);
   if (!is_foreign(bytes)) return model_of(ModelFile::load(path));
-  bytes.append(std::istreambuf_iterator<char>(file.seekg(kStart)), {});
+  for (size_t got = kStart; got;) {
+    constexpr size_t kPiece = size_t{1} << 20;
+    const size_t had = bytes.size();
+    bytes.resize(had + kPiece);
+    got = std::fread(bytes.data() + had, 1, kPiece, file.get());
+    bytes.resize(had + got);
+  }
   try {
     return foreign_model(bytes);
   } catch (const ModelFileError& error) {

@@ -5,6 +5,7 @@ import functools
 import http.server
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import threading
@@ -17,9 +18,10 @@ from support.commands import run
 from support.servers import until
 
 import tagwright as tw
+from tagwright.models.model import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "build" / "wasm" / "package"
+PACKAGE = Path(os.environ.get("TAGWRIGHT_WASM", ROOT / "build" / "wasm" / "package"))
 DATA = ROOT / "tests" / "data" / "0.5.0"
 KINDS = ["perceptron", "perceptron_parts", "perceptron_edges", "crf", "crf_edges", "hmm", "memm", "bidirectional"]
 TEXT = "I can't stay. “Naïve” Dr. Smith 👍 paid US$5.50, didn't he?\nTime flies"
@@ -37,11 +39,16 @@ def a_thousand_sentences():
     return list(itertools.islice((own for own in tw.sentences(text) if len(own) < 60), COUNT))
 
 
+def different(found, expected):
+    """Return the numbers of the sentences whose answers differ."""
+    return [s for s, (own, right) in enumerate(zip(found, expected, strict=True)) if own != right]
+
+
 @pytest.fixture(scope="module")
 def given():
     words = json.loads((DATA / "words.json").read_text(encoding="utf-8"))
     models = [{"path": str(DATA / f"{name}.safetensors"), "sentences": words, "k": 3} for name in KINDS]
-    models.append({"path": str(tw.models.model.BUILT_IN), "sentences": a_thousand_sentences(), "k": 2})
+    models.append({"path": str(BUILT_IN), "sentences": a_thousand_sentences(), "k": 2})
     rng = np.random.default_rng(1)
     scores = {"nodes": rng.normal(size=7 * 5).tolist(), "edges": rng.normal(size=25).tolist(), "L": 5}
     return {"models": models, "text": TEXT, "scores": scores, "explain": [["Time", "flies"], 1, 3]}
@@ -65,7 +72,8 @@ def test_every_model_answers_as_in_python(given, answers):
         assert (found["labels"], found["probabilistic"]) == (model.labels, model.probabilistic)
         right = model.tag_kbest(asked["sentences"], asked["k"], proba=model.probabilistic)
         expected = [[[one.labels, one.score, one.probability or 0, one.marginals] for one in own] for own in right]
-        assert found["found"] == expected, asked["path"]
+        # Not compared as a whole: the difference of such lists would take minutes to print.
+        assert different(found["found"], expected) == [], asked["path"]
     assert len(answers["models"][-1]["found"]) == COUNT
 
 
@@ -158,7 +166,8 @@ def test_the_exported_page_works_without_our_server(tmp_path):
                 sentences,
             )
             right = model.tag_kbest(sentences, 2, proba=True)
-            assert found == [[[one.labels, one.score, one.probability, one.marginals] for one in own] for own in right]
+            expected = [[[one.labels, one.score, one.probability, one.marginals] for one in own] for own in right]
+            assert different(found, expected) == []
             assert complaints(browser) == []
     finally:
         browser.quit()
