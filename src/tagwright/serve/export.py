@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tagwright.data.output import writing
+from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model
 from tagwright.serve.answers import list_models
 from tagwright.serve.settings import Settings
@@ -66,8 +67,8 @@ def export_page(settings: Settings, folder: str | os.PathLike[str], runtime: str
 
 def _check(name: str, model: Model | None) -> None:
     """Raise ValueError unless the C API can return the scores of the model's sentences."""
-    arrays = {} if model is None else model.arrays
-    if model is None or "edges.score" not in arrays or "names.bytes" not in arrays or not model.columns:
+    if not isinstance(model, LinearModel) or not model.columns:
         raise ValueError(f"model {name} cannot be exported: it is not a linear model that reads text; use the server")
+    arrays = model.arrays
     if len(arrays.get("corrections.score", ())) or len(arrays.get("ngrams.score", ())):
         raise ValueError(f"model {name} cannot be exported: its edges depend on tokens or n-grams; use the server")
