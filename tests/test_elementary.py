@@ -10,7 +10,7 @@ from tagwright import _core, elementary
 X = np.random.default_rng(3).normal(scale=20, size=(6, 50))
 
 
-@pytest.mark.parametrize("name", elementary.__all__)
+@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p"])
 def test_values_are_those_of_the_c_library_to_two_units_of_the_last_place(name):
     x = X if name.startswith("exp") else np.abs(X)
     expected = np.vectorize(getattr(math, name))(x)

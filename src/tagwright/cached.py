@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
-__all__ = ["cached_property"]
-
 T = TypeVar("T")
 
 
@@ -14,17 +12,15 @@ class cached_property(Generic[T]):  # noqa: N801 - named as that of functools, i
     """Computes a value when it is first read, and keeps it in the object.
 
     functools.cached_property of Python 3.11 has one lock for all objects of a class: a process that is forked while
-    another thread computes a value would wait for ever. Here threads that come at once all compute the value, and the
+    another thread computes a value would wait forever. Here threads that come at once all compute the value, and the
     first is kept.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
-        """Take the method that computes the value."""
         self.make = make
         self.__doc__ = make.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Keep the name under which the value is stored."""
         self.name = name
 
     @overload

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from tagwright import _core
 
-__all__ = ["exp", "expm1", "log", "log1p"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -15,23 +15,6 @@ if TYPE_CHECKING:
     import asyncio
     import socket
 
-__all__ = [
-    "create_new",
-    "file_size_limit",
-    "lock",
-    "on_signal",
-    "open_leftover",
-    "open_stream",
-    "peak_memory",
-    "raise_in_main_thread",
-    "raw_bytes",
-    "read_at",
-    "reserve_address",
-    "wait_to_read",
-    "wait_to_write",
-    "write_at",
-]
-
 if sys.platform == "win32":
     import ctypes
     import msvcrt

@@ -72,7 +72,12 @@ def lines(count, with_trained=False):
     models = {"english": tw.load(BUILT_IN), **{name: tw.load(STORED / f"{name}.safetensors") for name in MODELS}}
     if with_trained:
         models |= {f"trained {learner}": trained(learner) for learner in TRAINED}
-    return [f"{name}: {kind} {own}" for name, model in models.items() for kind, own in digests(model, X).items()]
+    made = []
+    for name, model in models.items():
+        columns = model._trained_columns() or 2
+        own = [[row[:columns] for row in sentence] for sentence in X]
+        made += [f"{name}: {kind} {digest}" for kind, digest in digests(model, own).items()]
+    return made
 
 
 if __name__ == "__main__":

@@ -176,6 +176,6 @@ def test_the_exported_page_works_without_our_server(tmp_path):
 def test_models_that_need_the_server_are_refused(tmp_path):
     for name, message in {"memm": "not a linear model", "perceptron_edges": "depend on tokens"}.items():
         done = run("serve", "-m", DATA / f"{name}.safetensors", "--export", tmp_path, "--runtime", PACKAGE)
-        assert done.exit_code == 1
+        assert done.exit_code == 2
         assert message in done.output
     assert "--runtime" in run("serve", "--export", tmp_path).output

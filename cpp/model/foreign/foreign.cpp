@@ -10,7 +10,8 @@ namespace tagwright {
 namespace foreign {
 
 void WeightBuilder::merge(std::vector<Entry>& entries) {
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  const auto before = [](const Entry& a, const Entry& b) { return a.key < b.key; };
+  if (!std::is_sorted(entries.begin(), entries.end(), before)) std::stable_sort(entries.begin(), entries.end(), before);
   size_t kept = 0;
   for (size_t n = 0; n < entries.size();) {
     Entry sum = entries[n++];
@@ -26,12 +27,7 @@ WeightArrays<Owned> WeightBuilder::finish() && {
   merge(edges_);
   merge(sets_);
   WeightArrays<Owned> out;
-  const auto names = [](const Index& index, NameArrays<Owned>& to) {
-    to.slots = index.slots();
-    to.ends = index.ends();
-    to.bytes.assign(index.bytes().begin(), index.bytes().end());
-  };
-  names(features, out.names);
+  out.names = features.arrays();
   out.row_end.assign(features.size(), 0);
   for (const Entry& one : nodes_) {
     out.row_end[one.key / L_] = out.row_label.size() + 1;
@@ -45,7 +41,7 @@ WeightArrays<Owned> WeightBuilder::finish() && {
     out.edge_score.push_back(static_cast<float>(one.weight));
   }
   if (!edge_features.size()) return out;
-  names(edge_features, out.edge_names);
+  out.edge_names = edge_features.arrays();
   for (const Entry& one : sets_) {
     out.set.push_back(static_cast<int32_t>(one.key / L_ / L_));
     out.set_previous.push_back(static_cast<uint16_t>(one.key / L_ % L_));
@@ -68,6 +64,7 @@ void check_labels(const std::vector<std::string>& labels) {
 
 std::string_view foreign_tool(std::string_view bytes) {
   if (bytes.starts_with("lCRF")) return "crfsuite";
+  if (bytes.starts_with("#mdl#")) return "wapiti";
   if (bytes.starts_with("version: ")) return "crf++ text";
   // CRF++ has no magic number: its version, and the type 0.
   if (bytes.size() >= 28) {
@@ -82,7 +79,8 @@ ForeignModel read_foreign(std::string_view bytes) {
   if (tool == "crfsuite") return read_crfsuite(bytes);
   if (tool == "crf++") return read_crfpp(bytes);
   if (tool == "crf++ text") return read_crfpp_text(bytes);
-  throw ModelFileError("not a model of tagwright, CRFsuite or CRF++");
+  if (tool == "wapiti") return read_wapiti(bytes);
+  throw ModelFileError("not a model of tagwright, CRFsuite, CRF++ or Wapiti");
 }
 
 }  // namespace tagwright

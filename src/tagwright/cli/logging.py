@@ -12,8 +12,6 @@ import click
 
 from tagwright.system import peak_memory
 
-__all__ = ["log", "show_log"]
-
 log = logging.getLogger("tagwright")
 
 

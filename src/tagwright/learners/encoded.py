@@ -23,8 +23,6 @@ from tagwright import _core
 from tagwright.data.output import replacing
 from tagwright.system import read_at, write_at
 
-__all__ = ["EncodedError", "Encoding", "Opened", "opened", "writing_encoded"]
-
 FORMAT = 1
 _MAGIC = "tagwright corpus"
 _LINE = 128  # bytes of the first line

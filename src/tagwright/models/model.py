@@ -20,10 +20,9 @@ from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
 from tagwright.markup import notebook_table
 from tagwright.models import file as container
-from tagwright.models.facts import fact_in, plain
+from tagwright.models.facts import History, fact_in, history_of, plain, timed_facts
 from tagwright.models.file import Arrays, ModelError
 from tagwright.models.foreign import import_model, is_foreign
-from tagwright.models.history import History, history_of, timed_facts
 from tagwright.models.kinds import KINDS, kind_of
 from tagwright.models.limits import Limits
 from tagwright.models.native import Sentences, core_text
@@ -242,7 +241,7 @@ class Model(Tagger):
 def load(path: str | os.PathLike[str] | None = None) -> Model:
     """Return the model of a file; without a path, the built-in one for English POS tags.
 
-    Models of CRFsuite and CRF++ are read, too (see `import_model`).
+    Models of CRFsuite, CRF++ and Wapiti are read, too (see `import_model`).
 
     A file of up to 16 MB is copied into memory. A larger one is mapped: processes share it, and it must not be cut or
     written over in place while a model is in use, or the process ends with a bus error. `save` and `tagwright train`

@@ -15,8 +15,6 @@ from tagwright.serve.answers import list_models
 from tagwright.serve.settings import Settings
 from tagwright.serve.store import Store
 
-__all__ = ["export_page"]
-
 _FOLDER = Path(__file__).parent
 RUNTIME = ("index.js", "tagwright.mjs", "tagwright.wasm")
 """The files of the npm package tagwright-wasm that the page needs."""
