@@ -17,13 +17,17 @@ constexpr To bit_cast(const From& from) {
 
 #ifndef __cpp_lib_to_chars
 namespace std {
-// The locale is always C here.
-inline from_chars_result from_chars(const char* first, const char* last, double& value) {
-  const string text(first, last);
+// The locale is always C here. last may be the end of a file, so that only what can be a number is copied.
+inline from_chars_result from_chars(const char* first, const char* last, double& value,
+                                    chars_format format = chars_format::general) {
+  const bool hex = format == chars_format::hex;
+  const string text = (hex ? "0x" : "") + string(first, last - first < 128 ? last : first + 128);
   char* end = nullptr;
-  value = strtod(text.c_str(), &end);
-  const auto read = end - text.c_str();
-  return {first + read, read ? errc() : errc::invalid_argument};
+  const double read = strtod(text.c_str(), &end);
+  const auto count = end - text.c_str() - (hex ? 2 : 0);
+  if (count <= 0) return {first, errc::invalid_argument};
+  value = read;
+  return {first + count, errc()};
 }
 }  // namespace std
 #endif
