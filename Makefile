@@ -10,7 +10,7 @@ CPP := $(foreach folder,cpp tests/core,$(wildcard $(addprefix $(folder)/,*.h *.c
 BUILD := --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard examples/*) $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/* src/tagwright/*/*/*)
 
-.PHONY: wheels wheel-check demo test test-ray lint format docs bench bench-quick asan tsan fuzz clean help
+.PHONY: library wasm wheels wheel-check demo test test-ray lint format docs bench bench-quick asan tsan fuzz clean help
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -51,6 +51,20 @@ bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch-peers   ## the sam
 
 fuzz: $(VENV)/.installed $(VENV)/.test   ## attack it with drawn inputs for SECONDS=1800, or until Ctrl-C; FUZZ="arrays --seed 7" for more
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),1800) $(FUZZ)
+
+# Without Python; PREFIX=/usr/local installs it there.
+library:   ## libtagwright: static, shared with the C API, CMake package, pkg-config; in build/library/install or PREFIX=
+	cmake -S . -B build/library -DTAGWRIGHT_TESTS=OFF
+	cmake --build build/library --parallel
+	cmake --install build/library --component library --prefix $(or $(PREFIX),build/library/install)
+
+# The npm package: its sources beside what emscripten makes of the core. NODE_PATH: of Debian's modules, for other Nodes.
+wasm:   ## the runtime for browsers and Node.js: the npm package tagwright-wasm, in build/wasm/package; needs emscripten
+	emcmake cmake -S . -B build/wasm -DCMAKE_BUILD_TYPE=Release
+	NODE_PATH=$(or $(NODE_PATH),/usr/share/nodejs) cmake --build build/wasm --parallel
+	mkdir -p build/wasm/package
+	cp wasm/index.js wasm/index.d.ts wasm/package.json wasm/README.md LICENSE build/wasm/tagwright.mjs build/wasm/tagwright.wasm build/wasm/package
+	@gzip -9c build/wasm/package/tagwright.wasm build/wasm/package/tagwright.mjs build/wasm/package/index.js | wc -c | sed 's/$$/ bytes compressed/'
 
 # A build with sanitizers is installed beside the other, in build/NAME/site, and uses the tools of $(VENV).
 # The stub generator imports the module, which a sanitizer build allows only with its run-time loaded first.

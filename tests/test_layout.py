@@ -24,6 +24,7 @@ CORE["features"] = CORE["decode"] | {"decode"}
 CORE["model"] = CORE["features"] | {"features"}
 CORE["train"] = CORE["model"] | {"model"}
 CORE["python"] = CORE["train"] | {"train"}
+CORE["capi"] = CORE["model"] | {"model"}
 
 # The same for the package, where files beside the rooms are rooms of their own. What every room may import:
 COMMON = {"_core", "cached", "checks", "elementary", "markup", "table", "schemes", "system", "__version__"}

@@ -1,4 +1,4 @@
-"""Prints cpp/features/unicode_tables.inc: the kind and the lower case of every character, as this Python knows them.
+"""Prints cpp/features/unicode_tables.inc: kind, lower case and traits of every character, as this Python knows them.
 
 python tools/unicode_tables.py > cpp/features/unicode_tables.inc
 """
@@ -22,6 +22,11 @@ def to_lower(c: str) -> int:
     """What to add for the lower case. U+0130 is the one character whose full lower case is longer than one."""
     lower = c.lower()
     return ord(lower if len(lower) == 1 else "i") - ord(c)
+
+
+def traits(c: str) -> int:
+    """A bit each for what isalnum, islower and isdigit return."""
+    return c.isalnum() | c.islower() << 1 | c.isdigit() << 2
 
 
 def array(type_: str, name: str, values: list[int] | list[str]) -> str:
@@ -51,8 +56,8 @@ def text(name: str, values: list[int]) -> str:
 
 def main() -> None:
     """Prints the tables."""
-    everything = [(kind(chr(c)), to_lower(chr(c))) for c in range(sys.maxunicode + 1)]
-    nothing = ("other", 0)
+    everything = [(kind(chr(c)), to_lower(chr(c)), traits(chr(c))) for c in range(sys.maxunicode + 1)]
+    nothing = ("other", 0, 0)
     used = max(c for c, what in enumerate(everything) if what != nothing) + 1
     used = -(-used // BLOCK) * BLOCK
 
@@ -71,7 +76,7 @@ def main() -> None:
         "// The class of c is kClassOf[kBlockOf[c / kBlock] * kBlock + c % kBlock] - '0'. From kUsed on all are other."
     )
     print(f"constexpr char32_t kBlock = {BLOCK}, kUsed = {used:#x};")
-    print(array("Class", "kClasses", [f"{{Kind::{name},{add}}}" for name, add in classes]))
+    print(array("Class", "kClasses", [f"{{Kind::{name},{add},{bits}}}" for name, add, bits in classes]))
     print(array("uint8_t", "kBlockOf", block_of))
     print(text("kClassOf", [i for block in blocks for i in block]))
 

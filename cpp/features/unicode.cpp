@@ -5,10 +5,11 @@
 namespace tagwright {
 namespace {
 
-// Characters of one kind, whose lower case is `add` further on.
+// Characters of one kind and of the same traits, whose lower case is `add` further on.
 struct Class {
   Kind kind;
   int32_t add;
+  uint8_t traits;
 };
 
 #include "unicode_tables.inc"
@@ -25,6 +26,8 @@ namespace unicode {
 Kind kind_of(char32_t c) { return c < kUsed ? class_of(c).kind : Kind::other; }
 
 char32_t lower_of(char32_t c) { return c < kUsed ? c + static_cast<char32_t>(class_of(c).add) : c; }
+
+uint8_t traits_of(char32_t c) { return c < kUsed ? class_of(c).traits : 0; }
 
 // Table 3-7 of the Unicode Standard: only the second byte has bounds of its own.
 char32_t next_char(const char*& at, const char* end) {
@@ -47,6 +50,12 @@ char32_t next_char(const char*& at, const char* end) {
 }
 
 }  // namespace unicode
+
+bool is_space(char32_t c) {
+  if (c < 0x80) return c == U' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+         c == 0x202F || c == 0x205F || c == 0x3000;
+}
 
 bool is_utf8(std::string_view bytes) {
   const char* at = bytes.data();

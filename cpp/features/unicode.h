@@ -34,6 +34,7 @@ inline constexpr std::array<Kind, 128> kAscii = ascii_kinds();
 // As the functions of the same name below, for characters beyond ASCII.
 Kind kind_of(char32_t c);
 char32_t lower_of(char32_t c);
+uint8_t traits_of(char32_t c);
 char32_t next_char(const char*& at, const char* end);
 
 inline bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
@@ -48,6 +49,12 @@ inline char32_t lower_of(char32_t c) {
   if (c < 128) return c - U'A' < 26 ? c + 32 : c;
   return unicode::lower_of(c);
 }
+
+// What isspace, isalnum, islower and isdigit of Python's strings return for a character.
+bool is_space(char32_t c);
+inline bool is_alnum(char32_t c) { return unicode::traits_of(c) & 1; }
+inline bool is_lower(char32_t c) { return unicode::traits_of(c) & 2; }
+inline bool is_digit(char32_t c) { return unicode::traits_of(c) & 4; }
 
 // Returns the next character and advances `at`; 0 at the end. A byte that is not part of a character (nor are overlong
 // forms, surrogates and cut characters) is returned alone, as U+DC00 + byte, as Python's "surrogateescape" does.

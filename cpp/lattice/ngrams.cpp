@@ -93,9 +93,10 @@ LabelNgrams::LabelNgrams(size_t L, const NgramList& ngrams) : L_(L) {
     throw std::invalid_argument("there are " + std::to_string(ngrams.size()) + " ngrams; at most " +
                                 std::to_string(kMost) + " can be held, drop rare ones");
   const Sequences sequences(L, ngrams);
-  const auto& [of, given, size, order] = sequences;
-  size_ = size;
-  order_ = order;
+  const auto& of = sequences.of;
+  const auto& given = sequences.given;
+  size_ = sequences.size;
+  order_ = sequences.order;
 
   level_[0] = 0;
   level_[1] = static_cast<Node>(L);

@@ -25,13 +25,13 @@ void Patch::index_columns() {
 std::span<const Override> Patch::row(int32_t i) const {
   const auto range = std::equal_range(by_row.begin(), by_row.end(), Override{i, 0, 0},
                                       [](const Override& a, const Override& b) { return a.i < b.i; });
-  return {range.first, range.second};
+  return {by_row.data() + (range.first - by_row.begin()), static_cast<size_t>(range.second - range.first)};
 }
 
 std::span<const Override> Patch::column(int32_t j) const {
   const auto range = std::equal_range(by_column.begin(), by_column.end(), Override{0, j, 0},
                                       [](const Override& a, const Override& b) { return a.j < b.j; });
-  return {range.first, range.second};
+  return {by_column.data() + (range.first - by_column.begin()), static_cast<size_t>(range.second - range.first)};
 }
 
 }  // namespace tagwright

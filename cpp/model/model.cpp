@@ -5,40 +5,10 @@
 #include <cstring>
 
 #include "base/need.h"
+#include "model/stored_parts.h"
 
 namespace tagwright {
 namespace {
-
-const Json& member(const Json& object, std::string_view name) {
-  const Json* const found = object.find(name);
-  if (!found) throw ModelFileError("damaged (" + std::string(name) + " is missing)");
-  return *found;
-}
-
-std::vector<std::string> strings(const Json& value, const std::string& name) {
-  if (!value.array()) throw ModelFileError("damaged (" + name + " is not a list)");
-  std::vector<std::string> made;
-  for (const Json& item : *value.array()) {
-    if (!item.string()) throw ModelFileError("damaged (" + name + " is not a list of strings)");
-    made.push_back(*item.string());
-  }
-  return made;
-}
-
-Templates templates_of(const Json& meta) {
-  const Json& text = member(meta, "templates");
-  if (text.is_null()) return {};
-  if (!text.string()) throw ModelFileError("damaged (templates are not text)");
-  std::vector<NamedList> lists;
-  const Json& given = member(meta, "lists");
-  if (!given.object()) throw ModelFileError("damaged (lists is not an object)");
-  for (const auto& [name, entries] : *given.object()) lists.push_back({name, strings(entries, "word list " + name)});
-  std::sort(lists.begin(), lists.end(), [](const NamedList& a, const NamedList& b) { return a.name < b.name; });
-  const Json* const finds = meta.find("finds");
-  ParsedTemplates parsed =
-      parse_templates(*text.string(), "templates", lists, finds && finds->boolean() && *finds->boolean());
-  return std::move(parsed.templates);
-}
 
 // The scores of being the first or the last label; empty if the model has none.
 std::vector<double> end_scores(const ModelFile& file, std::string_view name) {
@@ -71,13 +41,6 @@ Edges edges_with(const Weights& weights, const std::vector<double>& start, const
                         extras));
 }
 
-std::vector<bool> flags(const ModelFile& file, std::string_view name) {
-  std::vector<bool> made;
-  if (file.find(name))
-    for (const uint8_t flag : file.array<uint8_t>(name)) made.push_back(flag != 0);
-  return made;
-}
-
 }  // namespace
 
 Model Model::from_memory(std::string_view bytes) {
@@ -105,17 +68,19 @@ Model::Model(const ModelFile& file) {
   std::string learner;
   if (const Json* found = facts.find("learner"); found && found->string()) learner = *found->string();
   if (learner == "memm" || learner == "bidirectional")
-    throw ModelFileError("a " + learner + " model, which only the Python package can use");
+    throw ModelFileError("a " + learner + " model, which is not a lattice; load it as a TrainedModel");
   const Json* const first = facts.find("first_only");
   const bool first_only = first && first->boolean() && *first->boolean();
   std::vector<std::string> labels = strings(member(file.meta, "labels"), "labels");
   try {
     Weights weights = read_weights(labels.size(), file, first_only);
-    *this = Model(std::move(labels), templates_of(file.meta), std::move(weights), end_scores(file, "start"),
+    *this = Model(std::move(labels), stored_templates(file.meta), std::move(weights), end_scores(file, "start"),
                   end_scores(file, "stop"));
     learner_ = std::move(learner);
     ready_made_ = member(file.meta, "templates").is_null();
-    read_constraints(file);
+    StoredLimits limits = stored_limits(file, labels_.size(), "constraints.");
+    if (limits.pairs) edges_ = std::make_unique<Edges>(edges_->constrained(std::move(limits.pairs)));
+    dictionary_ = std::move(limits.dictionary);
   } catch (const ModelFileError&) {
     throw;
   } catch (const std::invalid_argument& error) {
@@ -123,60 +88,16 @@ Model::Model(const ModelFile& file) {
   }
 }
 
-// The arrays that src/tagwright/constraints/arrays.py writes.
-void Model::read_constraints(const ModelFile& file) {
-  if (!file.has("constraints.names")) return;
-  const size_t L = labels_.size();
-  const auto array = [&]<class V>(const char* name, V) {
-    return file.has(name) ? file.array<V>(name) : std::span<const V>();
-  };
-  const auto names = file.array<uint8_t>("constraints.names");
-  const auto entry = file.array<int32_t>("constraints.entry"), exit = file.array<int32_t>("constraints.exit");
-  const auto previous = file.array<int32_t>("constraints.previous"),
-             current = file.array<int32_t>("constraints.current");
-  const size_t rules = names.empty() ? 0 : 1 + static_cast<size_t>(std::count(names.begin(), names.end(), '\n'));
-  need(entry.size() == rules * L && exit.size() == entry.size(), "constraints: rules for another number of labels");
-  need(previous.size() == current.size(), "constraints: pairs of one label");
-  std::vector<PairRule> made;
-  const auto row = [&](std::span<const int32_t> all, size_t n) {
-    const auto own = all.subspan(n * L, L);
-    return std::vector<int32_t>(own.begin(), own.end());
-  };
-  auto begin = names.begin();
-  for (size_t n = 0; n < rules; ++n) {
-    const auto end = std::find(begin, names.end(), '\n');
-    made.push_back({std::string(begin, end), row(entry, n), row(exit, n)});
-    begin = end == names.end() ? end : end + 1;
-  }
-  PairRules::Pairs forbidden;
-  for (size_t q = 0; q < previous.size(); ++q) forbidden.emplace_back(previous[q], current[q]);
-  std::vector<bool> start = flags(file, "constraints.start"), stop = flags(file, "constraints.stop");
-  if (rules || !forbidden.empty() || !start.empty() || !stop.empty()) {
-    auto all = std::make_shared<PairRules>(L, std::move(made), std::move(forbidden), std::move(start), std::move(stop));
-    edges_ = std::make_unique<Edges>(edges_->constrained(std::move(all)));
-  }
-  if (!file.has("constraints.words")) return;
-  const auto bytes = file.array<uint8_t>("constraints.words");
-  dictionary_.emplace(L, TagDictionary::Arrays{{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                                               file.array<uint64_t>("constraints.word_end"),
-                                               file.array<uint64_t>("constraints.list_end"),
-                                               file.array<int32_t>("constraints.list"),
-                                               array("constraints.unknown", int32_t{})});
-}
-
 std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOptions& options) const {
   need(text.ready == ready_made_, ready_made_ ? "the model needs ready-made features" : "the model needs text");
-  need(!options.probabilities || probabilistic(),
-       "the scores of this model are not probabilities: they only rank labellings");
+  need(!options.probabilities || probabilistic(), kNoProbabilities);
   const Decoder* const decoder = decoder_named(options.decoder);
   need(decoder, "no decoder named " + std::string(options.decoder));
   const Plan plan = Plan{decoder, {}}.with(options.k);
-  std::optional<AllowedLists> allowed;
-  if (dictionary_) allowed = dictionary_->allowed(text);
+  const std::optional<AllowedLists> lists = allowed(text);
   std::vector<Posteriors> posteriors;
-  const std::vector<Answer> answers =
-      tag_all(*scorer_, text, *edges_, plan, options.threads, allowed ? &*allowed : nullptr,
-              options.probabilities ? &posteriors : nullptr);
+  const std::vector<Answer> answers = tag_all(*scorer_, text, *edges_, plan, options.threads, lists ? &*lists : nullptr,
+                                              options.probabilities ? &posteriors : nullptr);
   std::vector<std::vector<Labelling>> made(answers.size());
   for (size_t s = 0; s < answers.size(); ++s) {
     for (size_t p = 0; p < answers[s].paths.size(); ++p) {
@@ -191,6 +112,12 @@ std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOption
     }
   }
   return made;
+}
+
+std::vector<std::vector<float>> Model::marginals(const Text& text, size_t threads) const {
+  need(probabilistic(), kNoProbabilities);
+  const std::optional<AllowedLists> lists = allowed(text);
+  return label_marginals(*scorer_, text, *edges_, {}, threads, lists ? &*lists : nullptr);
 }
 
 std::vector<std::string_view> Model::tag(std::span<const std::string> words) const {

@@ -32,6 +32,9 @@ struct Labelling {
   std::vector<double> label_probability;  // [token], likewise
 };
 
+inline constexpr const char* kNoProbabilities =
+    "the scores of this model are not probabilities: they only rank labellings";
+
 // A linear model (perceptron, CRF or HMM): one lattice per sentence. All methods may be called by several threads.
 class Model {
  public:
@@ -56,9 +59,17 @@ class Model {
   // Those of all sentences, under the rules of the model.
   const Edges& edges() const { return *edges_; }
 
+  // The labels that the tokens of a text may have by the tag dictionary; none where there is no dictionary.
+  std::optional<AllowedLists> allowed(const Text& text) const {
+    return dictionary_ ? std::optional(dictionary_->allowed(text)) : std::nullopt;
+  }
+
   // Returns the best labellings of each sentence, best first. Throws std::invalid_argument for a text of too few
   // columns and for a sentence without a labelling that the model's constraints allow.
   std::vector<std::vector<Labelling>> tag(const Text& text, const TagOptions& options = {}) const;
+  // Returns the probabilities of all labels of each sentence, [t * L + y]. Throws std::invalid_argument if the model
+  // has none.
+  std::vector<std::vector<float>> marginals(const Text& text, size_t threads = 1) const;
   // Returns the best labels of one sentence of words.
   std::vector<std::string_view> tag(std::span<const std::string> words) const;
   // The same for words between blanks, TABs and line ends.
@@ -68,14 +79,12 @@ class Model {
                                        const TagOptions& options = {}) const;
 
  private:
-  void read_constraints(const ModelFile& file);
-
   std::vector<std::string> labels_;
   std::string learner_;
   bool ready_made_ = false;
   std::unique_ptr<Scorer> scorer_;
   std::unique_ptr<Edges> edges_;
-  std::optional<TagDictionary> dictionary_;
+  std::shared_ptr<const TagDictionary> dictionary_;  // nullptr: none
 };
 
 }  // namespace tagwright

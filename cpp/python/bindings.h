@@ -261,5 +261,6 @@ void bind_training(nb::module_& m);
 void bind_memm(nb::module_& m);
 void bind_foreign(nb::module_& m);
 void bind_models(nb::module_& m);
+void bind_tokens(nb::module_& m);
 
 }  // namespace tagwright

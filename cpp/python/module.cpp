@@ -40,6 +40,7 @@ NB_MODULE(_core, m) {
   bind_sums(m);
   bind_batch(m);
   bind_features(m);
+  bind_tokens(m);
   bind_corpus(m);
   bind_training(m);
   bind_batch_objective(m);

@@ -1,13 +1,17 @@
 """Tokenisers: what the treebank does with a text, offsets that lose nothing, and time linear in the length."""
 
 import io
+import lzma
 import subprocess
 import sys
+import unicodedata
 from itertools import chain
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.corpora import CORPORA
+from support.english_tokens import english_sentences, english_spans
 
 import tagwright as tw
 from tagwright.data.reading import batches
@@ -69,6 +73,56 @@ def test_every_character_is_in_one_token_and_every_token_in_one_sentence(text, n
     assert words is None or words(text) == tw.tokenize(text, name)
 
 
+# What the rules distinguish, to be put together at random.
+PARTS = r"""
+a b A I K x s m d t n re ve ll 's n't ' ’ ` `` '' 1 0 9 23 123 1234 12345 . , : ; = - -- _ / // http:// www.
+HTTPS:// mailto: ftp:// @ # $ US$ A$ % & + ++ ( ) [ ] { } < > <3 33 " “ ” ‘ … ! ? ... .. \ | * ^ ~ com .com
+.html .co.uk jpeg Mr mr etc ETC tc Etc. No No. Nos. Sept p.m a.m pm PM kb kHz mins º ² ① ½ Ⅷ 〇 ª ⓐ ſ K ı İ é Ω 日
+👍 🏽 ❤ ☀ → € « » · cannot gonna dont im i ive youre thats doesnt shouldnt wo can not anti counter co- re- e- 'em
+'til 'tis 'twas 'cause 'n 'bout w/ w/o w/out b/c C++ C# F# PG&E 5:30 1,000 3.14 .5 +44 '90s 60's 9/11 11/28/2000
+713-853-3989 345-9945 12345-6789 1-2-2003 U.S. u.s e.g. a.b.c foo.bar.baz :) :-) ;-D :P =] :o :-o :'( ^_^ -_-
+^__
+"""
+UNITS = [*PARTS.split(), " ", "  ", *"\t\n\r\x1c\x85\u3000\u2028\u0301\u00ad\u200d\ufe0f\udc80"]
+
+
+def assert_as_the_reference(line):
+    spans = TOKENIZERS["english"].spans(line)
+    assert spans == english_spans(line)
+    assert TOKENIZERS["english"].starts(line, spans) == english_sentences(line, spans)
+
+
+@settings(deadline=None, max_examples=2000)
+@given(st.lists(st.sampled_from(UNITS) | st.just(" "), max_size=14).map("".join))
+def test_rules_are_those_of_the_reference(line):
+    assert_as_the_reference(line)
+
+
+@settings(deadline=None, max_examples=500)
+@given(TEXTS)
+def test_any_text_is_split_as_by_the_reference(line):
+    # Characters that other versions of Unicode know differ in their properties.
+    assert_as_the_reference("".join(char for char in line if unicodedata.ucd_3_2_0.category(char) != "Cn"))
+
+
+@pytest.mark.slow
+def test_every_character_is_split_as_by_the_reference():
+    for code in range(sys.maxunicode + 1):
+        char = chr(code)
+        if code < 0x3000 or unicodedata.ucd_3_2_0.category(char) not in ("Cn", "Co", "Lo"):
+            assert_as_the_reference(f"a{char}b. {char} 1{char}")
+
+
+@pytest.mark.slow
+def test_real_text_is_split_as_by_the_reference():
+    path = CORPORA / "raw_en" / "text.txt.xz"
+    if not path.exists():
+        pytest.skip("raw_en is not here (../shared/data, or TAGWRIGHT_DATA)")
+    with lzma.open(path) as file:
+        for line in file.read(2_000_000).decode("utf-8", "replace").split("\n"):
+            assert_as_the_reference(line)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -119,7 +173,7 @@ from tagwright.data.tokens import sentences, unsplit
 units = '''a 1 a. A. 1. 1.1a a- re- a' 0' a's n't a'sb ( ) " ' . - -_ ^_ : :) http:// http://( www. www., a@ a@b a.b@
 a.com/( #a US$ A&b w/ 123- etc.) etc. a.b.c. 0's dont No. \\u0301 \\u200d \\U0001f44d\\u200d'''.split()
 for unit in [*units, "U.S. ", "1. ", ". ", "( "]:
-    text = unit * (60_000 // len(unit)) + "x"
+    text = unit * (200_000 // len(unit)) + "x"
     sentences(text)
     unsplit(text, lambda word: False)
 """

@@ -75,10 +75,12 @@ def _blanked(text):
     def blank(found):
         return '""' + "\n" * found.group().count("\n")
 
-    text = re.sub(r"//[^\n]*", "", text)
+    # A comment may contain a quote, and a string what looks like a comment.
+    literals = r"""("(?:\\.|[^"\\\n])*"|(?<![0-9a-zA-Z])'(?:\\.|[^'\\\n])')"""
+    text = re.sub(rf"{literals}|//[^\n]*", lambda found: found[1] or "", text)
     text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found.group().count("\n"), text, flags=re.S)
     text = re.sub(r'R"\w*\(.*?\)\w*"', blank, text, flags=re.S)
-    return re.sub(r""""(?:\\.|[^"\\\n])*"|(?<![0-9a-zA-Z])'(?:\\.|[^'\\\n])'""", blank, text)
+    return re.sub(literals, blank, text)
 
 
 def _without_template(statement):

@@ -10,7 +10,8 @@ namespace tagwright {
 namespace foreign {
 
 void WeightBuilder::merge(std::vector<Entry>& entries) {
-  if (!std::ranges::is_sorted(entries, {}, &Entry::key)) std::ranges::stable_sort(entries, {}, &Entry::key);
+  const auto before = [](const Entry& a, const Entry& b) { return a.key < b.key; };
+  if (!std::is_sorted(entries.begin(), entries.end(), before)) std::stable_sort(entries.begin(), entries.end(), before);
   size_t kept = 0;
   for (size_t n = 0; n < entries.size();) {
     Entry sum = entries[n++];

@@ -235,7 +235,7 @@ class Observations {
   std::pair<size_t, uint64_t> find(uint64_t index, size_t likely) const {
     const auto has = [&](size_t n) { return n < size() && index < end_[n] && index >= first(n); };
     size_t n = likely;
-    if (!has(n) && !has(++n)) n = static_cast<size_t>(std::ranges::upper_bound(end_, index) - end_.begin());
+    if (!has(n) && !has(++n)) n = static_cast<size_t>(std::upper_bound(end_.begin(), end_.end(), index) - end_.begin());
     return {n, n < size() ? index - first(n) : 0};
   }
 

@@ -12,10 +12,9 @@ import click
 from tagwright.cli.options import COUNT, INPUT, gold_options
 from tagwright.cli.tagging import constraints_of, load_for_text, rows_of, tokenizer_of
 from tagwright.data.corpus import allowed_labels
-from tagwright.data.english_tokens import Span
 from tagwright.data.reading import batches
 from tagwright.data.sentence import Sentence
-from tagwright.data.tokens import TOKENIZERS
+from tagwright.data.tokens import TOKENIZERS, Span
 from tagwright.evaluation.breakdown import MOST_LABELS
 from tagwright.models.facts import label_column
 from tagwright.models.model import Model

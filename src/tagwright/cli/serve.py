@@ -85,6 +85,16 @@ _LIMITS_TEXT = ", ".join(f"{name}={limit.default} ({limit.help})" for name, limi
     metavar="NAME=VALUE",
     help=f"Set a limit; may be repeated: {_LIMITS_TEXT}.",
 )
+@click.option(
+    "--export",
+    type=click.Path(file_okay=False),
+    help="Write the page as static files to this folder instead of serving it; needs --runtime.",
+)
+@click.option(
+    "--runtime",
+    type=click.Path(exists=True, file_okay=False),
+    help="Folder of the npm package tagwright-wasm, which an exported page uses.",
+)
 @click.option("--quiet", is_flag=True, help="Print only warnings.")
 def serve(
     models: tuple[str, ...],
@@ -93,6 +103,8 @@ def serve(
     threads: int,
     workers: int,
     settings: tuple[str, ...],
+    export: str | None,
+    runtime: str | None,
     quiet: bool,
 ) -> None:
     """Serve models over HTTP: a JSON API under /v1, metrics, and a web page that shows labellings and lattices.
@@ -115,6 +127,9 @@ def serve(
         if path is not None:
             Path(path).open("rb").close()  # an error here is one of the command, not of a worker
     limits = Settings(named, threads, **_limits(settings))
+    if export is not None:
+        _export(limits, export, runtime)
+        return
     listener = listening(host, port)
     address = f"[{host}]" if ":" in host else host
     with show_log(quiet, verbose=False):
@@ -122,6 +137,19 @@ def serve(
         if not quiet:
             click.echo(f"http://{address}:{listener.getsockname()[1]}/  (Ctrl-C ends it)", err=True)
         run(limits, listener, workers)
+
+
+def _export(settings: Settings, folder: str, runtime: str | None) -> None:
+    """Write the page as static files."""
+    from tagwright.serve.export import export_page
+
+    if runtime is None:
+        raise click.ClickException("--export needs --runtime, the folder of the npm package tagwright-wasm (make wasm)")
+    try:
+        names = export_page(settings, folder, runtime)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"{folder}: {len(names)} files; serve them with any web server", err=True)
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tagwright.data.english_tokens import Span
 from tagwright.data.files import cells
 from tagwright.data.sentence import Form, Request, Sentence
-from tagwright.data.tokens import tokenizer_named
+from tagwright.data.tokens import Span, tokenizer_named
 
 _NARROWEST, _WIDEST = 40, 130  # columns that text is wrapped at
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]’”]*$")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar, NamedTuple
 
 from tagwright import _core
-from tagwright.data.english_tokens import Span
 from tagwright.data.files import DataError
+from tagwright.data.tokens import Span
 
 
 class Request(NamedTuple):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from tagwright.data.english_tokens import Span, english_sentences, english_spans
+from tagwright import _core
 from tagwright.data.files import cells
+
+Span = tuple[int, int]
+"""Where a token begins and ends in its line, in characters."""
 
 
 class Tokenizer(NamedTuple):
@@ -28,15 +32,16 @@ class Tokenizer(NamedTuple):
         return [spans[begin:end] for begin, end in pairwise([*starts, len(spans)]) if begin < end]
 
 
-def _matches(pattern: str) -> Callable[[str], list[Span]]:
-    finditer = re.compile(pattern).finditer
-    return lambda line: [found.span() for found in finditer(line)]
+_WORDS: dict[str, Callable[[str], list[str]]] = {"none": cells, "whitespace": str.split}
 
-
+# Those of the core, cpp/features/tokenizers.cpp, in its order.
 TOKENIZERS: dict[str, Tokenizer] = {
-    "none": Tokenizer(_matches(r"[^ \t]+"), words=cells),  # as it is: only blanks and TABs separate tokens
-    "whitespace": Tokenizer(_matches(r"\S+"), words=str.split),
-    "english": Tokenizer(english_spans, english_sentences),
+    name: Tokenizer(
+        partial(_core.token_spans, name),
+        partial(_core.sentence_starts, name) if has_sentences else None,
+        _WORDS.get(name),
+    )
+    for name, has_sentences in _core.tokenizers()
 }
 
 

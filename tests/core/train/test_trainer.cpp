@@ -483,8 +483,7 @@ TEST(new_sentences_bring_their_ngrams) {
     const WeightState<Owned> before = trainer.store().state();
     trainer.extend(second);
     const NgramIndex expected(second, {2, 1});
-    for (size_t q = 0; q < expected.size(); ++q)
-      CHECK(trainer.store().ngrams().find(expected[q]) != kNoPlace);
+    for (size_t q = 0; q < expected.size(); ++q) CHECK(trainer.store().ngrams().find(expected[q]) != kNoPlace);
     for (size_t q = 0; q < before[3].key.size(); ++q) {
       const size_t now = trainer.store().ngrams().find(before[3].key[q]);
       CHECK(now != kNoPlace && trainer.store().state()[3].weight[now] == before[3].weight[q]);

@@ -8,6 +8,9 @@ export class Refused extends Error {
   }
 }
 
+// Pages of the server that the footer links to.
+export const links = [["OpenAPI", "/openapi.json"], ["metrics", "/metrics"]];
+
 export async function models() {
   return answer(await fetch("/v1/models"));
 }

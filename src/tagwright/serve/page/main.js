@@ -1,5 +1,5 @@
 // The page: its requests to the server, and what it draws of the answers.
-import { models, post, sentencesOf } from "./api.js";
+import { links, models, post, sentencesOf } from "./api.js";
 import { colour, count, fill, find, fixed, make, percent } from "./dom.js";
 import { drawHeat } from "./heat.js";
 import { drawBest, drawKbest, row } from "./labelling.js";
@@ -151,7 +151,9 @@ function draw(answer, milliseconds) {
   if (rules.length) fill(find("rules"), rules.join("; "), make("button", { type: "button", onclick: clear }, "Drop the rules"));
   pages(answer);
   const attribution = modelOf(state.model).attribution;
-  fill(find("foot"), make("a", { href: "/openapi.json" }, "OpenAPI"), " · ", make("a", { href: "/metrics" }, "metrics"), attribution ? ` · ${attribution}` : "");
+  const foot = links.map(([text, href]) => make("a", { href }, text));
+  if (attribution) foot.push(attribution);
+  fill(find("foot"), foot.flatMap((part, at) => (at ? [" · ", part] : [part])));
 }
 
 function pages(answer) {

@@ -1,4 +1,4 @@
-"""English tokens and sentences, as the English Web Treebank has them (Bies et al. 2012; Silveira et al. 2014).
+"""The reference of the English tokeniser: cpp/features/english_tokens.cpp must return the same offsets for any text.
 
 Clitics (``ca n't``, ``it 's``, ``can not``), punctuation, hyphens (``long - term``, but ``anti-American``) and units
 (``5 pm``) are tokens of their own; addresses, numbers, abbreviations and emoticons are whole. Differs from the treebank
