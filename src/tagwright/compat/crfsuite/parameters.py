@@ -60,10 +60,16 @@ class Algorithm(NamedTuple):
 
 
 _FEATURES = {
-    "feature.minfreq": Parameter(0.0, "Features (attribute and label, or pair of labels) that occur less often are not generated."),
-    "feature.possible_states": Parameter(False, "Whether every attribute has a weight with every label, not only those it occurs with.", flag),
-    "feature.possible_transitions": Parameter(False, "Whether every pair of labels has a weight, not only those that occur.", flag),
-}  # fmt: skip
+    "feature.minfreq": Parameter(
+        0.0, "Attributes with a label, and pairs of labels, that are rarer have no weight."
+    ),
+    "feature.possible_states": Parameter(
+        False, "Whether every attribute has a weight with every label, not only those it occurs with.", flag
+    ),
+    "feature.possible_transitions": Parameter(
+        False, "Whether every pair of labels has a weight, not only those that occur.", flag
+    ),
+}
 _C2 = Parameter(1.0, "Coefficient for L2 regularization: the penalty is c2 times the sum of squared weights.")
 _PERIOD = Parameter(10, "The number of iterations over which the stopping criterion is tested.", int)
 _DELTA = "Training stops when the objective improved by less than this share over the last `period` iterations."
@@ -85,7 +91,9 @@ ALGORITHMS = {
         _algorithm(
             "lbfgs",
             "L-BFGS optimization",
-            c1=Parameter(0.0, "Coefficient for L1 regularization: the penalty is c1 times the sum of absolute weights."),
+            c1=Parameter(
+                0.0, "Coefficient for L1 regularization: the penalty is c1 times the sum of absolute weights."
+            ),
             c2=_C2,
             max_iterations=Parameter(_MOST, "The maximum number of iterations.", int),
             num_memories=Parameter(6, "The number of steps that L-BFGS remembers to approximate the Hessian.", int),

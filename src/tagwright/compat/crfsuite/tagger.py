@@ -100,6 +100,10 @@ class Tagger:
         """Return the probability of a label at a position of the current sentence."""
         return self._open_model().marginal(_text(y), pos)
 
+    def marginals(self) -> list[dict[str, float]]:
+        """Return the probability of every label at each position of the current sentence. Not in python-crfsuite."""
+        return self._open_model().marginals()
+
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text to a file, or to standard output."""
         text = self.info().text()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tagwright.compat.crfsuite._logparser import TrainLogParser
-from tagwright.compat.crfsuite.data import Sequences
 from tagwright.compat.crfsuite.parameters import ALGORITHMS, Parameter
-from tagwright.compat.crfsuite.training import train
+
+if TYPE_CHECKING:
+    from tagwright.compat.crfsuite.data import Sequences
 
 __all__ = ["BaseTrainer", "Trainer"]
 
@@ -31,19 +32,20 @@ class BaseTrainer:
     """Threads of 'lbfgs' and 'l2sgd'; python-crfsuite has one. The result does not depend on it."""
     logparser: TrainLogParser | None = None
     verbose: Any = True
+    _data: Sequences | None = None
 
     _ALGORITHM_ALIASES: ClassVar[dict[str, str]] = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
 
     def __new__(cls, *_args: Any, **_options: Any) -> Any:
         """Return a trainer of 'lbfgs': classes derived from it need not call its constructor."""
         made = super().__new__(cls)
-        made._data = Sequences()
         made._select("lbfgs")
         return made
 
-    def __init__(self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: Any = True) -> None:
+    def __init__(
+        self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: Any = True
+    ) -> None:
         """Select the algorithm and set its parameters."""
-        self._data: Sequences
         if algorithm is not None:
             self.select(algorithm)
         if params is not None:
@@ -67,11 +69,19 @@ class BaseTrainer:
         group : int
             Number of a group, which `train` can hold out for evaluation.
         """
-        self._data.append(xseq, yseq, group)
+        self._sequences().append(xseq, yseq, group)
 
     def clear(self) -> None:
         """Remove all sentences."""
-        self._data = Sequences()
+        self._data = None
+
+    def _sequences(self) -> Sequences:
+        # Applications that only tag do not load what training needs.
+        from tagwright.compat.crfsuite.data import Sequences
+
+        if self._data is None:
+            self._data = Sequences()
+        return self._data
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
         """Select an algorithm, whose parameters get their defaults.
@@ -136,8 +146,10 @@ class BaseTrainer:
         holdout : int
             The group that is not trained on, but tagged and evaluated after each iteration; -1: none.
         """
+        from tagwright.compat.crfsuite.training import train
+
         self._before_train()
-        train(self._data, self._algorithm, self._values, (model, holdout), (self.message, self.threads))
+        train(self._sequences(), self._algorithm, self._values, (model, holdout), (self.message, self.threads))
 
     def _before_train(self) -> None:
         pass

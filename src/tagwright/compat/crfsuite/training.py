@@ -67,9 +67,11 @@ def train(
         arrays = _empty_weights(len(labels))
     else:
         margin = _MARGIN.get(algorithm.name)
-        lines = _margin(corpus, objective, margin, values) if margin else _lbfgs(objective, values, corpus, threads, log)
+        lines = (
+            _margin(corpus, objective, margin, values) if margin else _lbfgs(objective, values, corpus, threads, log)
+        )
         weights = np.zeros(features)
-        for number, (weights, facts) in enumerate(lines, 1):  # noqa: B007
+        for number, (weights, facts) in enumerate(lines, 1):
             log(f"***** Iteration #{number} *****\n")
             for line in facts:
                 log(f"{line}\n")
@@ -100,7 +102,8 @@ def _objective(corpus: _core.Corpus, values: Values) -> _core.BatchObjective:
     def frequent(every: bool) -> npt.NDArray[np.bool_]:
         counts = np.empty(made[every].size)
         made[every].observe(everyone, counts)
-        return counts >= least
+        kept: npt.NDArray[np.bool_] = counts >= least
+        return kept
 
     states = frequent(all_states)[: made[all_states].nodes]
     begin = np.concatenate([[0], np.cumsum(states)])
@@ -143,7 +146,7 @@ def _lbfgs(
     with threadpool_limits(1, user_api="blas"):
         own = Counted(run, np.arange(corpus.sentences, dtype=np.int32), None)
         descent = Lbfgs(own, np.zeros(objective.size))
-        descent.pairs = deque((), max(1, values.get("num_memories", 6)))
+        descent.pairs = deque(maxlen=max(1, values.get("num_memories", 6)))
         past = [descent.value]
         for _ in range(values["max_iterations"]):
             calls, began = 0, time.perf_counter()
@@ -177,7 +180,9 @@ def _lbfgs(
 
 def _margin(corpus: _core.Corpus, objective: _core.BatchObjective, kind: str, values: Values) -> Lines:
     """Train online, in epochs of shuffled sentences."""
-    trainer = _core.MarginTrainer.make(corpus, objective, kind, {name: values[name] for name in values if name in _RULE})
+    trainer = _core.MarginTrainer.make(
+        corpus, objective, kind, {name: values[name] for name in values if name in _RULE}
+    )
     rng = np.random.default_rng(0)
     averaged = kind == "perceptron" or (kind == "passive_aggressive" and values["averaging"])
     for _ in range(values["max_iterations"]):
@@ -192,7 +197,8 @@ def _margin(corpus: _core.Corpus, objective: _core.BatchObjective, kind: str, va
                 f"Seconds required for this iteration: {time.perf_counter() - began:.3f}",
             ],
         )
-        if loss / corpus.sentences < values["epsilon"]:
+        mean, least = loss / corpus.sentences, values["epsilon"]
+        if mean < least or (kind == "arow" and mean == least):
             return
 
 
