@@ -2,7 +2,6 @@
 // ready-made features; there are no templates.
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "model/attributes.h"
 #include "model/foreign/parts.h"
@@ -158,33 +157,17 @@ struct Chunks {
   }
 };
 
-// A file that is used where it is: attributes are found by its own hash tables, and features read in their records.
+// A file that is used where it is: attributes are found by its own hash tables, and their features by its lists of
+// references. Only labels and transitions are read at once; a damaged attribute is an error where it is first used.
 class CrfsuiteAttributes : public AttributeModel {
  public:
   CrfsuiteAttributes(std::string_view bytes, std::shared_ptr<const void> owner)
-      : owner_(std::move(owner)), chunks_(bytes), begin_(chunks_.attributes.size() + 1, 0) {
+      : owner_(std::move(owner)), chunks_(bytes) {
     make_labels(chunks_.label_names());
-    // Files have the features of attributes first, in the order of the attributes; others are sorted.
-    bool sorted = true;
-    size_t states = 0;
-    uint32_t before = 0;
-    chunks_.for_each_feature([&](size_t n, bool transition, uint32_t source, uint32_t label, double weight) {
-      if (transition) {
-        matrix_[size_t{source} * L() + label] += weight;
-        return;
-      }
-      sorted = sorted && n == states && source >= before;
-      before = source;
-      ++states;
-      ++begin_[source + 1];
-    });
-    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
-    if (sorted) return;
-    order_.resize(states);
-    std::vector<uint32_t> next(begin_.begin(), begin_.end() - 1);
-    chunks_.for_each_feature([&](size_t n, bool transition, uint32_t source, uint32_t, double) {
-      if (!transition) order_[next[source]++] = static_cast<uint32_t>(n);
-    });
+    transitions_ = references(40, "LFRF", L());
+    states_ = references(44, "AFRF", attributes());
+    for (size_t i = 0; i < L(); ++i)
+      for_each_feature(transitions_, i, 1, [&](uint32_t label, double weight) { matrix_[i * L() + label] += weight; });
   }
 
   void add(std::string_view attribute, double value, double* nodes) const override {
@@ -196,21 +179,40 @@ class CrfsuiteAttributes : public AttributeModel {
   void row(size_t id, double* row) const override { add_row(id, 1.0, row); }
 
  private:
-  void add_row(size_t id, double value, double* nodes) const {
-    for (size_t q = begin_[id]; q < begin_[id + 1]; ++q) {
-      const char* const record = chunks_.records.data() + kFeatureBytes * (order_.empty() ? q : order_[q]);
-      uint32_t label;
+  // Returns where the offsets of the lists begin: a chunk is its tag, size and number of lists, and then their offsets.
+  size_t references(size_t header, std::string_view tag, size_t least) const {
+    const size_t chunk = chunks_.file.u32(header);
+    chunks_.file.need_tag(chunk, tag);
+    need_at(chunks_.file.u32(chunk + 8) >= least, chunk + 8, "too few lists of features");
+    chunks_.file.piece(chunk + 12, 4 * least);
+    return chunk + 12;
+  }
+
+  // Calls visit(label, weight) for the features of a list: a count, and numbers of records.
+  template <class Visit>
+  void for_each_feature(size_t lists, size_t source, uint32_t type, Visit&& visit) const {
+    const size_t at = chunks_.file.u32(lists + 4 * source);
+    const std::string_view numbers = chunks_.file.piece(at + 4, size_t{4} * chunks_.file.u32(at));
+    for (size_t n = 0; n < numbers.size(); n += 4) {
+      uint32_t number, head[3];  // type, source, label
       double weight;
-      std::memcpy(&label, record + 8, sizeof label);
-      std::memcpy(&weight, record + 12, sizeof weight);
-      nodes[label] += weight * value;
+      std::memcpy(&number, numbers.data() + n, sizeof number);
+      need_at(number < chunks_.count, at + 4 + n, "an unknown feature");
+      const char* const record = chunks_.records.data() + kFeatureBytes * number;
+      std::memcpy(head, record, sizeof head);
+      std::memcpy(&weight, record + sizeof head, sizeof weight);
+      if (head[0] != type || head[1] != source || head[2] >= L() || !std::isfinite(weight))
+        foreign::fail_at(chunks_.first + kFeatureBytes * number, "a damaged feature");
+      visit(head[2], weight);
     }
+  }
+  void add_row(size_t id, double value, double* nodes) const {
+    for_each_feature(states_, id, 0, [&](uint32_t label, double weight) { nodes[label] += weight * value; });
   }
 
   std::shared_ptr<const void> owner_;
   Chunks chunks_;
-  std::vector<uint32_t> begin_;  // [attribute]: of its features
-  std::vector<uint32_t> order_;  // of the features, where it is not that of the file
+  size_t transitions_ = 0, states_ = 0;  // where the lists of labels and of attributes begin
 };
 
 }  // namespace

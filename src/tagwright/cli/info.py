@@ -26,9 +26,7 @@ __all__ = ["describe", "info"]
 @click.option("--most", type=COUNT, default=5, help="Number of features per label, and of edges.")
 @click.option("--history", is_flag=True, help="Show every epoch or iteration of the training, not only some.")
 @click.option("--decoders", is_flag=True, help="List the decoders in place of a model.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Write JSON, with all labels and transitions."
-)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, with all labels and transitions.")
 def info(model: str | None, labels: int, most: int, history: bool, decoders: bool, as_json: bool) -> None:
     """Describe MODEL, by default the included English one: sizes, how training went, strongest features and edges.
 

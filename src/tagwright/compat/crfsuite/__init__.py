@@ -26,7 +26,8 @@ from tagwright.compat.crfsuite.trainer import BaseTrainer, Trainer
 
 __all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer", "install"]
 
-_SUBMODULES = {"_dumpparser": _dumpparser, "_logparser": _logparser}
+_pycrfsuite = sys.modules[__name__]
+_SUBMODULES = {"_pycrfsuite": _pycrfsuite, "_dumpparser": _dumpparser, "_logparser": _logparser}
 
 
 def install() -> None:
@@ -48,10 +49,8 @@ def install() -> None:
     >>> pycrfsuite.Tagger is crfsuite.Tagger
     True
     """
-    own = sys.modules[__name__]
-    if sys.modules.get("pycrfsuite", own) is not own:
+    if sys.modules.get("pycrfsuite", _pycrfsuite) is not _pycrfsuite:
         raise RuntimeError("pycrfsuite is already imported; call install() before the first import of pycrfsuite")
-    sys.modules["pycrfsuite"] = own
-    sys.modules["pycrfsuite._pycrfsuite"] = own
+    sys.modules["pycrfsuite"] = _pycrfsuite
     for name, module in _SUBMODULES.items():
         sys.modules[f"pycrfsuite.{name}"] = module

@@ -60,9 +60,7 @@ class Algorithm(NamedTuple):
 
 
 _FEATURES = {
-    "feature.minfreq": Parameter(
-        0.0, "Attributes with a label, and pairs of labels, that are rarer have no weight."
-    ),
+    "feature.minfreq": Parameter(0.0, "Attributes with a label, and pairs of labels, that are rarer have no weight."),
     "feature.possible_states": Parameter(
         False, "Whether every attribute has a weight with every label, not only those it occurs with.", flag
     ),

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tagger"]
 
-_MAPPED = 16 << 20
-"""Bytes of a file above which it is mapped, as `tagwright.load` does."""
+_MAPPED = 1 << 17
+"""Bytes of a file above which it is mapped."""
 
 
 class Tagger:
@@ -42,6 +42,9 @@ class Tagger:
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Self]:
         """Open a model file; return a context manager that closes it.
+
+        A file of more than 128 kB is mapped, not copied: it must not be truncated or overwritten in place while it is
+        open. `Trainer.train` and `tagwright train` put a new file in the place of the old one.
 
         Raises
         ------
