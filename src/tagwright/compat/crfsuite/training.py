@@ -93,10 +93,7 @@ def _objective(corpus: _core.Corpus, values: Values) -> _core.BatchObjective:
     """Return the objective with the weights that CRFsuite generates features for."""
     least = values["feature.minfreq"]
     all_states, all_pairs = values["feature.possible_states"], values["feature.possible_transitions"]
-    if least <= 0 and all_states == all_pairs:
-        return _core.BatchObjective.make(corpus, all_pairs=all_states)
     made = {every: _core.BatchObjective.make(corpus, all_pairs=every) for every in {all_states, all_pairs}}
-    keys = {**made[all_pairs].keys(), **{name: made[all_states].keys()[name] for name in ("rows.end", "rows.label")}}
     everyone = np.arange(corpus.sentences, dtype=np.int32)
 
     def frequent(every: bool) -> npt.NDArray[np.bool_]:
@@ -105,6 +102,10 @@ def _objective(corpus: _core.Corpus, values: Values) -> _core.BatchObjective:
         kept: npt.NDArray[np.bool_] = counts >= least
         return kept
 
+    # Attributes may have negative values, and frequencies below 0.
+    if all_states == all_pairs and frequent(all_states).all():
+        return made[all_states]
+    keys = {**made[all_pairs].keys(), **{name: made[all_states].keys()[name] for name in ("rows.end", "rows.label")}}
     states = frequent(all_states)[: made[all_states].nodes]
     begin = np.concatenate([[0], np.cumsum(states)])
     keys["rows.end"] = begin[keys["rows.end"].astype(np.int64)].astype(np.uint64)
