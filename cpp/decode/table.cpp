@@ -38,7 +38,7 @@ std::span<const Decoder> decoders() {
        .exact = false,
        .kbest = true,
        .bytes = 4,
-       .options = {{.name = "width", .field = &Options::width, .low = 1}, {.name = "keep", .field = &Options::keep}},
+       .options = {{.name = "width", .field = &Options::width, .low = 1}, {.name = "pruning", .field = &Options::keep}},
        .labels = {beam},
        .contexts = {ngram_beam},
        .lost = beam_lost},

@@ -45,20 +45,69 @@ inline double scaled_product(const double* a, const double* b, size_t n, double*
 
 // Returns log(sum of exp(term)), -inf where there is none. Overwrites the terms.
 inline double log_sum(double* terms, size_t n) {
-  constexpr size_t kFew = 16;
-  constexpr double kVanishing = 42;  // kFew * exp(-kVanishing) is lost where it is added to 1
-  if (n <= kFew) {
-    double best = kForbidden;
-    for (size_t q = 0; q < n; ++q) best = terms[q] > best ? terms[q] : best;
-    size_t count = 0;
-    for (size_t q = 0; q < n; ++q) count += terms[q] > best - kVanishing;
-    if (count <= 1) return best;
-  }
   const double best = n ? kernels().max_d(terms, n) : kForbidden;
   if (best == kForbidden) return kForbidden;
   kernels().exp_d(terms, best, n, terms);
   return best + portable_log(kernels().sum_d(terms, n));
 }
+
+// log_sum of many short lists of terms: exponentials are taken of the terms of many lists at once.
+class LogSums {
+ public:
+  // Room for lists of up to `most` terms.
+  LogSums(size_t most, Arena& arena)
+      : terms_(arena.array<double>(kBlock + most)), lists_(arena.array<List>(kBlock + 1)) {}
+
+  // Where the terms of the next list are written.
+  double* terms() { return terms_ + filled_; }
+  // Ends a list of n terms, whose log_sum is written to out, at the latest by flush().
+  void add(size_t n, double* out) {
+    double* const own = terms();
+    double best = kForbidden, other = kForbidden;  // two chains of comparisons, which the processor overlaps
+    for (size_t e = 0; e + 1 < n; e += 2) {
+      best = own[e] > best ? own[e] : best;
+      other = own[e + 1] > other ? own[e + 1] : other;
+    }
+    if (n % 2) best = own[n - 1] > best ? own[n - 1] : best;
+    best = std::max(best, other);
+    *out = best;
+    // In a short list, terms that are lost where they are added to the best are left out.
+    const double least = n <= kFew ? best - kVanishing : kForbidden;
+    size_t kept = 0;
+    for (size_t e = 0; e < n; ++e) kept += own[e] > least;
+    if (kept <= 1) return;
+    kept = 0;
+    for (size_t e = 0; e < n; ++e) {
+      const double term = own[e];
+      own[kept] = term - best;
+      kept += term > least;
+    }
+    lists_[count_++] = {out, kept};
+    filled_ += kept;
+    if (filled_ >= kBlock || count_ == kBlock) flush();
+  }
+  void flush() {
+    kernels().exp_d(terms_, 0, filled_, terms_);
+    const double* term = terms_;
+    for (size_t list = 0; list < count_; ++list) {
+      double sum = 0;
+      for (const double* end = term + lists_[list].n; term < end; ++term) sum += *term;
+      *lists_[list].out += portable_log(sum);
+    }
+    filled_ = count_ = 0;
+  }
+
+ private:
+  static constexpr size_t kBlock = 1024, kFew = 16;
+  static constexpr double kVanishing = 42;  // kFew * exp(-kVanishing) is lost where it is added to 1
+  struct List {
+    double* out;  // the best term
+    size_t n;
+  };
+  double* const terms_;  // less the best of their list
+  List* const lists_;
+  size_t filled_ = 0, count_ = 0;
+};
 
 // The entries of sparse edges whose default is -inf: all edges that exist.
 class ExistingEntries {
@@ -80,18 +129,14 @@ class ExistingEntries {
   void clear(Labels labels) {
     for (const int32_t y : labels) value_[y] = kForbidden;
   }
-  // Fills out with value + edge score for the entries into label y (side 0) or out of it (side 1) that are not -inf;
-  // returns their number.
+  // Fills out with value + edge score for the entries into label y (side 0) or out of it (side 1); returns their
+  // number.
   size_t terms(size_t side, size_t y, double* out) const {
     const Exceptions& entries = side ? lattice_.edges.sparse()->rows() : lattice_.edges.sparse()->columns();
     const std::span<const int32_t> others = entries.keys(y);
     const std::span<const double> scores = entries.values(y);
-    size_t n = 0;
-    for (size_t e = 0; e < others.size(); ++e) {
-      out[n] = value_[others[e]] + scores[e];
-      n += out[n] != kForbidden;
-    }
-    return n;
+    for (size_t e = 0; e < others.size(); ++e) out[e] = value_[others[e]] + scores[e];
+    return others.size();
   }
 
  private:
@@ -344,6 +389,7 @@ class LogDomain {
   LogDomain(const Lattice& lattice, Arena& arena)
       : lattice_(lattice),
         entries_(lattice, arena),
+        log_sums_(lattice.L, arena),
         edges_(arena.array<double>(lattice.L)),
         terms_(arena.array<double>(lattice.L)) {}
 
@@ -378,8 +424,14 @@ class LogDomain {
   void send(size_t t, size_t side, Labels labels, const double* value, Labels targets, double* out) {
     if (entries_.listed(t)) {
       entries_.place(labels, value);
-      for (size_t q = 0; q < targets.size(); ++q)
-        out[q] = sum(terms_, entries_.terms(side, static_cast<size_t>(targets[q]), terms_));
+      for (size_t q = 0; q < targets.size(); ++q) {
+        const auto y = static_cast<size_t>(targets[q]);
+        if constexpr (kBest)
+          out[q] = sum(terms_, entries_.terms(side, y, terms_));
+        else
+          log_sums_.add(entries_.terms(side, y, log_sums_.terms()), out + q);
+      }
+      log_sums_.flush();
       return entries_.clear(labels);
     }
     if (kBest && !side) return send_rows(t, labels, value, targets, out);
@@ -416,6 +468,7 @@ class LogDomain {
 
   const Lattice& lattice_;
   ExistingEntries entries_;
+  LogSums log_sums_;
   double *edges_, *terms_;  // [label]
 };
 

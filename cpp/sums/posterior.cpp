@@ -133,9 +133,10 @@ class LogSteps {
   double entropy(size_t t) {
     const Sums::Column &left = sums_.columns[t], &right = sums_.columns[t + 1];
     double found = 0;
+    constexpr double kNegligible = 1e-30;  // of the probability of a node: its entropy is at most log L
     if (entries_.listed(t)) entries_.place(right.labels, right.to);
     for (size_t p = 0; p < left.labels.size(); ++p)
-      if (left.node[p] > 0) found += left.node[p] * row_entropy(t, static_cast<size_t>(left.labels[p]));
+      if (left.node[p] > kNegligible) found += left.node[p] * row_entropy(t, static_cast<size_t>(left.labels[p]));
     if (entries_.listed(t)) entries_.clear(right.labels);
     return found;
   }
@@ -146,6 +147,7 @@ class LogSteps {
     size_t n = 0;
     if (entries_.listed(t)) {
       n = entries_.terms(1, i, terms_);
+      n = static_cast<size_t>(std::remove(terms_, terms_ + n, kForbidden) - terms_);
     } else {
       lattice_.row(t, i, row_);
       for (size_t q = 0; q < right.labels.size(); ++q) {

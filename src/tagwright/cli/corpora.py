@@ -13,10 +13,8 @@ import click
 
 from tagwright.cli.learners import Training
 from tagwright.cli.logging import log
-from tagwright.data.inputs import Input, inputs_of
+from tagwright.data.files import Input, inputs_of
 from tagwright.learners.streams import Files
-
-__all__ = ["fit", "read_corpora"]
 
 _LARGE = 32 << 20  # bytes of files that are held in memory, with their encoded features
 _PACKED = 8  # times as large as they are when packed
@@ -25,27 +23,9 @@ _PACKED = 8  # times as large as they are when packed
 def fit(
     training: Training, paths: Sequence[str], reading: dict[str, Any], partial: bool, dev: Any, progress: bool | None
 ) -> tuple[int, int]:
-    """Train on corpora; the model records how they were read.
+    """Train on files, folders or standard input; return the number of sentences and of tokens.
 
-    Parameters
-    ----------
-    training : Training
-        The learner, and arguments of its `fit`.
-    paths : sequence of str
-        Files, folders, or ``"-"``.
-    reading : dict
-        format, label and comments.
-    partial : bool
-        Whether a label may be a list of labels, or ``_``.
-    dev : (X, y) or None
-        Dev data.
-    progress : bool or None
-        Whether to show a bar.
-
-    Returns
-    -------
-    sentences, tokens : int
-        The size of the corpora.
+    reading: format, label and comments, which the model records; partial: whether a label may be a list, or ``_``.
     """
     learner, cache = training.learner, training.cache
     known = inspect.signature(learner.fit).parameters

@@ -25,8 +25,6 @@ from tagwright.cluster.ray import connected
 from tagwright.learners.interrupts import stops
 from tagwright.models.model import BUILT_IN
 
-__all__ = ["FileWork", "tag_files"]
-
 _TEXT_ONLY = ("as_json", "to", "spans", "scheme", "dictionary", "partial")
 
 
@@ -38,21 +36,14 @@ def _tagger(options: TagOptions, key: str) -> Tagger:
 
 @dataclass(frozen=True)
 class FileWork:
-    """The task of a worker for one file.
-
-    Parameters
-    ----------
-    options : TagOptions
-        With absolute paths.
-    column : str
-        Of Parquet files.
-    key : str
-        A digest of the model and all options.
-    """
+    """The task of a worker for one file."""
 
     options: TagOptions
+    """With absolute paths."""
     column: str
+    """Of Parquet files."""
     key: str
+    """A digest of the model and all options."""
 
     def __call__(self, job: Job) -> Outcome:
         """Tag a file, unless it is finished already."""

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from tagwright.cli.logging import show_log
-from tagwright.cli.options import COUNT, Command, threads_option
-
-__all__ = ["serve"]
+from tagwright.cli.options import COUNT, threads_option
 
 _NEEDS = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
@@ -41,28 +39,14 @@ LIMITS = {
 }
 
 
-def _old_options(command: Command) -> Command:
-    """Add the options of 0.5.0 that are settings now; hidden."""
-    for name in LIMITS:
-        command = click.option(f"--{name.replace('_', '-')}", hidden=True)(command)
-    return command
-
-
-def _limits(settings: tuple[str, ...], old: dict[str, str | None]) -> dict[str, Any]:
+def _limits(settings: tuple[str, ...]) -> dict[str, Any]:
     """Return the limits for `Settings`."""
-    given = {name: text for name, text in old.items() if text is not None}
-    if given:
-        now = " ".join(f"--set {name}={text}" for name, text in given.items())
-        flags = " ".join(f"--{name.replace('_', '-')}" for name in given)
-        click.echo(f"Warning: {flags} is now {now}", err=True)
+    values = {}
     for setting in settings:
         name, _, text = setting.partition("=")
         name = name.strip().replace("-", "_")
         if name not in LIMITS:
             raise click.ClickException(f"--set {setting}: write NAME=VALUE, where NAME is {', '.join(LIMITS)}")
-        given[name] = text
-    values = {}
-    for name, text in given.items():
         limit = LIMITS[name]
         try:
             value = limit.kind.convert(text, None, None)
@@ -95,7 +79,6 @@ _LIMITS_TEXT = ", ".join(f"{name}={limit.default} ({limit.help})" for name, limi
     metavar="NAME=VALUE",
     help=f"Set a limit; may be repeated: {_LIMITS_TEXT}.",
 )
-@_old_options
 @click.option("--quiet", is_flag=True, help="Print only warnings.")
 def serve(
     models: tuple[str, ...],
@@ -105,7 +88,6 @@ def serve(
     workers: int,
     settings: tuple[str, ...],
     quiet: bool,
-    **old: str | None,
 ) -> None:
     """Serve models over HTTP: a JSON API under /v1, metrics, and a web page that shows labellings and lattices.
 
@@ -127,7 +109,7 @@ def serve(
     for _, path in named:
         if path is not None:
             Path(path).open("rb").close()  # an error here is one of the command, not of a worker
-    limits = Settings(named, threads, **_limits(settings, old))
+    limits = Settings(named, threads, **_limits(settings))
     listener = listening(host, port)
     address = f"[{host}]" if ":" in host else host
     with show_log(quiet, verbose=False):

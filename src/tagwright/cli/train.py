@@ -23,15 +23,12 @@ from tagwright.cli.learners import (
 from tagwright.cli.logging import show_log
 from tagwright.cli.options import COUNT, FILE, Command, corpus_arguments, force_option, threads_option, training_options
 from tagwright.cli.overwriting import check_model_target
-from tagwright.data.output import check_target, is_standard_output, is_stream
-from tagwright.data.rescue import rescued
+from tagwright.data.output import check_target, is_standard_output, is_stream, rescued
 from tagwright.learners import LEARNERS
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 from tagwright.models.summary import array_sizes, size_text
 from tagwright.table import table
-
-__all__ = ["train"]
 
 _FLAGS = ("all_pairs", "no_spans")
 

@@ -20,8 +20,6 @@ from tagwright.learners.interrupts import stops
 from tagwright.learners.options import nested_name
 from tagwright.table import table
 
-__all__ = ["tune"]
-
 _NOT_TRIED = {"cache", "workers", "max_iterations", "decoder"}
 _FACTOR = 3  # one of this many combinations continues, with this many times as many epochs
 

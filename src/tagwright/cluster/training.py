@@ -15,8 +15,6 @@ from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.learners.constraining import core_limits, word_lists
 from tagwright.learners.progress import log
 
-__all__ = ["BatchSums", "BatchWorker", "Cluster", "Engine", "MixedTraining", "OnlineWorker", "ReplicatedTraining"]
-
 FAN = 8  # arrays of counts that one worker adds
 
 Floats = npt.NDArray[np.float64]
@@ -127,7 +125,6 @@ class BatchSums:
     """
 
     def __init__(self, engine: Engine, run: Any, workers: int) -> None:
-        """Send each shard of the corpus to its worker."""
         trainer = run.trainer
         setup = {
             "keys": trainer.keys(),
@@ -170,7 +167,6 @@ class ReplicatedTraining:
     shards = 1  # of which the weights depend
 
     def __init__(self, engine: Engine, run: Any, workers: int) -> None:
-        """Send each shard of the corpus to its worker."""
         setup = {"options": run.core_options(), "decoder": run.learner.decoder}
         self._all = _Shards(engine, run, workers, OnlineWorker, setup)
         self._version = 0  # batches whose steps the workers have taken, plus epochs ended
@@ -243,7 +239,6 @@ class MixedTraining:
     """Iterative parameter mixing (McDonald, Hall and Mann 2010): an epoch per shard, then the mean of their weights."""
 
     def __init__(self, engine: Engine, run: Any, workers: int) -> None:
-        """Send each shard of the corpus to its worker."""
         setup = {"options": run.core_options(), "decoder": run.learner.decoder}
         self._all = _Shards(engine, run, workers, OnlineWorker, setup)
 
@@ -253,7 +248,7 @@ class MixedTraining:
         return len(self._all.workers)
 
     def begin(self) -> None:
-        """Do nothing: every epoch sends the weights."""
+        """Do nothing: each epoch sends the weights."""
 
     def epoch(self, epoch: int, report: Callable[[int], object]) -> dict[str, float]:
         """Read all shards once; return the share of wrong tokens."""

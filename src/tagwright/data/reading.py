@@ -11,8 +11,6 @@ from tagwright.data.files import BLANK, DataError, Source, line_blocks, lines_of
 from tagwright.data.formats import Recognition, format_of
 from tagwright.data.sentence import Form, Request, Sentence
 
-__all__ = ["batches", "batches_or_answers", "labelled_texts", "read", "text"]
-
 Shortcut = Callable[[Form, bytes], bytes | None]
 _AHEAD = 100  # lines that a guess may look at
 

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from tagwright.data.english_tokens import Span, english_sentences, english_spans
 from tagwright.data.files import cells
 
-__all__ = ["TOKENIZERS", "Span", "Tokenizer", "sentences", "tokenize", "tokenizer_named", "unsplit"]
-
 
 class Tokenizer(NamedTuple):
     """A row of `TOKENIZERS`."""

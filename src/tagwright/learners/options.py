@@ -20,29 +20,6 @@ from tagwright.decoding.keep import Keep, parse_keep
 from tagwright.features.templates import LONGEST_HISTORY
 from tagwright.learners import LEARNERS
 
-__all__ = [
-    "LBFGS",
-    "SOLVERS",
-    "AdaGrad",
-    "Option",
-    "OptionError",
-    "Solver",
-    "check_options",
-    "deprecated",
-    "documented",
-    "flat_options",
-    "learner_class",
-    "length",
-    "make",
-    "nested_name",
-    "opt",
-    "options_of",
-    "plain",
-    "refuse",
-    "set_flat",
-    "tried",
-]  # fmt: skip
-
 T = TypeVar("T")
 
 
@@ -343,11 +320,9 @@ class Solver:
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_options(self, type(self).__name__)
 
     def __repr__(self) -> str:
-        """Return the solver with the options that are set."""
         own = {name: getattr(self, name) for name in options_of(type(self))}
         defaults = {name: option.default for name, option in options_of(type(self)).items()}
         shown = ", ".join(f"{name}={value!r}" for name, value in own.items() if value != defaults[name])

@@ -10,8 +10,6 @@ from tqdm import tqdm
 
 from tagwright.models.history import FORMATS, History
 
-__all__ = ["Progress", "brief", "log"]
-
 log = logging.getLogger("tagwright")
 log.addHandler(logging.NullHandler())
 
@@ -53,7 +51,6 @@ class Progress:
         every: int = 1,
         name: str = "",
     ) -> None:
-        """Begin where the history ends."""
         self.unit, self.total, self.tokens, self.every = unit, total, tokens, every
         self.done = len(history)
         self.seconds = sum(fact.get("seconds", 0.0) for fact in history)
@@ -62,11 +59,9 @@ class Progress:
         self._bar = self.bar(name, unit, total, self.done) if name else None
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the bar as it is."""
         if self._bar is not None:
             self._bar.close()
 

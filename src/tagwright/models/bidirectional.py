@@ -22,8 +22,6 @@ from tagwright.models.model import Model, model_from
 from tagwright.models.native import Sentences
 from tagwright.models.tagging import Tagging, TagOptions, TagResult
 
-__all__ = ["BidirectionalModel"]
-
 
 class BidirectionalModel(Model):
     """Two models of the same labels that tag together.
@@ -37,15 +35,14 @@ class BidirectionalModel(Model):
     """
 
     lacks: ClassVar = {
-        "probabilities": "the joint scores of two models are not probabilities; ask one of them, or train a CRF",
-        "edges": "two models have no edges in common; ask model.left or model.right",
-        "lattice": "two models have no lattice in common; ask model.left or model.right",
-        "explain": "what two models agree on is not a sum of weights; ask model.left or model.right",
+        "probabilities": "the joint scores of two models are not probabilities; use one of them, or train a CRF",
+        "edges": "two models have no edges in common; use model.left or model.right",
+        "lattice": "two models have no lattice in common; use model.left or model.right",
+        "explain": "what two models agree on is not a sum of weights; use model.left or model.right",
         "priced": "a bidirectional model cannot be one of two; take its own left and right",
     }
 
     def __init__(self, left: Model, right: Model, facts: dict[str, Any]) -> None:
-        """Check that the models have the same labels and read the same input."""
         missing = sorted(set(left.labels) ^ set(right.labels))
         if missing:
             both = f"{missing[0]!r}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
@@ -93,7 +90,6 @@ class BidirectionalModel(Model):
         return type(self), (self.left, self.right, self.all_facts())
 
     def __repr__(self) -> str:
-        """Return both models' learners and sizes."""
         return f"BidirectionalModel({self.left!r}, {self.right!r})"
 
     @property

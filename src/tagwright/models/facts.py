@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 from tagwright.data.conllu import FIELDS
 from tagwright.data.tokens import TOKENIZERS
 
-__all__ = ["OWN", "checked", "fact_in", "label_column", "plain", "tokenizer_in"]
-
 OWN = {
     "attribution", "backoff", "bidirectional", "columns", "data", "epochs_done", "first_only", "history",
     "iterations_done", "learner", "memm", "options", "sentences", "tokens", "unlabelled", "version",

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 from tagwright import checks
 from tagwright.models.facts import fact_in
 
-__all__ = ["FORMATS", "History", "history_of", "timed_facts", "unit_of"]
-
 History: TypeAlias = list[dict[str, float]]
 
 FORMATS = {

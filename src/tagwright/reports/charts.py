@@ -9,8 +9,6 @@ from tagwright.evaluation.breakdown import Confusion
 from tagwright.evaluation.calibration import Calibration
 from tagwright.markup import Html, counted, cut, join, tag, visible
 
-__all__ = ["bar", "heat_map", "line_chart", "reliability", "ticks"]
-
 CELL = 30  # of a heat map
 PLOT = (52, 14, 14, 44)  # left, top, right and bottom margin of a chart
 LONGEST_LABEL = 20  # characters
@@ -118,7 +116,6 @@ class Frame:
     """
 
     def __init__(self, width: float, height: float, x: tuple[float, float], y: tuple[float, float]) -> None:
-        """Keep the sizes."""
         left, top, right, bottom = PLOT
         self.left, self.top, self.right, self.bottom = left, top, width - right, height - bottom
         self.width, self.height, self._x, self._y = width, height, x, y

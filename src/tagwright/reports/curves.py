@@ -8,8 +8,6 @@ from tagwright.models.bidirectional import BidirectionalModel
 from tagwright.models.history import FORMATS, unit_of
 from tagwright.models.model import Model
 
-__all__ = ["Curve", "curves_of"]
-
 MEASURES = {
     "error": "training error",
     "objective": "objective",

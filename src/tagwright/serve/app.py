@@ -21,8 +21,6 @@ from tagwright.serve.store import Store
 from tagwright.serve.stream import streamed
 from tagwright.serve.view import viewed
 
-__all__ = ["Service", "application"]
-
 log = logging.getLogger("tagwright.serve")
 
 Scope: TypeAlias = dict[str, Any]
@@ -63,7 +61,7 @@ class Service:
     """What answers requests: the models, the batches and the counts."""
 
     def __init__(self, settings: Settings, metrics: Metrics, stop: Callable[[Exception], None]) -> None:
-        """Open nothing yet; stop: called with the error that keeps the server from running."""
+        """Open nothing yet; stop: called with an error that prevents the server from running."""
         self.settings, self.metrics, self.stop = settings, metrics, stop
         self.store = Store(settings)
         self.batcher = Batcher(settings, self.metrics)
@@ -92,7 +90,7 @@ class Service:
             task.cancel()
         self.batcher.close()
 
-    # What the paths answer
+    # Endpoints
 
     async def tag(self, request: Request) -> bytes:
         """Return labellings."""
@@ -106,7 +104,7 @@ class Service:
         return answers.encode(answers.tagged(request, served, model, found))
 
     async def _tokenized(self, request: Request, model: Model) -> None:
-        """Split the text of a request, and see that it has not too many tokens."""
+        """Split the text of a request, and check the number of tokens."""
         check_text(request, self.settings)
         if request.text is not None and len(request.text) > _LONG_TEXT:
             await self.batcher.beside(answers.tokenize, request, model)
@@ -119,7 +117,7 @@ class Service:
         return await self._about_one(answers.explained, request)
 
     async def lattice(self, request: Request) -> bytes:
-        """Return what the page draws."""
+        """Return the lattice that the page draws."""
         return await self._about_one(viewed, request)
 
     async def _about_one(self, work: Callable[..., dict[str, Any]], request: Request) -> bytes:
@@ -290,7 +288,7 @@ def application(service: Service) -> Any:
     others: Any = Starlette(routes=routes, exception_handlers={HTTPException: unknown}, lifespan=lifespan)
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer questions without a detour through the framework's layers, which take a tenth of their time."""
+        """Answer POST requests directly: the framework's layers take a tenth of their time."""
         answer = direct.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         await (others if answer is None else answer)(scope, receive, send)
 

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Metrics"]
-
 PATHS = (
     "/v1/tag", "/v1/explain", "/v1/lattice", "/v1/models", "/health/live", "/health/ready", "/metrics",
     "/openapi.json", "/", "/page", "other",
@@ -47,19 +45,9 @@ _BYTES = 8 * len(_PLACE)
 
 
 class Metrics:
-    """The counts of this process and of those beside it.
-
-    Parameters
-    ----------
-    file
-        That worker processes share; None for a single process.
-    worker
-        The number of this one.
-
-    """
+    """The counts of this process, the worker of this number, and of those that share a file with it."""
 
     def __init__(self, file: str | None = None, worker: int = 0) -> None:
-        """Map the file, or take memory of our own."""
         self.all: Any  # memoryview of doubles
         if file is None:
             self.all = memoryview(bytearray(_BYTES)).cast("d")
