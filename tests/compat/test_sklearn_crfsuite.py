@@ -119,8 +119,9 @@ def test_cross_validation(fitted):
         assert len(cross_val_score(crf, X, y, cv=2, scoring=scoring)) == 2
     crf = sklearn_crfsuite.CRF("ap", max_iterations=3)
     assert cross_val_score(crf, X, y, cv=2).mean() > 0.4
-    found = cross_val_predict(tw.Perceptron(None, epochs=2), X, y, cv=2)
-    assert [len(own) for own in found] == [len(own) for own in y]
+    for estimator in (crf, tw.Perceptron(None, epochs=2)):
+        found = cross_val_predict(estimator, X, y, cv=2)
+        assert [len(own) for own in found] == [len(own) for own in y]
 
 
 def test_verbose_and_trainers(fitted, capsys):

@@ -237,6 +237,8 @@ def _as_names(y: Any) -> Any:
     def name(label: Any) -> Any:
         if isinstance(label, AbstractSet):
             return {name(own) for own in label}
+        if isinstance(label, str):
+            raise ValueError(f"y has integers and strings ({label!r}); give labels of one type")
         # What is neither an integer nor None is reported when the labels are counted.
         return str(int(label)) if isinstance(label, int | np.integer) and not isinstance(label, bool) else label
 

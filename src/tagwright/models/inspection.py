@@ -8,8 +8,6 @@ import numpy as np
 
 from tagwright.models.file import Arrays
 
-__all__ = ["FeatureWeight", "Transition", "feature_weights", "transitions"]
-
 
 class FeatureWeight(NamedTuple):
     """The weight of a feature with a label."""

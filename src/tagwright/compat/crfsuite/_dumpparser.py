@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CRFsuiteDumpParser", "ParsedDump"]
-
 
 class ParsedDump:
     """The contents of a model, as `Tagger.info` returns them.

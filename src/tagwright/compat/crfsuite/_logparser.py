@@ -7,8 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-__all__ = ["LabelScore", "TrainLogParser"]
-
 
 class LabelScore(NamedTuple):
     """How well a label is found on the holdout data."""

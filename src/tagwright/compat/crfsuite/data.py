@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from tagwright import _core
 
-__all__ = ["Labelled", "Sequences"]
-
 
 class Labelled(NamedTuple):
     """Some labelled sentences."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tagwright import _core
 
-__all__ = ["ItemSequence"]
-
 
 class ItemSequence(_core.Items):
     """The attributes of a sentence, read once and used by trainers and taggers any number of times.

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-__all__ = ["ALGORITHMS", "CRFSUITE_VERSION", "Algorithm", "CRFSuiteError", "Parameter"]
-
 CRFSUITE_VERSION = "0.12.2"
 """The version of CRFsuite whose interface this is."""
 

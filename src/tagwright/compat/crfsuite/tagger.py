@@ -15,8 +15,6 @@ from tagwright.compat.crfsuite._dumpparser import ParsedDump
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Tagger"]
-
 _MAPPED = 1 << 17
 """Bytes of a file above which it is mapped."""
 

@@ -12,8 +12,6 @@ from tagwright.compat.crfsuite.parameters import ALGORITHMS, Parameter
 if TYPE_CHECKING:
     from tagwright.compat.crfsuite.data import Sequences
 
-__all__ = ["BaseTrainer", "Trainer"]
-
 
 class BaseTrainer:
     """Collects labelled sentences and trains a model.
@@ -173,7 +171,7 @@ class Trainer(BaseTrainer):
     --------
     >>> trainer = Trainer("lbfgs", {"c1": 0.1, "c2": 0.01}, verbose=False)
     >>> trainer.append([["walk", "shop"], ["clean"]], ["sunny", "rainy"])
-    >>> trainer.train("weather.crfsuite")
+    >>> trainer.train("")
     >>> trainer.logparser.last_iteration["num"] > 1
     True
     """

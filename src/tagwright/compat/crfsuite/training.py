@@ -23,8 +23,6 @@ from tagwright.compat.crfsuite.parameters import Algorithm
 from tagwright.decoding.decoders import plan
 from tagwright.models.linear import LinearModel
 
-__all__ = ["train"]
-
 Floats = npt.NDArray[np.float64]
 Values = dict[str, Any]
 Lines = Iterator[tuple[Floats, list[str]]]

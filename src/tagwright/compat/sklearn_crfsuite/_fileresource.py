@@ -9,8 +9,6 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FileResource"]
-
 
 class FileResource:
     """A file that has its path, or a temporary one that is removed with this object.

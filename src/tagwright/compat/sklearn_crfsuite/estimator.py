@@ -11,13 +11,12 @@ from tagwright.compat.crfsuite.tagger import Tagger
 from tagwright.compat.sklearn_crfsuite._fileresource import FileResource
 from tagwright.compat.sklearn_crfsuite.metrics import flat_accuracy_score
 from tagwright.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
+from tagwright.learners.learner import Labellings
 
 if TYPE_CHECKING:
     from typing import Self
 
     from tagwright.compat.crfsuite._dumpparser import ParsedDump
-
-__all__ = ["CRF"]
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
@@ -137,7 +136,7 @@ calibration_max_trials : optional
 
     def predict(self, X: Iterable[Any]) -> list[list[str]]:
         """Return the labels of each sentence."""
-        return self._fitted().tag_batch(X)
+        return Labellings(self._fitted().tag_batch(X))
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """Return the labels of one sentence."""

@@ -7,8 +7,6 @@ from typing import Any
 from tagwright.compat.crfsuite.trainer import Trainer
 from tagwright.table import table
 
-__all__ = ["LinePerIterationTrainer"]
-
 
 class LinePerIterationTrainer(Trainer):
     """Prints one line per iteration and, with holdout data, a table of the labels at the end."""

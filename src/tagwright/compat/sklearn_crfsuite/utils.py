@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import TypeVar
 
-__all__ = ["flatten"]
-
 T = TypeVar("T")
 
 
