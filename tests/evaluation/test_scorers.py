@@ -23,7 +23,8 @@ def test_measures_are_those_of_evaluate():
         predicted[0] = y[0]
         flat = [a == b for own, found in zip(y, predicted, strict=True) for a, b in zip(own, found, strict=True)]
         assert tw.token_accuracy(y, predicted) == pytest.approx(np.mean(flat))
-        assert tw.sequence_accuracy(y, predicted) == pytest.approx(np.mean([a == b for a, b in zip(y, predicted)]))
+        whole = [own == found for own, found in zip(y, predicted, strict=True)]
+        assert tw.sequence_accuracy(y, predicted) == pytest.approx(np.mean(whole))
         assert tw.span_f1(y, predicted) == pytest.approx(seqeval.metrics.f1_score(y, predicted))
 
 

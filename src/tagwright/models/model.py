@@ -199,7 +199,7 @@ class Model(Tagger):
         --------
         >>> import tagwright as tw
         >>> [(own.feature, own.label) for own in tw.load().weights("MD", top=1)]
-        [('w:will', 'MD')]
+        [('U34:can', 'MD')]
 
         """
         if "rows.label" not in self.arrays:
