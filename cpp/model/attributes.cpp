@@ -142,7 +142,7 @@ double AttributeModel::sums(std::span<const double> nodes, std::vector<double>& 
   Arena& arena = thread_arena();
   arena.reset();
   const Lattice lattice(edges(), nodes.size() / L, {nullptr, nodes.data()}, nullptr);
-  const Sums sums = forward_backward(lattice, arena);
+  const Sums sums = forward_backward(lattice, {}, arena);
   for (size_t t = 0; t < sums.columns.size(); ++t) {
     const Sums::Column& column = sums.columns[t];
     for (size_t q = 0; q < column.labels.size(); ++q)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tagwright.cli.learners import Training
+from tagwright.cli.learners import FitCall
 from tagwright.cli.logging import log
 from tagwright.data.files import Input, inputs_of
 from tagwright.learners.streams import Files
@@ -21,7 +21,7 @@ _PACKED = 8  # times as large as they are when packed
 
 
 def fit(
-    training: Training, paths: Sequence[str], reading: dict[str, Any], partial: bool, dev: Any, progress: bool | None
+    training: FitCall, paths: Sequence[str], reading: dict[str, Any], partial: bool, dev: Any, progress: bool | None
 ) -> tuple[int, int]:
     """Train on files, folders or standard input; return the number of sentences and of tokens.
 
@@ -54,6 +54,11 @@ def read_corpora(
     tokens = sum(map(len, y))
     log.debug("read %s sentences, %s tokens in %.1f s", f"{len(X):,}", f"{tokens:,}", time.perf_counter() - began)
     return X, y, stream.blanks
+
+
+def written(context: click.Context, options: Iterable[str]) -> set[str]:
+    """Return which options were written on the command line."""
+    return {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
 
 
 def _check_stdin(paths: Sequence[str], why: str) -> None:

@@ -19,9 +19,10 @@ from tqdm import tqdm
 from tagwright import __version__
 from tagwright.cli.tagging import Tagger, TagOptions
 from tagwright.cluster.batch_tagger import BatchTagger
-from tagwright.cluster.files import Job, Outcome, digest_of, everywhere, jobs_of, once
+from tagwright.cluster.files import Job, Outcome, everywhere, jobs_of, once
 from tagwright.cluster.parquet import is_parquet, tag_parquet
 from tagwright.cluster.ray import connected
+from tagwright.data.files import digest_of
 from tagwright.learners.interrupts import stops
 from tagwright.models.model import BUILT_IN
 

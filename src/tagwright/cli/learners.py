@@ -35,7 +35,7 @@ OLD_OPTIONS = {
 _OF_LBFGS = {"l1", "l2", "max_iterations", "tolerance", "start_on", "keep", "all_pairs"}
 
 
-class Training(NamedTuple):
+class FitCall(NamedTuple):
     """A learner, and the arguments of its `fit`."""
 
     learner: Any
@@ -99,7 +99,7 @@ def _parsed(kind: str, settings: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str], given: set[str]) -> Training:
+def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str], given: set[str]) -> FitCall:
     """Return the learner of a command line.
 
     settings: NAME=VALUE, as `--set` takes them; given: the options that were written, of which those that the learner
@@ -133,7 +133,7 @@ def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str]
         raise click.ClickException("--set workers is for --ray")
     try:
         old = {} if options.get("min_weight") is None else {"min_weight": float(options["min_weight"])}
-        return Training(_made(kind, values, old), run, cache)
+        return FitCall(_made(kind, values, old), run, cache)
     except (OptionError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 

@@ -11,6 +11,7 @@ import click
 
 from tagwright.cli.logging import show_log
 from tagwright.cli.options import COUNT, threads_option
+from tagwright.serve.settings import Settings
 
 _NEEDS = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
@@ -22,20 +23,25 @@ class Limit(NamedTuple):
     """Its name in `Settings`."""
     kind: Any
     """A type of click, which checks it."""
-    default: int
     help: str
     scale: float = 1.0
     """Its unit, in that of `Settings`."""
 
+    @property
+    def default(self) -> int:
+        """That of `Settings`, in the unit of the option."""
+        default: float = getattr(Settings, self.field)
+        return round(default / self.scale)
+
 
 LIMITS = {
-    "batch": Limit("batch", COUNT, 64, "requests per batch"),
-    "wait": Limit("wait", click.FloatRange(0, 10_000), 0, "milliseconds that a request waits for others", 1e-3),
-    "queue": Limit("queue", COUNT, 1024, "waiting requests; more get status 503"),
-    "max_body": Limit("body", COUNT, 1_000_000, "bytes of a request"),
-    "max_tokens": Limit("tokens", COUNT, 10_000, "tokens of a request"),
-    "max_k": Limit("k", COUNT, 100, "labellings per sentence"),
-    "timeout": Limit("timeout", click.FloatRange(0.1), 10, "seconds for a request"),
+    "batch": Limit("batch", COUNT, "requests per batch"),
+    "wait": Limit("wait", click.FloatRange(0, 10_000), "milliseconds that a request waits for others", 1e-3),
+    "queue": Limit("queue", COUNT, "waiting requests; more get status 503"),
+    "max_body": Limit("body", COUNT, "bytes of a request"),
+    "max_tokens": Limit("tokens", COUNT, "tokens of a request"),
+    "max_k": Limit("k", COUNT, "labellings per sentence"),
+    "timeout": Limit("timeout", click.FloatRange(0.1), "seconds for a request"),
 }
 
 
@@ -103,7 +109,6 @@ def serve(
         raise click.ClickException(f"{missing[0]} is not installed; pip install 'tagwright[serve]' installs it")
     from tagwright.serve.server import listening
     from tagwright.serve.server import serve as run
-    from tagwright.serve.settings import Settings
 
     named = tuple(map(_named, models)) or (("english", None),)
     for _, path in named:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tagwright.data.files import OPENERS, DataError, Input, inputs_of
+from tagwright.data.files import OPENERS, DataError, Input, digest_of, inputs_of
 from tagwright.data.output import replacing
 
 _RECORDS = ".tagwright"  # the folder of the records, in that of the results
@@ -57,12 +57,6 @@ def jobs_of(given: Sequence[str], folder: str) -> list[Job]:
 
 def _is_packed(file: Input) -> bool:
     return Path(file.name).suffix.lower() in OPENERS
-
-
-def digest_of(path: str | os.PathLike[str]) -> str:
-    """Return the digest of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _Digested(io.RawIOBase):

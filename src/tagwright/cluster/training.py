@@ -12,15 +12,15 @@ import numpy.typing as npt
 from tagwright import _core, checks
 from tagwright.constraints.arrays import from_arrays, to_arrays
 from tagwright.decoding.decoders import Decoder, plan_by_score
+from tagwright.decoding.keep import KeepArguments
 from tagwright.learners.constraining import core_limits, word_lists
 from tagwright.learners.progress import log
+from tagwright.learners.training import Numbers
 
 FAN = 8  # arrays of counts that one worker adds
 
 Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int32]
 State = dict[str, npt.NDArray[Any]]
-Rule = tuple[str, float, int]
 Order = tuple[Numbers, Numbers]
 """Of the sentences of a batch: the shard of each, and its number among those of the shard."""
 Shard = dict[str, Any]
@@ -135,7 +135,7 @@ class BatchSums:
         self._all = _Shards(engine, run, workers, BatchWorker, setup, trainer.block)
 
     def expect(
-        self, weights: Floats, rule: Rule, sentences: Numbers, threads: int, counts: Floats
+        self, weights: Floats, rule: KeepArguments, sentences: Numbers, threads: int, counts: Floats
     ) -> tuple[float, int, int]:
         """Fill the expected counts of sentences, whose numbers rise; return log Z, tokens, labels kept."""
         engine, workers = self._all.engine, self._all.workers
@@ -296,7 +296,7 @@ class BatchWorker:
             **_limits(shard, setup),
         )
 
-    def expect(self, weights: Floats, rule: Rule, sentences: Numbers, threads: int) -> tuple[Floats, Any]:
+    def expect(self, weights: Floats, rule: KeepArguments, sentences: Numbers, threads: int) -> tuple[Floats, Any]:
         """Return expected counts; and log Z of each sentence, tokens and labels kept."""
         counts, per_sentence = np.empty(len(weights)), np.empty(len(sentences))
         _, tokens, kept = self._trainer.expect(weights, rule, sentences, threads, counts, per_sentence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import gzip
+import hashlib
 import itertools
 import lzma
 import os
@@ -128,6 +129,12 @@ def _chunks(source: Source, name: str) -> Iterator[bytes]:
                     yield bytes(chunk)
         except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
             raise DataError(f"{name}: cannot be unpacked, {error}; fetch or pack it again") from None
+
+
+def digest_of(path: str | os.PathLike[str]) -> str:
+    """Return the digest of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Input(NamedTuple):

@@ -23,7 +23,7 @@ from tagwright.learners.labels import check_same_parts, label_parts
 from tagwright.learners.learner import RunOptions
 from tagwright.learners.options import LBFGS, solver_of
 from tagwright.learners.progress import Progress, brief
-from tagwright.learners.training import Training, is_best, stalled
+from tagwright.learners.training import Numbers, Training, is_best, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
@@ -46,7 +46,6 @@ _ENDS = {
 }
 
 Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int32]
 
 
 class BatchTraining(Training):

@@ -73,7 +73,7 @@ class Examples:
             "text": self.text,
             "templates": core_templates(run.features),
             "labels": self.ids,
-            "L": len(run.labels),
+            "names": run.labels,
             "known": run.known,
             "min_count": run.learner.min_count,
             "threads": run.learner.threads,

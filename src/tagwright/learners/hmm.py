@@ -7,7 +7,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ from tagwright.learners.constraining import training_constraints
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import Known, LabelNumbers, Weights, checked_weights, known_labels, rank
 from tagwright.learners.learner import Labels, Learner, Sentences
-from tagwright.learners.options import Option, check_options, documented, opt
+from tagwright.learners.options import check_options, documented, opt
 from tagwright.learners.progress import Progress
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
@@ -53,11 +53,6 @@ _LEAST_COUNT = 1e-3  # smaller expected counts are dropped, or every word would 
 _UNLIKELY = 1e-4  # labels that are less likely than the best one by this factor are left out of a suffix's row
 _NO_LABEL = 65_535  # pads a trigram to four labels
 _NEVER = 1e-300  # stands for a count of 0 where its logarithm is taken
-
-
-def _option(name: str, *about: Any, **limits: Any) -> Any:
-    option = Option(name, *about, **limits)
-    return field(default=option.default, metadata={"option": option})
 
 
 @documented
@@ -90,9 +85,9 @@ class HMM(Learner):
 
     """
 
-    suffix: int = _option("suffix", "int", 10, "The longest suffix that is read, in characters.", least=1)
-    rare: int = _option("rare", "int", 10, "Words that occur at most this often train suffixes.", least=1)
-    column: int = _option("column", "int", 0, "Where in a token's row the word is.", least=0)
+    suffix: int = opt("suffix")
+    rare: int = opt("rare")
+    column: int = opt("column")
     order: int = opt("order", choices=(1, 2), help="1 for bigrams of labels, 2 for trigrams.")
     constraints: Constraints | str | int | list[Any] | None = opt("constraints")
     decoder: str | Decoder = opt("decoder")
@@ -686,15 +681,14 @@ class Trigrams:
         observed: dict[tuple[int, ...], float] = defaultdict(float)
         for s, sentence in enumerate(y):
             ids = [number[label] for label in sentence]
-            weight = 1 if weights is None else float(weights[s])
+            weight = _weight(weights, s)
             for own in zip(ids, ids[1:], ids[2:], strict=False):
                 observed[own] += weight
         labels = np.array(sorted(observed), np.int64).reshape(-1, 3)
         count = np.array([observed[tuple(own)] for own in labels.tolist()], np.float64)
         i, j, k = labels.T
-        pair = {own: float(times) for own, times in pairs.pairs.items()}
-        of_pair = np.array([pair[own] for own in (i * (L + 1) + j).tolist()], np.float64)
-        behind = np.array([pair[own] for own in (j * (L + 1) + k).tolist()], np.float64)
+        of_pair = np.array([pairs.pairs[own] for own in (i * (L + 1) + j).tolist()], np.float64)
+        behind = np.array([pairs.pairs[own] for own in (j * (L + 1) + k).tolist()], np.float64)
         single = np.append(pairs.frequency, pairs.sentences).astype(np.float64)
         # 0 / 0 counts as 0.
         votes = np.array(

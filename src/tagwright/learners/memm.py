@@ -163,7 +163,7 @@ class MemmTraining(BatchTraining):
 
     def read_corpus(self) -> _core.Corpus:
         """Return the encoded corpus, in the direction of the model."""
-        changed: dict[str, Any] = {"label_names": self.labels}
+        changed: dict[str, Any] = {}
         if self.leftward:
             changed["text"] = self.examples.text.reversed()
             changed["labels"] = reversed_labels(self.examples.ids, self.examples.y.lengths)

@@ -10,7 +10,7 @@ import functools
 import importlib
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -255,6 +255,10 @@ _TABLE = {
             "their rules, answers do too: I-NP only after B-NP or I-NP. False: no such rule.",
             decides=False, shown="bool",
         ),
+        # of an HMM
+        Option("suffix", "int", 10, "The longest suffix that is read, in characters.", least=1),
+        Option("rare", "int", 10, "Words that occur at most this often train suffixes.", least=1),
+        Option("column", "int", 0, "Where in a token's row the word is.", least=0),
         # of a bidirectional model
         Option(
             "left", "object", None,
@@ -465,19 +469,14 @@ def flat_options(kind: str) -> dict[str, list[tuple[str, Option]]]:
     return found
 
 
-def make(kind: str, values: Mapping[str, Any]) -> Any:
-    """Return a learner of options by their flat names: those of its solver go into the solver's object.
+def set_flat(learner: Any, **values: Any) -> Any:
+    """Set options of a learner by their flat names and return it: those of its solver go into the solver's object.
 
     Raises
     ------
     OptionError
         Where the learner or its solver does not have an option.
     """
-    return set_flat(learner_class(kind)(), **values)
-
-
-def set_flat(learner: Any, **values: Any) -> Any:
-    """Set options of a learner by their flat names and return it."""
     own = options_of(type(learner))
     given = {name: value for name, value in values.items() if name in own}
     rest = {name: value for name, value in values.items() if name not in own}

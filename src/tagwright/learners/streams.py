@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import abc
-import contextlib
-import gc
-import hashlib
+import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from tagwright import _core, checks
-from tagwright.data.corpus import CorpusLabels, CorpusRows, allowed_labels
-from tagwright.data.files import Input, inputs_of
-from tagwright.data.reading import batches, labelled_texts
+from tagwright.data.corpus import CorpusLabels, CorpusRows
+from tagwright.data.files import Input, digest_of, inputs_of
+from tagwright.data.reading import labelled_texts
 from tagwright.features.templates import Features
 from tagwright.learners.labels import known_labels
 from tagwright.learners.learner import check
@@ -42,7 +40,7 @@ class Stream(abc.ABC):
 
     @abc.abstractmethod
     def pieces(self) -> Iterator[Piece]:
-        """Yield all sentences as lists, about 33,000 tokens at a time."""
+        """Yield all sentences, about 33,000 tokens at a time."""
 
     def texts(self, features: Features | None, counted: bool = False) -> Iterator[Piece]:
         """Yield all sentences as these features see them; counted: only their labels are needed."""
@@ -64,71 +62,46 @@ class Files(Stream):
         self.name = os.path.abspath(files[0].path)
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield the sentences of one file after the other."""
-        pieces = self._pieces()
-        while True:
-            with _without_cycle_collection():
-                piece = next(pieces, None)
-            if piece is None:
-                return
-            yield piece
-
-    def _pieces(self) -> Iterator[Piece]:
-        X: list[Any] = []
-        y: list[Any] = []
-        tokens = 0
-        self.blanks = None
-        for number, file in enumerate(self.files):
-            for batch in batches(file.path, **self.options):
-                self.blanks = batch[0].form.blanks if number == 0 else self.blanks
-                for sentence in batch:
-                    labels = sentence.labels or []
-                    X.append(sentence.rows)
-                    y.append(list(map(allowed_labels, labels)) if self.partial else labels)
-                    tokens += len(labels)
-                if tokens >= _TOKENS:
-                    yield Piece(X, known_labels(y))
-                    X, y, tokens = [], [], 0
-        if X:
-            yield Piece(X, known_labels(y))
+        """Yield all sentences with all columns before the label."""
+        return map(self._piece, self._read(None))
 
     def texts(self, features: Features | None, counted: bool = False) -> Iterator[Piece]:
-        """Yield all sentences as the core reads them; as lists where tokens are ready-made features."""
+        """Yield all sentences with the columns that templates read; as lists where tokens are ready-made features."""
         if features is None and not counted:
-            yield from self.pieces()
-            return
+            return (Piece(list(piece.X), piece.y) for piece in self.pieces())
         columns, reader = (features.columns, features.reader) if features else (0, None)
-        self.blanks = None
-        read, done = _core.LabelledText(), 0
-        for number, file in enumerate(self.files):
-            for form, own in labelled_texts(file.path, columns, reader, done, **self.options):
-                self.blanks = form.blanks if number == 0 else self.blanks
-                read.append(own)
-                done += own.text.sentences
-                if read.text.tokens >= _TOKENS:
-                    yield Piece(CorpusRows(read.text), CorpusLabels.read(read, self.partial))
-                    read = _core.LabelledText()
-        if read.text.sentences:
-            yield Piece(CorpusRows(read.text), CorpusLabels.read(read, self.partial))
+        return map(self._piece, self._read(columns, reader))
 
     def held(self) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return all sentences and labels, as the core holds them; as lists where files differ in their columns."""
-        reads: list[_core.LabelledText] = []
-        self.blanks = None
+        X, y = zip(*map(self._piece, self._read(None, most=math.inf)), strict=True)
+        return (X[0], y[0]) if len(X) == 1 else ([*chain.from_iterable(X)], [*chain.from_iterable(y)])
+
+    def _piece(self, read: _core.LabelledText) -> Piece:
+        return Piece(CorpusRows(read.text), CorpusLabels.read(read, self.partial))
+
+    def _read(
+        self, columns: int | None, reader: Callable[[int], str] | None = None, most: float = _TOKENS
+    ) -> Iterator[_core.LabelledText]:
+        """Yield the files as the core reads them, in pieces of `most` tokens or a little more, each of one width."""
+        read: _core.LabelledText | None = None
+        self.blanks, done = None, 0
         for number, file in enumerate(self.files):
-            for form, own in labelled_texts(file.path, None, **self.options):
+            for form, own in labelled_texts(file.path, columns, reader, done, **self.options):
                 self.blanks = form.blanks if number == 0 else self.blanks
-                if reads and reads[-1].text.columns == own.text.columns:
-                    reads[-1].append(own)
-                else:
-                    reads.append(own)
-        X = [CorpusRows(read.text) for read in reads]
-        y = [CorpusLabels.read(read, self.partial) for read in reads]
-        return (X[0], y[0]) if len(reads) == 1 else ([*chain.from_iterable(X)], [*chain.from_iterable(y)])
+                done += own.text.sentences
+                if read is not None and read.text.tokens < most and read.text.columns == own.text.columns:
+                    read.append(own)
+                    continue
+                if read is not None:
+                    yield read
+                read = own
+        if read is not None:
+            yield read
 
     def identity(self) -> object:
         """Return a digest of each file as it is on the disk, and how it is read."""
-        return {"files": [_digest(file) for file in self.files], "partial": self.partial, **self.options}
+        return {"files": [digest_of(file.path) for file in self.files], "partial": self.partial, **self.options}
 
 
 class Pairs(Stream):
@@ -193,20 +166,3 @@ def stream_of(given: object, options: dict[str, Any], partial: bool) -> Stream:
     if not isinstance(given, Iterable):
         raise ValueError(f"a file, several, or an iterable of pairs is needed, not {checks.shown(given)}")
     return Pairs(given)
-
-
-@contextlib.contextmanager
-def _without_cycle_collection() -> Iterator[None]:
-    """Suspend the cyclic garbage collector, which takes longer than making the lists, none of which is in a cycle."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _digest(file: Input) -> str:
-    with open(file.path, "rb") as opened:
-        return hashlib.file_digest(opened, "blake2b").hexdigest()

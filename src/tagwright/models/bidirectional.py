@@ -14,9 +14,8 @@ from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decode import Work
 from tagwright.decoding.decoders import Decoder, Plan
 from tagwright.models.agreement import Agreement, check_options
-from tagwright.models.facts import checked, plain
+from tagwright.models.facts import checked, plain, timed_facts
 from tagwright.models.file import Arrays
-from tagwright.models.history import timed_facts
 from tagwright.models.limits import HELD, Limits
 from tagwright.models.model import Model, model_from
 from tagwright.models.native import Sentences

@@ -100,20 +100,7 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 class Frame:
-    """The axes of a chart: numbers to places, lines and names of the axes.
-
-    Parameters
-    ----------
-    width
-        Of the picture.
-    height
-        Of the picture.
-    x
-        The range of the horizontal axis.
-    y
-        That of the vertical axis.
-
-    """
+    """The axes of a chart of this size: numbers to places, lines and names; x, y: the ranges of the axes."""
 
     def __init__(self, width: float, height: float, x: tuple[float, float], y: tuple[float, float]) -> None:
         left, top, right, bottom = PLOT

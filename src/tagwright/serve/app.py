@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -112,15 +113,8 @@ class Service:
             answers.tokenize(request, model)
         check_size(request, self.settings)
 
-    async def explain(self, request: Request) -> bytes:
-        """Return why a token has its label."""
-        return await self._about_one(answers.explained, request)
-
-    async def lattice(self, request: Request) -> bytes:
-        """Return the lattice that the page draws."""
-        return await self._about_one(viewed, request)
-
-    async def _about_one(self, work: Callable[..., dict[str, Any]], request: Request) -> bytes:
+    async def about_one(self, work: Callable[..., dict[str, Any]], request: Request) -> bytes:
+        """Return the answer to a request about one sentence, which `work` computes on a thread."""
         served, model = self.store.find(request.model)
         await self._tokenized(request, model)
         self.metrics.batch(1, request.tokens)
@@ -255,8 +249,12 @@ def application(service: Service) -> Any:
         held = path.read_bytes()  # once: no request leads to a file
         return lambda: (200, held, _KINDS[path.suffix])
 
-    works = (("/v1/tag", service.tag), ("/v1/explain", service.explain), ("/v1/lattice", service.lattice))
-    direct = {path: _Answer(service, path, work) for path, work in works}
+    works: dict[str, Callable[[Request], Awaitable[bytes]]] = {
+        "/v1/tag": service.tag,
+        "/v1/explain": functools.partial(service.about_one, answers.explained),
+        "/v1/lattice": functools.partial(service.about_one, viewed),
+    }
+    direct = {path: _Answer(service, path, work) for path, work in works.items()}
     routes = [
         *(Route(path, answer, methods=["POST"]) for path, answer in direct.items()),
         fixed("/health/live", as_payload(lambda: {"live": True})),

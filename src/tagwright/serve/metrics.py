@@ -23,10 +23,6 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
-def _places(names: Iterator[Any]) -> dict[Any, int]:
-    return {name: place for place, name in enumerate(names)}
-
-
 def _names() -> Iterator[Any]:
     for path in PATHS:
         yield from ((path, status) for status in STATUSES)
@@ -37,7 +33,7 @@ def _names() -> Iterator[Any]:
     yield from ("batched", "tokens", "in_progress")
 
 
-_PLACE = _places(_names())
+_PLACE = {name: place for place, name in enumerate(_names())}
 _TAG_BUCKETS = {path: _PLACE[path, "bucket", 0] for path in PATHS}
 _TAG_SECONDS = {path: _PLACE[path, "seconds"] for path in PATHS}
 _BATCH, _TOKENS, _BATCHED, _OPEN = _PLACE["batch", 0], _PLACE["tokens"], _PLACE["batched"], _PLACE["in_progress"]

@@ -51,7 +51,7 @@ def train(
     began = time.perf_counter()
     trained, held = data.split(holdout)
     labels = list(data.labels)
-    corpus = _corpus(trained, len(labels))
+    corpus = _core.Corpus.read(trained.text, _core.Templates(), trained.labels, names=labels or [""])
     objective = _objective(corpus, values) if corpus.tokens else None
     features = objective.size if objective else 0
     _log_features(log, values, features, time.perf_counter() - began)
@@ -81,10 +81,6 @@ def train(
     log("\n")
     model = _model(labels, arrays, algorithm, values)
     _store(log, model, path, (features, corpus.features))
-
-
-def _corpus(given: Labelled, L: int) -> _core.Corpus:
-    return _core.Corpus.read(given.text, _core.Templates(), given.labels, L=max(1, L), min_count=1)
 
 
 def _objective(corpus: _core.Corpus, values: Values) -> _core.BatchObjective:
