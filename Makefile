@@ -10,7 +10,7 @@ CPP := $(foreach folder,cpp tests/core,$(wildcard $(addprefix $(folder)/,*.h *.c
 BUILD := --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard examples/*) $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/* src/tagwright/*/*/*)
 
-.PHONY: library wasm wheels wheel-check demo test test-ray lint format docs bench bench-quick asan tsan fuzz clean help
+.PHONY: library wasm wheels wheel-check demo test test-ray test-apps lint format docs bench bench-quick asan tsan fuzz clean help
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -26,6 +26,10 @@ OWN_NETWORK = $(shell unshare -n ip link set lo up 2>/dev/null && echo unshare -
 test-ray: $(VENV)/.installed $(VENV)/.test   ## the tests that start Ray and Dask, which it installs; Spark if it is there
 	@$(MAKE) -s $(VENV)/.ray-test || echo "Ray and Dask cannot be installed here: their tests are skipped"
 	$(OWN_NETWORK) $(BIN)/python -m pytest -m engines tests/cluster
+
+test-apps: $(VENV)/.installed $(VENV)/.test   ## applications of python-crfsuite, which it installs, on top of tagwright
+	@$(MAKE) -s $(VENV)/.apps || echo "the applications cannot be installed here: their tests are skipped"
+	$(BIN)/python -m pytest -m apps tests/compat
 
 lint: $(VENV)/.installed $(VENV)/.lint   ## ruff, mypy --strict, clang-format
 	$(BIN)/ruff check .
@@ -107,7 +111,7 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
 	@touch $@
 
 # The tools of an extra, as pyproject.toml names them; installing the extra itself would build the package again.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench $(VENV)/.torch-peers $(VENV)/.ray-test: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench $(VENV)/.torch-peers $(VENV)/.ray-test $(VENV)/.apps: $(VENV)/.%: pyproject.toml | $(VENV)/.installed
 	$(BIN)/python -c 'import tomllib; \
 	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' \
 	  | $(PIP) install -r /dev/stdin

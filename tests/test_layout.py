@@ -38,6 +38,7 @@ ROOMS["reports"] = ROOMS["models"] | {"models", "evaluation"}
 ROOMS["serve"] = ROOMS["models"] | {"models"}
 ROOMS["cluster"] = ROOMS["learners"] | {"learners"}
 ROOMS["torch"] = {"constraints", "decoding"}
+ROOMS["compat"] = ROOMS["learners"] | {"learners"}
 ROOMS["cli"] = ROOMS["learners"] | {"learners", "reports", "serve", "cluster", *tw.__all__}
 EXEMPT = {"__init__", "__main__"}  # the front doors
 
@@ -96,6 +97,7 @@ def test_every_room_has_its_rule():
 
 # Names that exceed the limits below, and may not grow. Whoever simplifies one removes it here.
 LONG: dict[str, int] = {}
+OTHERS_INTERFACE = {"src/tagwright/compat/sklearn_crfsuite/estimator.py"}  # its constructor is sklearn-crfsuite's
 MANY_MEMBERS = {"MemmSearch": 39, "NgramSums": 23}
 
 
@@ -113,7 +115,7 @@ def test_functions_of_the_package_are_small():
     for path in files(PACKAGE, ".py"):
         for own in python_sizes(path.read_text(encoding="utf-8")):
             assert own.lines <= 100, f"{name_of(path)}: {own}"
-            assert own.parameters <= 13, f"{name_of(path)}: {own}"
+            assert own.parameters <= 13 or name_of(path) in OTHERS_INTERFACE, f"{name_of(path)}: {own}"
 
 
 def test_no_test_module_imports_another():

@@ -249,6 +249,7 @@ class NamedArrays {
 std::vector<Sentence> sentences_of(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
                                    const SwitchedOn& active, const AllowedLists* allowed);
 
+void bind_attributes(nb::module_& m);
 void bind_constraints(nb::module_& m);
 void bind_corpus(nb::module_& m);
 void bind_edges(nb::module_& m);

@@ -47,4 +47,5 @@ NB_MODULE(_core, m) {
   bind_models(m);
   bind_memm(m);
   bind_foreign(m);
+  bind_attributes(m);
 }

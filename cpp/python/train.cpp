@@ -1,6 +1,7 @@
 // Trainers, and the batch objective of CRFs.
 #include "python/bindings.h"
 #include "train/crf/batch_objective.h"
+#include "train/margin.h"
 #include "train/trainer.h"
 
 namespace tagwright {
@@ -122,6 +123,22 @@ std::unique_ptr<BatchObjective> make_shard(const Corpus& corpus, nb::dict keys, 
     return std::make_unique<BatchObjective>(corpus, WeightLayout(std::move(held), corpus, std::move(parts)),
                                             std::move(options), std::move(own));
   });
+}
+
+std::unique_ptr<MarginTrainer> make_margin(const Corpus& corpus, const BatchObjective& objective,
+                                           const std::string& kind, const nb::dict& options) {
+  using Kind = MarginRule::Kind;
+  const auto number = [&](const char* name, double otherwise) {
+    return options.contains(name) ? nb::cast<double>(options[name]) : otherwise;
+  };
+  MarginRule rule;
+  rule.kind = kind == "arow" ? Kind::arow : kind == "passive_aggressive" ? Kind::passive_aggressive : Kind::perceptron;
+  rule.type = static_cast<int>(number("type", 1));
+  rule.aggressiveness = number("c", 1);
+  rule.error_sensitive = number("error_sensitive", 1) != 0;
+  rule.variance = number("variance", 1);
+  rule.gamma = number("gamma", 1);
+  return without_gil([&] { return std::make_unique<MarginTrainer>(corpus, objective.layout(), rule); });
 }
 
 std::unique_ptr<BatchObjective> make_hmm(const Text& text, size_t L, const std::vector<std::string>& given,
@@ -305,6 +322,18 @@ void bind_batch_objective(nb::module_& m) {
       .def_prop_ro("size", [](const BatchObjective& own) { return own.layout().size(); })
       .def_prop_ro("nodes", [](const BatchObjective& own) { return own.layout().keys().nodes(); })
       .def_prop_ro("edges", [](const BatchObjective& own) { return own.layout().keys().edges(); });
+  nb::class_<MarginTrainer>(m, "MarginTrainer")
+      .def_static("make", &make_margin, "corpus"_a, "objective"_a, "kind"_a, "options"_a,
+                  "Returns an online trainer of the weights that an objective has over the same corpus; kind: "
+                  "'perceptron', 'passive_aggressive' or 'arow'.")
+      .def(
+          "epoch",
+          [](MarginTrainer& trainer, std::span<const int32_t> sentences) {
+            return without_gil([&] { return trainer.epoch(sentences); });
+          },
+          "sentences"_a, "Returns the loss of one pass over these sentences, in this order.")
+      .def("weights", [](const MarginTrainer& trainer) { return array_of(trainer.weights()); })
+      .def("average", [](const MarginTrainer& trainer) { return array_of(trainer.average()); });
 }
 
 }  // namespace tagwright

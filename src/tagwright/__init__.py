@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tagwright.decoding.marginals import marginals, marginals_batch, sample
     from tagwright.decoding.spans import spans
     from tagwright.evaluation.evaluate import evaluate
+    from tagwright.evaluation.scorers import sequence_accuracy, span_f1, token_accuracy
     from tagwright.features.templates import Features, TemplateError
     from tagwright.learners.bidirectional import Bidirectional
     from tagwright.learners.crf import CRF
@@ -71,7 +72,10 @@ __all__ = [
     "sample",
     "score",
     "sentences",
+    "sequence_accuracy",
+    "span_f1",
     "spans",
+    "token_accuracy",
     "tokenize",
 ]
 
@@ -95,6 +99,7 @@ _PLACES = _by_name(
         "decoding.marginals": "marginals marginals_batch sample",
         "decoding.spans": "spans",
         "evaluation.evaluate": "evaluate",
+        "evaluation.scorers": "sequence_accuracy span_f1 token_accuracy",
         "features.templates": "Features TemplateError",
         "learners.bidirectional": "Bidirectional",
         "learners.crf": "CRF",

@@ -155,7 +155,7 @@ def test_tokens_that_are_none(learner):
             [[None]],
             "every label of y is None|so every label must be known",
         ),
-        ([["a"]], [[1]], "labels must be strings, not int"),
+        ([["a"]], [[1.5]], "labels must be strings, not float"),
         ([["a"]], [[["A"]]], "is a list, but a label is a string"),
         ([None], [["A"]], "sentence 0 must be a list of tokens, not None"),
     ],

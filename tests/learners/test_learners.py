@@ -230,13 +230,42 @@ def test_not_fitted(learner):
         ([["DT"]], [[["a", "b"]]], r"y\[0\]\[0\] is a list, but a label is a string .*: are X and y swapped\?"),
         ("the dog", [["DT", "NN"]], "X must be a list of sentences, not str"),
         ([["a"]], 5, "y must be a list with the labels of each sentence, not int"),
-        ([["a"]], [[5]], r"labels must be strings, not int \(5\)"),
+        ([["a", "b"]], [["x", 5]], r"labels must be strings, not int \(5\)"),
+        ([["a", "b"]], [[5, "x"]], r"integers and strings"),
         ([["a", 5]], [["A", "A"]], "^sentence 0, token 1"),
     ],
 )
 def test_data_that_does_not_fit(learner, X, y, says):
     with pytest.raises(ValueError, match=says):
         learner.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64])
+def test_integer_labels_are_returned_as_they_were_given(learner, kind):
+    X = [["the", "dog", "barks"], ["a", "cat"]] * 6
+    names, y = [["D", "N", "V"], ["D", "N"]] * 6, [[kind(7), kind(-2), kind(0)], [kind(7), kind(-2)]] * 6
+    found = learner.fit((iter(own) for own in X), (own for own in y)).predict(X)
+    assert found == y
+    assert {type(label) for own in found for label in own} == {int}
+    assert sorted(learner.classes_) == [-2, 0, 7]
+    assert set(learner.model_.labels) == {"-2", "0", "7"}
+    assert learner.score(X, y) == tw.token_accuracy(learner, X, y) == tw.sequence_accuracy(y, found) == 1
+    assert learner.predict_kbest(X[:1], 1)[0][0].labels == y[0]
+    assert learner.fit(X, names).predict(X) == names
+
+
+def test_series_and_arrays_of_objects(learner):
+    pandas = pytest.importorskip("pandas")
+    X, y = [["the", "dog", "barks"], ["a", "cat"]] * 3, [["D", "N", "V"], ["D", "N"]] * 3
+    expected = learner.fit(X, y).predict(X)
+    for made in (pandas.Series, lambda own: pandas.Series(own, index=range(9, 3, -1)), objects):
+        assert clone(learner).fit(made(X), made(y)).predict(made(X)) == expected
+
+
+def objects(lists):
+    made = np.empty(len(lists), object)
+    made[:] = lists
+    return made
 
 
 def test_labels_that_change_while_they_are_read(learner):

@@ -53,7 +53,9 @@ def test_crfsuite_labels_scores_and_probabilities(trained):
         items = drawn_items(rng, names)
         labels = tagger.tag(items)
         (best,) = model.tag_kbest([items], 1, proba=True)[0]
-        assert best.labels == labels == model.tag(items)
+        # The perceptron's model depends on rand() of the process, and may have labellings of equal scores.
+        for found in (best.labels, model.tag(items)):
+            assert found == labels or math.isclose(tagger.probability(found), tagger.probability(labels), rel_tol=1e-6)
         assert math.isclose(best.probability, tagger.probability(labels), rel_tol=1e-5)
         (marginals,) = model.marginals([items])
         for t in range(len(items)):

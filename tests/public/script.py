@@ -101,6 +101,10 @@ def train_and_tag(folder: Path) -> None:
         predicted: list[list[str]] = model.tag_batch(X)
         result: Evaluation = tw.evaluate(y, predicted)
         assert result.token_accuracy > 0.5
+        measures: list[float] = [tw.token_accuracy(y, predicted), tw.sequence_accuracy(y, predicted)]
+        assert measures[0] == result.token_accuracy
+    spans: float = tw.span_f1([["B-NP", "I-NP"]], [["B-NP", "I-NP"]])
+    assert spans == 1
 
     tagger = tw.load()
     tokens: list[str] = tw.tokenize("Time flies like an arrow.")

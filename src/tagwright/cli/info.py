@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import click
 import numpy as np
 
@@ -10,7 +13,7 @@ from tagwright.decoding.decoders import decoders as decoder_rows
 from tagwright.models.bidirectional import BidirectionalModel
 from tagwright.models.facts import FORMATS, fact_in, unit_of
 from tagwright.models.model import Model, load
-from tagwright.models.summary import summary
+from tagwright.models.summary import array_sizes, summary
 from tagwright.table import table
 
 __all__ = ["describe", "info"]
@@ -22,7 +25,8 @@ __all__ = ["describe", "info"]
 @click.option("--most", type=COUNT, default=5, help="Number of features per label, and of edges.")
 @click.option("--history", is_flag=True, help="Show every epoch or iteration of the training, not only some.")
 @click.option("--decoders", is_flag=True, help="List the decoders in place of a model.")
-def info(model: str | None, labels: int, most: int, history: bool, decoders: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, with all labels and transitions.")
+def info(model: str | None, labels: int, most: int, history: bool, decoders: bool, as_json: bool) -> None:
     """Describe MODEL, by default the included English one: sizes, how training went, strongest features and edges.
 
     With --decoders, list every decoder: its paper, whether it is exact, whether it returns k paths, and what it
@@ -33,8 +37,14 @@ def info(model: str | None, labels: int, most: int, history: bool, decoders: boo
       tagwright info pos.safetensors
       tagwright info pos.safetensors --history
       tagwright info --decoders
+      tagwright info --json pos.safetensors
     """
-    click.echo(_decoders() if decoders else describe(load(model), labels, most, history))
+    if decoders and as_json:
+        click.echo(json.dumps([row._asdict() for row in decoder_rows()], ensure_ascii=False))
+    elif as_json:
+        click.echo(json.dumps(as_record(load(model), most), ensure_ascii=False, default=str))
+    else:
+        click.echo(_decoders() if decoders else describe(load(model), labels, most, history))
 
 
 def _decoders() -> str:
@@ -43,6 +53,24 @@ def _decoders() -> str:
         for row in decoder_rows()
     ]
     return table(["decoder", "exact", "k-best", "maximises", "paper"], rows, left=(0, 3, 4))
+
+
+def as_record(model: Model, most: int = 5) -> dict[str, Any]:
+    """Return what a model is, for JSON: kind, sizes, labels, facts, weights of features and transitions."""
+    made: dict[str, Any] = {
+        "learner": fact_in(model.facts, str, "learner"),
+        "probabilistic": model.probabilistic,
+        "sizes": {"labels": len(model.labels), **array_sizes(model)},
+        "labels": model.labels,
+        "templates": model.features.text if model.features else None,
+        "facts": {name: value for name, value in model.facts.items() if name != "history"},
+        "history": list(model.history or ()),
+    }
+    if isinstance(model, BidirectionalModel):
+        return {**made, "left": as_record(model.left, most), "right": as_record(model.right, most)}
+    made["weights"] = [own._asdict() for label in model.labels for own in model.weights(label, most)]
+    made["transitions"] = [own._asdict() for own in model.transitions()]
+    return made
 
 
 def describe(model: Model, labels: int = 8, most: int = 5, history: bool = False) -> str:
@@ -101,11 +129,8 @@ def _strongest(model: Model, labels: int, most: int) -> str:
 
 def _edges(model: Model, most: int) -> str:
     """Return a table of the edges with the largest and with the smallest scores."""
-    score = model.arrays["edges.score"]
-    if not len(score):
+    found = model.transitions()
+    if not found:
         return ""
-    previous, current = model.arrays["edges.previous"], model.arrays["edges.current"]
-    order = np.argsort(-score, kind="stable")
-    shown = order if len(order) <= 2 * most else [*order[:most], *order[-most:]]
-    rows = [[f"{model.labels[previous[n]]} -> {model.labels[current[n]]}", f"{score[n]:.2f}"] for n in shown]
-    return table(["edge", "score"], rows)
+    shown = found if len(found) <= 2 * most else [*found[:most], *found[-most:]]
+    return table(["edge", "score"], [[f"{own.previous} -> {own.label}", f"{own.weight:.2f}"] for own in shown])

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from tagwright.decoding.decoders import Decoder, plan_by_score
 from tagwright.learners.interrupts import stops
-from tagwright.learners.learner import Dev, KnownLabels, Learner, Sentences, check, check_dev
+from tagwright.learners.learner import Dev, KnownLabels, Learner, Sentences, check_dev
 from tagwright.learners.memm import MEMM
 from tagwright.learners.options import check_options, documented, opt
 from tagwright.models.bidirectional import BidirectionalModel
@@ -81,7 +81,7 @@ class Bidirectional(Learner):
         ]
         trains = any(isinstance(side, Learner) for side in sides)
         if X is not None and y is not None:
-            X, y = check(X, y)
+            X, y = self._checked(X, y)
         elif trains:
             raise ValueError("an estimator has to be trained: fit(X, y) needs sentences and labels")
         run = {"dev": dev, "sample_weight": sample_weight, "progress": progress}

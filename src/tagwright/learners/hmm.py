@@ -36,7 +36,7 @@ from tagwright.learners.baum_welch import (
 from tagwright.learners.constraining import training_constraints
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import Known, LabelNumbers, Weights, checked_weights, known_labels, rank
-from tagwright.learners.learner import Labels, Learner, Sentences, check
+from tagwright.learners.learner import Labels, Learner, Sentences
 from tagwright.learners.options import check_options, documented, opt
 from tagwright.learners.progress import Progress
 from tagwright.models.facts import fact_in
@@ -113,7 +113,7 @@ class HMM(Learner):
             This estimator, with `model_`.
 
         """
-        return self._fit(*check(X, y), sample_weight)
+        return self._fit(*self._checked(X, y), sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: object) -> HMM:
         self._check_options()

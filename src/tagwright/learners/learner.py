@@ -39,6 +39,10 @@ class Labellings(list[list[str]]):
         return made
 
 
+class IntegerLabels(list[Any]):
+    """Labels of sentences that were given as integers, as the strings that models have."""
+
+
 @dataclasses.dataclass
 class RunOptions:
     """Options of one call of `fit`, which do not belong to the estimator."""
@@ -67,6 +71,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     _old_names: ClassVar[frozenset[str]] = frozenset()
     """Parameters of 0.5.0 that are spelled differently now."""
     features: Any
+    _integers = False
+    """Whether labels were given as integers; a model has their digits as names."""
     _old_run: dict[str, Any] | None = None
     """Options of `fit` that were given to the constructor, as in 0.5.0."""
 
@@ -117,9 +123,20 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, y) first")
         return self.model_
 
-    def predict(self, X: Sentences) -> list[list[str]]:
-        """Return the best labels of each sentence."""
-        return Labellings(self.fitted.tag_batch(sentences_of(X), self.decoder, self.threads))
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return sentences and labels to train on, checked; note whether labels were integers."""
+        X, y = check(X, y)
+        self._integers = isinstance(y, IntegerLabels)
+        return X, y
+
+    def _given(self, labels: list[str]) -> list[Any]:
+        """Return labels as they were given to `fit`."""
+        return list(map(int, labels)) if self._integers else labels
+
+    def predict(self, X: Sentences) -> list[list[Any]]:
+        """Return the best labels of each sentence: strings, or integers if `fit` was given integers."""
+        found = self.fitted.tag_batch(sentences_of(X), self.decoder, self.threads)
+        return Labellings(map(self._given, found) if self._integers else found)
 
     def predict_kbest(self, X: Sentences, k: int = 5) -> list[list[Tagging]]:
         """Return the k best labellings of each sentence, best first, with their scores, as the decoder finds them.
@@ -128,7 +145,10 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         decoder that gives one path only; ``set_params(decoder="auto")`` helps.
         """
         model = self.fitted
-        return model.tag_kbest(sentences_of(X), k, self.decoder, self.threads, model.probabilistic)
+        found = model.tag_kbest(sentences_of(X), k, self.decoder, self.threads, model.probabilistic)
+        if not self._integers:
+            return found
+        return [[one._replace(labels=self._given(one.labels)) for one in own] for own in found]
 
     @checks.renamed(keep="pruning")
     def predict_marginals(self, X: Sentences, pruning: Keep | None = None) -> list[npt.NDArray[np.float32]]:
@@ -140,9 +160,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         return self.fitted.marginals(sentences_of(X), pruning, self.threads)
 
     @property
-    def classes_(self) -> list[str]:
-        """Label names, in the order of the columns of `predict_marginals`."""
-        return self.fitted.labels
+    def classes_(self) -> list[Any]:
+        """The labels as they were given, in the order of the columns of `predict_marginals`."""
+        return self._given(self.fitted.labels)
 
     def score(self, X: Sentences, y: Labels) -> float:
         """Return the share of tokens whose label is right."""
@@ -204,7 +224,25 @@ def check(X: Any, y: Any, first: int = 0) -> tuple[Any, Any]:
                     f"y[{s}][{t}] is a {type(label).__name__}, but a label is a string (or a set of strings, or None): "
                     "are X and y swapped?"
                 )
-    return X, y
+    return X, _as_names(y)
+
+
+def _as_names(y: Any) -> Any:
+    """Return integer labels as the strings that models have; others as they are."""
+    first = next((label for own in y for label in own if label is not None), None)
+    some = next(iter(first), None) if isinstance(first, AbstractSet) else first
+    if not isinstance(some, int | np.integer) or isinstance(some, bool):
+        return y
+
+    def name(label: Any) -> Any:
+        if isinstance(label, AbstractSet):
+            return {name(own) for own in label}
+        if isinstance(label, str):
+            raise ValueError(f"y has integers and strings ({label!r}); give labels of one type")
+        # What is neither an integer nor None is reported when the labels are counted.
+        return str(int(label)) if isinstance(label, int | np.integer) and not isinstance(label, bool) else label
+
+    return IntegerLabels([name(label) for label in own] for own in y)
 
 
 def check_dev(dev: Any, sample_weight: object = None) -> None:

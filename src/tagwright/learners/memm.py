@@ -17,7 +17,7 @@ from tagwright.features.templates import Features
 from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples
 from tagwright.learners.labels import checked_weights, known_labels
-from tagwright.learners.learner import Dev, Labels, Learner, RunOptions, Sentences, check, check_dev
+from tagwright.learners.learner import Dev, Labels, Learner, RunOptions, Sentences, check_dev
 from tagwright.learners.options import (
     LBFGS,
     check_options,
@@ -114,7 +114,7 @@ class MEMM(Learner):
             As for `CRF.fit`.
         """
         check_dev(dev, sample_weight)
-        sentences, labels = check(X, y)
+        sentences, labels = self._checked(X, y)
         run = self._run_options(dev=dev, checkpoint=checkpoint, progress=progress)
         self._check(run)
         labels = known_labels(labels)

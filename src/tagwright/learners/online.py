@@ -19,7 +19,7 @@ from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples, GrowingExamples, StreamedExamples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import Weights, check_same_parts, checked_weights, label_parts
-from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, check, check_dev
+from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, check_dev
 from tagwright.learners.options import check_options, refuse, refuse_ignored, solver_of
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.streams import stream_of
@@ -289,7 +289,7 @@ class OnlineLearner(Learner):
             Whether to show a progress bar; None: where standard error is a terminal. `logging` has lines in any case.
         """
         check_dev(dev, sample_weight)
-        sentences, labels = check(X, y)
+        sentences, labels = self._checked(X, y)
         run = self._run_options(dev=dev, checkpoint=checkpoint, cluster=cluster, progress=progress)
         self._train(Examples(sentences, labels, checked_weights(sample_weight, len(sentences))), run)
         return self
@@ -363,7 +363,7 @@ class OnlineLearner(Learner):
         sample_weight : array of numbers, optional
             As for `fit`.
         """
-        sentences, labels = check(X, y)
+        sentences, labels = self._checked(X, y)
         weights = checked_weights(sample_weight, len(sentences))
         self._check_partial_fit()
         session = self._session

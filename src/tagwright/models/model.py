@@ -23,6 +23,7 @@ from tagwright.models import file as container
 from tagwright.models.facts import History, fact_in, history_of, plain, timed_facts
 from tagwright.models.file import Arrays, ModelError
 from tagwright.models.foreign import import_model, is_foreign
+from tagwright.models.inspection import FeatureWeight, Transition, feature_weights, transitions
 from tagwright.models.kinds import KINDS, kind_of
 from tagwright.models.limits import Limits
 from tagwright.models.native import Sentences, core_text
@@ -177,6 +178,43 @@ class Model(Tagger):
         """Return the model as one of two that are made to agree: its search, text, rules and allowed labels."""
         lists = limits.allowed(core_text(X, self.features))
         return self.priced(decoder, limits.constraints), self.text(X), limits.rules, lists
+
+    def weights(self, label: str | None = None, top: int | None = 20) -> list[FeatureWeight]:
+        """Return the weights of features with labels that matter most.
+
+        Parameters
+        ----------
+        label : str, optional
+            Only weights with this label.
+        top : int or None
+            The number of weights, of the largest magnitude; None: all.
+
+        Returns
+        -------
+        list of FeatureWeight
+            Records ``(feature, label, weight)``, the largest weight first.
+
+        Examples
+        --------
+        >>> import tagwright as tw
+        >>> [(own.feature, own.label) for own in tw.load().weights("MD", top=1)]
+        [('U34:can', 'MD')]
+
+        """
+        if "rows.label" not in self.arrays:
+            raise ValueError("a bidirectional model has two sides; use model.left.weights() or model.right.weights()")
+        if top is not None:
+            checks.at_least_one("top", top)
+        return feature_weights(self.labels, self.arrays, label, top)
+
+    def transitions(self) -> list[Transition]:
+        """Return the weights of pairs of labels: records ``(previous, label, weight)``, the largest first.
+
+        Pairs without a weight of their own, which score 0, are left out.
+        """
+        if "edges.score" not in self.arrays:
+            raise ValueError("a bidirectional model has two sides; use model.left.transitions()")
+        return transitions(self.labels, self.arrays)
 
     def save(self, path: Target) -> None:
         """Write the model to one safetensors file, which `load` maps.
