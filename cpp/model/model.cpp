@@ -137,6 +137,37 @@ Model::Model(const ModelFile& file) {
   }
 }
 
+namespace {
+
+std::shared_ptr<const LabellingRules> labelling_rules(const ModelFile& file, size_t L) {
+  const auto names = file.array<uint8_t>("constraints.count_names"),
+             flags = file.array<uint8_t>("constraints.count_flags");
+  const auto least = file.array<int32_t>("constraints.count_least"),
+             most = file.array<int32_t>("constraints.count_most"),
+             label = file.array<int32_t>("constraints.count_label"), limit = file.array<int32_t>("constraints.limit");
+  const auto ends = file.array<uint64_t>("constraints.count_end");
+  need(least.size() == ends.size() && most.size() == ends.size() && limit.size() == 1 && limit[0] >= 1 &&
+           flags.size() == label.size() && (ends.empty() ? label.empty() : ends.back() == label.size()),
+       "constraints: rules about whole labellings do not fit together");
+  std::vector<CountRule> counts;
+  auto begin = names.begin();
+  for (size_t n = 0, from = 0; n < ends.size(); from = ends[n++]) {
+    need(least[n] >= 0 && from <= ends[n] && ends[n] <= label.size(), "constraints: a rule about whole labellings");
+    const auto end = std::find(begin, names.end(), '\n');
+    const auto part = [&](auto all) {
+      const auto own = all.subspan(from, ends[n] - from);
+      return std::vector(own.begin(), own.end());
+    };
+    counts.push_back({std::string(begin, end), static_cast<size_t>(least[n]),
+                      most[n] < 0 ? SIZE_MAX : static_cast<size_t>(most[n]), part(label), part(flags)});
+    begin = end == names.end() ? end : end + 1;
+  }
+  return std::make_shared<const LabellingRules>(L, std::move(counts), std::vector<LabellingRules::Accept>(),
+                                                static_cast<size_t>(limit[0]));
+}
+
+}  // namespace
+
 // The arrays that src/tagwright/constraints/arrays.py writes.
 void Model::read_constraints(const ModelFile& file) {
   if (!file.has("constraints.names")) return;
@@ -169,6 +200,8 @@ void Model::read_constraints(const ModelFile& file) {
     auto all = std::make_shared<PairRules>(L, std::move(made), std::move(forbidden), std::move(start), std::move(stop));
     edges_ = std::make_unique<Edges>(edges_->constrained(std::move(all)));
   }
+  if (file.has("constraints.count_names"))
+    edges_ = std::make_unique<Edges>(edges_->with_labelling_rules(labelling_rules(file, L)));
   if (!file.has("constraints.words")) return;
   const auto bytes = file.array<uint8_t>("constraints.words");
   dictionary_.emplace(L, TagDictionary::Arrays{{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
@@ -184,7 +217,8 @@ std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOption
        "the scores of this model are not probabilities: they only rank labellings");
   const Decoder* const decoder = decoder_named(options.decoder);
   need(decoder, "no decoder named " + std::string(options.decoder));
-  const Plan plan = Plan{decoder, {}}.with(options.k);
+  Plan plan = Plan{decoder, {}}.with(options.k);
+  plan.options.proven = true;
   std::optional<AllowedLists> allowed;
   if (dictionary_) allowed = dictionary_->allowed(text);
   std::vector<Posteriors> posteriors;
@@ -239,7 +273,9 @@ std::optional<std::string> Model::tag_lines(std::string_view block, const LineFo
   const Decoder* const decoder = decoder_named(options.decoder);
   need(decoder, "no decoder named " + std::string(options.decoder));
   const std::vector<std::string_view> names(labels_.begin(), labels_.end());
-  return tagwright::tag_lines(*scorer_, block, format, *edges_, Plan{decoder, {}}.with(1), options.threads, names,
+  Plan plan = Plan{decoder, {}}.with(1);
+  plan.options.proven = true;
+  return tagwright::tag_lines(*scorer_, block, format, *edges_, plan, options.threads, names,
                               dictionary_ ? &*dictionary_ : nullptr);
 }
 

@@ -83,11 +83,13 @@ void bind_edges(nb::module_& m) {
                   "choose_form"_a, "sides"_a)
       .def(
           "constrained",
-          [](const Edges& e, std::shared_ptr<PairRules> rules) {
+          [](const Edges& e, std::shared_ptr<PairRules> rules, std::shared_ptr<LabellingRules> labelling) {
             nb::gil_scoped_release release;
-            return std::make_unique<Edges>(e.constrained(std::move(rules)));
+            EdgeScores made = e.constrained(std::move(rules));
+            if (labelling) made = made.with_labelling_rules(std::move(labelling));
+            return std::make_unique<Edges>(std::move(made));
           },
-          "rules"_a)
+          "rules"_a, "labelling"_a.none() = nb::none())
       .def(
           "prepare",
           [](const Edges& e) {
@@ -95,6 +97,10 @@ void bind_edges(nb::module_& m) {
             e.reach();
           },
           WithoutGil())
+      .def(
+          "without_labelling_rules",
+          [](const Edges& e) { return std::make_unique<Edges>(e.without_labelling_rules()); }, WithoutGil())
+      .def_prop_ro("has_labelling_rules", [](const Edges& e) { return bool(e.labelling_rules()); })
       .def_prop_ro("L", &Edges::L)
       .def(
           "ends",

@@ -227,7 +227,15 @@ void Sums::step(size_t t, std::vector<double>& out) const {
   divide_factors(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
 }
 
+void need_no_labelling_rules(const EdgeScores& edges) {
+  if (const LabellingRules* const rules = edges.labelling_rules())
+    throw std::invalid_argument("probabilities, samples and other sums over labellings cannot apply rules about whole "
+                                "labellings (" +
+                                rules->names() + "); leave out these rules, or decode without probabilities");
+}
+
 Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena) {
+  need_no_labelling_rules(lattice.edges);
   need(!lattice.edges.ngrams(),
        "these sums ignore label n-grams, but the edges have some; use shorter sentences, or a model of order 1");
   return sums_without_ngrams(lattice, pruning, arena);

@@ -45,6 +45,9 @@ struct SumPruning {
   const int32_t* also = nullptr;  // [t], labels that are never pruned, or nullptr
   size_t most = SIZE_MAX;         // the number of labels that all columns may keep in the forward pass
 };
+// Throws std::invalid_argument where the edges have rules about whole labellings: the sums would have to keep track of
+// all of them at once.
+void need_no_labelling_rules(const EdgeScores& edges);
 // Throws std::invalid_argument where the edges have n-grams: see sums/ngram_sums.h.
 Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena);
 inline Sums forward_backward(const Lattice& lattice, Arena& arena) { return forward_backward(lattice, {}, arena); }

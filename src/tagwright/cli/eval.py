@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tagwright.cli.options import COUNT, INPUT, gold_options
-from tagwright.cli.tagging import constraints_of, load_for_text, rows_of
+from tagwright.cli.tagging import LABELLING_RULES, constraints_of, load_for_text, rows_of
 from tagwright.data.allowed import allowed_labels
 from tagwright.data.reading import batches
 from tagwright.evaluation.breakdown import MOST_LABELS
@@ -63,7 +63,8 @@ def collected(source: str, worst: int = 0, **options: Any) -> Collected:
         The gold labels beside those of the model.
     """
     model = load_for_text(options.pop("model_path"))
-    constraints = constraints_of(model, options.pop("scheme"), options.pop("dictionary"))
+    limits = {name: options.pop(name) for name in ("scheme", "dictionary", *LABELLING_RULES)}
+    constraints = constraints_of(model, limits)
     found = Collected(model, options.pop("decoder"), options.pop("threads"), worst, constraints)
     label, partial = options.pop("label"), options.pop("partial")
     label = label or label_column(model.facts) or "last"

@@ -118,7 +118,7 @@ def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str]
     kind : str
         A name of `LEARNERS`.
     options : mapping
-        features, lists, scheme, dictionary, threads and, where the command has them, epochs, warm_start, checkpoint,
+        features, lists, scheme, dictionary, those of LABELLING_RULES, threads and, where the command has them, epochs, warm_start, checkpoint,
         ray and min_weight.
     settings : iterable of str
         NAME=VALUE, as `--set` has them.
@@ -140,7 +140,7 @@ def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str]
         values["features"] = Features(options["features"], lists) if lists else options["features"]
     values |= {name: options[name] for name in ("epochs", "warm_start", "threads") if name in given and name in has}
     own_dictionary = kind in ("memm", "bidirectional")
-    rules = [options["scheme"], None if own_dictionary else options["dictionary"]]
+    rules = [options["scheme"], None if own_dictionary else options["dictionary"], rules_of(options) or None]
     if own_dictionary and options["dictionary"] is not None:
         values["dictionary"] = options["dictionary"]
     values["constraints"] = [rule for rule in rules if rule is not None] or None

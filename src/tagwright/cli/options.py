@@ -82,6 +82,17 @@ scheme_option = click.option(
 )
 
 
+def _counted(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """Read values such as PER=1."""
+    made: dict[str, int] = {}
+    for text in value:
+        name, _, count = text.rpartition("=")
+        if not name or not count.isdecimal():
+            raise click.BadParameter(f"{text!r} is not of the form TYPE=NUMBER, such as PER=1")
+        made[name] = int(count)
+    return tuple(made.items())
+
+
 def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return a decorator that adds options, the first one first."""
 
@@ -91,6 +102,38 @@ def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
         return command
 
     return add
+
+
+rule_options = _all(
+    click.option(
+        "--once",
+        metavar="TYPE",
+        multiple=True,
+        help="Span type, or label, of which a sentence has at most one span, or contiguous run; all for each of them. "
+        "May be repeated.",
+    ),
+    click.option(
+        "--at-most",
+        metavar="TYPE=N",
+        multiple=True,
+        callback=_counted,
+        help="At most N spans of a type, or runs of a label, per sentence; may be repeated.",
+    ),
+    click.option(
+        "--at-least",
+        metavar="TYPE=N",
+        multiple=True,
+        callback=_counted,
+        help="At least N spans of a type, or runs of a label, per sentence; may be repeated.",
+    ),
+    click.option(
+        "--same",
+        metavar="PART",
+        type=click.IntRange(min=0),
+        help="Part of joint labels such as book|B-city, counted from 0, that all labels of a sentence share.",
+    ),
+)
+"""Rules about whole labellings."""
 
 
 def tokenize_option(text: str) -> Callable[[Command], Command]:
@@ -108,6 +151,7 @@ def limit_options(partial: str) -> Callable[[Command], Command]:
     words = "File of lines of a word, a tab and the labels that it may have, with commas between them."
     return _all(
         scheme_option,
+        rule_options,
         click.option("--dictionary", type=INPUT, help=words),
         partial_option(partial),
     )
@@ -164,6 +208,7 @@ training_options = _all(
     ),
     partial_option("Labels may be partly known: NN,VB for one of the two, _ for any."),
     scheme_option,
+    rule_options,
     click.option(
         "--dictionary",
         type=COUNT,

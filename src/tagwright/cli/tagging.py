@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,7 +22,13 @@ from tagwright.models.limits import scheme_constraints
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model, load
 
-__all__ = ["TagOptions", "Tagger", "constraints_of", "load_for_text", "rows_of", "tokenizer_of", "with_notes"]
+__all__ = [
+    "LABELLING_RULES", "TagOptions", "Tagger", "constraints_of", "load_for_text", "rows_of", "rules_of",
+    "tokenizer_of", "with_notes",
+]  # fmt: skip
+
+LABELLING_RULES = ("once", "at_most", "at_least", "same")
+"""Options for rules about whole labellings; the names are those of arguments of `tw.Constraints`."""
 
 _MOST_MARGINALS = 1 << 21  # probabilities that are in memory at once
 
@@ -39,6 +45,10 @@ class TagOptions:
     spans: bool
     label: str | None
     scheme: str | None
+    once: tuple[str, ...]
+    at_most: tuple[tuple[str, int], ...]
+    at_least: tuple[tuple[str, int], ...]
+    same: int | None
     dictionary: str | None
     partial: bool
     decoder: str
@@ -91,13 +101,26 @@ def rows_of(model: Model, batch: Sequence[Sentence]) -> list[list[list[str]]]:
     return [sentence.rows for sentence in batch]
 
 
-def constraints_of(model: Model, scheme: str | None, dictionary: str | None) -> Constraints | None:
-    """Return the constraints of --scheme and --dictionary for a model's labels."""
+def constraints_of(model: Model, options: Mapping[str, Any]) -> Constraints | None:
+    """Return the constraints of `limit_options` for a model's labels."""
+    scheme, dictionary = options["scheme"], options["dictionary"]
     own = None if scheme is None else scheme_constraints(scheme, model.labels)
-    if dictionary is None:
-        return own
-    words = Constraints(model.labels, words=dictionary)
-    return words if own is None else own & words
+    more: list[dict[str, Any]] = [] if dictionary is None else [{"words": dictionary}]
+    if rules := rules_of(options, model.labels):
+        more.append(rules)
+    for one in more:
+        made = Constraints(model.labels, **one)
+        own = made if own is None else own & made
+    return own
+
+
+def rules_of(options: Mapping[str, Any], labels: Collection[str] = ()) -> dict[str, Any]:
+    """Return the arguments of `tw.Constraints` for --once, --at-most, --at-least and --same; labels: where known."""
+    made = {name: options[name] for name in LABELLING_RULES if options.get(name) not in (None, ())}
+    made |= {name: dict(made[name]) for name in ("at_most", "at_least") if name in made}
+    if made.get("once") == ("all",) and "all" not in labels:
+        made["once"] = True
+    return made
 
 
 class Tagger:
@@ -126,7 +149,7 @@ class Tagger:
         self._writer = WRITERS[options.writer](model.labels, 1 if options.spans else options.k, label)
         # In Python k=1 requests the one most probable span; -k 1 is the default and stands for the best labelling.
         self._spans = (options.k if options.k > 1 else None) if options.spans else 0
-        self._constraints = constraints_of(model, options.scheme, options.dictionary)
+        self._constraints = constraints_of(model, vars(options))
         self._number = {name: y for y, name in enumerate(model.labels)}
         # Whether the core may answer blocks of plain files.
         limited = self._constraints is not None or options.partial

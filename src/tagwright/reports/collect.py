@@ -69,6 +69,7 @@ class Collected:
     ) -> None:
         """Begin without sentences."""
         self.model, self.decoder, self.threads, self.constraints = model, decoder, threads, constraints
+        self.probabilistic = model.has_probabilities(constraints)
         self.gold: list[list[str]] = []
         self.predicted: list[list[str]] = []
         self._knows = model.knows("") is not None
@@ -81,7 +82,7 @@ class Collected:
 
         A gold label may be a set: a label of the set is right. A token whose gold label is None is left out.
         """
-        proba, under = self.model.probabilistic, self.constraints
+        proba, under = self.probabilistic, self.constraints
         answers = self.model.tag_kbest(X, 1, self.decoder, self.threads, proba, constraints=under)
         for sentence_tokens, sentence_gold, found in zip(X, gold, answers, strict=True):
             tokens, truth, labels, shares = sentence_tokens, sentence_gold, found[0].labels, found[0].marginals
@@ -111,7 +112,7 @@ class Collected:
     def evaluation(self) -> Evaluation:
         """Return how good the labels are."""
         known = self._known if self._knows else None
-        return evaluate(self.gold, self.predicted, known, self._probabilities if self.model.probabilistic else None)
+        return evaluate(self.gold, self.predicted, known, self._probabilities if self.probabilistic else None)
 
 
 def _resolved(gold: Known, predicted: str) -> str:
