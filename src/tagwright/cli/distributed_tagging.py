@@ -17,7 +17,8 @@ import click
 from tqdm import tqdm
 
 from tagwright import __version__
-from tagwright.cli.tagging import LABELLING_RULES, Tagger, TagOptions
+from tagwright.cli.options import LABELLING_RULES
+from tagwright.cli.tagging import Tagger, TagOptions
 from tagwright.cluster.batch_tagger import BatchTagger
 from tagwright.cluster.files import Job, Outcome, digest_of, everywhere, jobs_of, once
 from tagwright.cluster.parquet import is_parquet, tag_parquet
@@ -117,7 +118,11 @@ def _absolute(path: str | None) -> str | None:
 
 
 def _check_tables(options: TagOptions, table: str) -> None:
-    given = [f"--{name.removeprefix('as_').replace('_', '-')}" for name in _TEXT_ONLY if getattr(options, name) not in (None, False, ())]
+    given = [
+        f"--{name.removeprefix('as_').replace('_', '-')}"
+        for name in _TEXT_ONLY
+        if getattr(options, name) not in (None, False, ())
+    ]
     given += ["--proba all"] * (options.proba == "all") + ["--decoder"] * (options.decoder != "auto")
     if given:
         raise click.ClickException(f"{table}: {given[0]} is not for Parquet files; leave it out, or tag them apart")

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from tagwright.cli.options import COUNT, INPUT, gold_options
-from tagwright.cli.tagging import LABELLING_RULES, constraints_of, load_for_text, rows_of
+from tagwright.cli.options import COUNT, INPUT, LABELLING_RULES, gold_options
+from tagwright.cli.tagging import constraints_of, load_for_text, rows_of
 from tagwright.data.allowed import allowed_labels
 from tagwright.data.reading import batches
 from tagwright.evaluation.breakdown import MOST_LABELS

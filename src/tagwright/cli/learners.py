@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from tagwright.cli.options import rules_of
 from tagwright.features.templates import Features
 from tagwright.learners import LEARNERS
 from tagwright.learners.options import Option, OptionError, flat_options, learner_class, set_flat
@@ -118,8 +119,8 @@ def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str]
     kind : str
         A name of `LEARNERS`.
     options : mapping
-        features, lists, scheme, dictionary, those of LABELLING_RULES, threads and, where the command has them, epochs, warm_start, checkpoint,
-        ray and min_weight.
+        features, lists, scheme, dictionary, those of LABELLING_RULES, threads and, where the command has them, epochs,
+        warm_start, checkpoint, ray and min_weight.
     settings : iterable of str
         NAME=VALUE, as `--set` has them.
     given : set of str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -20,6 +20,7 @@ __all__ = [
     "FILES",
     "FOLDER",
     "INPUT",
+    "LABELLING_RULES",
     "OUTPUT",
     "Command",
     "corpus_arguments",
@@ -29,6 +30,8 @@ __all__ = [
     "limit_options",
     "model_option",
     "reading_options",
+    "rule_options",
+    "rules_of",
     "tagging_options",
     "threads_option",
     "tokenize_option",
@@ -134,6 +137,18 @@ rule_options = _all(
     ),
 )
 """Rules about whole labellings."""
+
+LABELLING_RULES = ("once", "at_most", "at_least", "same")
+"""Their names, which are those of arguments of `tw.Constraints`."""
+
+
+def rules_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `tw.Constraints` for `rule_options`."""
+    made = {name: options[name] for name in LABELLING_RULES if options.get(name) not in (None, ())}
+    made |= {name: dict(made[name]) for name in ("at_most", "at_least") if name in made}
+    if "all" in made.get("once", ()):
+        made["once"] = True
+    return made
 
 
 def tokenize_option(text: str) -> Callable[[Command], Command]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
 from tagwright.cli.answers import WRITERS, Answer
+from tagwright.cli.options import rules_of
 from tagwright.constraints.constraints import Constraints
 from tagwright.constraints.reading import labels_of_cell
 from tagwright.data.conllu import FIELDS
@@ -22,13 +23,7 @@ from tagwright.models.limits import scheme_constraints
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model, load
 
-__all__ = [
-    "LABELLING_RULES", "TagOptions", "Tagger", "constraints_of", "load_for_text", "rows_of", "rules_of",
-    "tokenizer_of", "with_notes",
-]  # fmt: skip
-
-LABELLING_RULES = ("once", "at_most", "at_least", "same")
-"""Options for rules about whole labellings; the names are those of arguments of `tw.Constraints`."""
+__all__ = ["TagOptions", "Tagger", "constraints_of", "load_for_text", "rows_of", "tokenizer_of", "with_notes"]
 
 _MOST_MARGINALS = 1 << 21  # probabilities that are in memory at once
 
@@ -106,21 +101,12 @@ def constraints_of(model: Model, options: Mapping[str, Any]) -> Constraints | No
     scheme, dictionary = options["scheme"], options["dictionary"]
     own = None if scheme is None else scheme_constraints(scheme, model.labels)
     more: list[dict[str, Any]] = [] if dictionary is None else [{"words": dictionary}]
-    if rules := rules_of(options, model.labels):
+    if rules := rules_of(options):
         more.append(rules)
     for one in more:
         made = Constraints(model.labels, **one)
         own = made if own is None else own & made
     return own
-
-
-def rules_of(options: Mapping[str, Any], labels: Collection[str] = ()) -> dict[str, Any]:
-    """Return the arguments of `tw.Constraints` for --once, --at-most, --at-least and --same; labels: where known."""
-    made = {name: options[name] for name in LABELLING_RULES if options.get(name) not in (None, ())}
-    made |= {name: dict(made[name]) for name in ("at_most", "at_least") if name in made}
-    if made.get("once") == ("all",) and "all" not in labels:
-        made["once"] = True
-    return made
 
 
 class Tagger:

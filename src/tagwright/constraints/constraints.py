@@ -381,7 +381,9 @@ class Constraints:
     def __repr__(self) -> str:
         """Return a summary of the rules."""
         parts = [rule.name for rule in self.rules]
-        parts += [rule.name for rule in self.counts] if len(self.counts) < 4 else [f"{len(self.counts)} counts of spans"]
+        parts += (
+            [rule.name for rule in self.counts] if len(self.counts) < 4 else [f"{len(self.counts)} counts of spans"]
+        )
         parts += ["accept"] * len(self.accept)
         if len(self.forbidden):
             parts.append(f"{len(self.forbidden)} forbidden pairs")

@@ -54,17 +54,14 @@ class CountRule(NamedTuple):
         order = order[labels[order] >= 0]
         return self._replace(labels=labels[order].astype(np.int32), flags=self.flags[order])
 
-    def same_as(self, other: CountRule) -> bool:
-        """Return whether both say the same."""
-        alike = np.array_equal(self.labels, other.labels) and np.array_equal(self.flags, other.flags)
-        return alike and self[:3] == other[:3]
-
 
 class Units(NamedTuple):
     """Labels of one kind of units."""
 
-    kind: str
-    """How a unit is called in messages: "span of PER"."""
+    noun: str
+    """"span" or "run"."""
+    name: str
+    """Of the type or the label."""
     labels: Ints
     flags: npt.NDArray[np.uint8]
 
@@ -102,10 +99,10 @@ class UnitReader:
         """Return the units of a span type or else of a label; ValueError where there is neither. `what`: for it."""
         if isinstance(name, str) and name in self.types:
             labels, flags = zip(*self.types[name], strict=True)
-            return Units(f"span of {name}" if name else "span", np.array(labels, np.int32), np.array(flags, np.uint8))
+            return Units("span", name, np.array(labels, np.int32), np.array(flags, np.uint8))
         if isinstance(name, str) and name in self._number:
             every = _MEMBER | _OPEN | _CONTINUES
-            return Units(f"run of {name}", np.array([self._number[name]], np.int32), np.array([every], np.uint8))
+            return Units("run", name, np.array([self._number[name]], np.int32), np.array([every], np.uint8))
         kinds = "neither a span type nor a label" if self.types else "not a label"
         raise ValueError(f"{what} names {checks.shown(name)}, which is {kinds}")
 
@@ -116,7 +113,7 @@ def count_rules(
     """Return the rules of `once`, `at_most` and `at_least`; arguments are those of `UnitReader`, and the options."""
     reader = UnitReader(labels, parts)
     once = options.get("once", False)
-    if isinstance(once, str) or not (isinstance(once, bool) or isinstance(once, Iterable)):
+    if isinstance(once, str) or not isinstance(once, bool | Iterable):
         raise ValueError(
             f"once must be a list of span types or labels, or True for all of them, not {checks.shown(once)}"
         )
@@ -140,8 +137,9 @@ def _counts(what: str, given: object) -> Mapping[str, int]:
 
 
 def _rule(units: Units, least: int, most: int) -> CountRule:
-    limit = f"at most {most}" if most >= 0 else f"at least {least}"
-    return CountRule(f"{limit} {units.kind}", int(least), int(most), units.labels, units.flags)
+    word, count = ("most", most) if most >= 0 else ("least", least)
+    name = f"at {word} {count} {units.noun}{'s' * (count != 1)}" + f" of {units.name}" * bool(units.name)
+    return CountRule(name, int(least), int(most), units.labels, units.flags)
 
 
 def distinct(rules: Iterable[CountRule]) -> list[CountRule]:

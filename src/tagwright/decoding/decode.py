@@ -233,7 +233,9 @@ def paths(
     while True:
         decoding = decode(nodes, prepared, k, decoder, active=active, constraints=constraints, allowed=allowed)
         if not decoding.exact and plan(decoder).row.exact:
-            raise ValueError(f"the next path is not proven within the limit of the constraints; there were {len(yielded)}")
+            raise ValueError(
+                f"the next path is not proven within the limit of the constraints; there were {len(yielded)}"
+            )
         found = decoding.paths
         for path in found:
             # Of paths with equal scores another round may find others first.

@@ -32,7 +32,8 @@ def training_constraints(
     ----------
     given
         The learner's parameter: None, constraints, a dict of their arguments other than the labels, the name of a
-        scheme, or a list of these, all of which apply. A number n is a tag dictionary of the words that occur at least n times.
+        scheme, or a list of these, all of which apply. A number n is a tag dictionary of the words that occur at least
+        n times.
     old
         A model that training starts from, whose constraints apply too.
     X, y

@@ -164,6 +164,11 @@ class MemmTraining(BatchTraining):
         """Return templates that read labels."""
         return with_history(features, self.learner.history)
 
+    def read_constraints(self) -> Any:
+        """Return the constraints, after a check that a search over label histories can apply them."""
+        made = super().read_constraints()
+        return None if made is None else made.without_labelling_rules("a MEMM")
+
     def read_corpus(self) -> _core.Corpus:
         """Return the encoded corpus, in the direction of the model."""
         changed: dict[str, Any] = {"label_names": self.labels}

@@ -101,8 +101,9 @@ class Lattice(_Scores):
     """The scores of a sentence with all its limits, as in ``tw.decode(lattice.nodes, lattice.edges, k=5)``.
 
     Scheme, forbidden pairs, tag dictionary and allowed labels are part of the scores: a forbidden pair has an edge of
-    -inf, a label that is not allowed a node of -inf. Rules about whole labellings belong to the edges. A model with token-dependent edges needs
-    ``active=lattice.active`` there too. The methods `decode` and `marginals` pass everything on.
+    -inf, a label that is not allowed a node of -inf. Rules about whole labellings belong to the edges. A model with
+    token-dependent edges needs ``active=lattice.active`` there too. The methods `decode` and `marginals` pass
+    everything on.
     """
 
     allowed: TokenLists | None = None
