@@ -1,3 +1,5 @@
+// Where there are few labels, a search over counts of units (rule_states.h) finds the paths. Otherwise:
+//
 // Branch and bound (Land and Doig 1960) over lists of allowed labels. A node of the search is the lattice with fewer
 // labels per column; the paths that a decoder finds there, regardless of the rules, bound what is in it. The node with
 // the best path is next. If that path satisfies all rules, it is the best one that is left; if not, the node is split
@@ -15,6 +17,7 @@
 
 #include "base/need.h"
 #include "base/stop.h"
+#include "decode/rule_states.h"
 #include "sums/ngram_sums.h"
 
 namespace tagwright {
@@ -78,6 +81,10 @@ class RuleSearch {
       if (stopped_ || effort_ > rules_.limit() || seconds_left() <= 0) {
         stop_early();
         return std::move(answer_);
+      }
+      if (!tried_states_ && nodes_.front()->violated) {
+        if (by_states()) break;
+        continue;
       }
       if (visit(pop())) return std::move(answer_);
     }
@@ -159,6 +166,20 @@ class RuleSearch {
     return std::nullopt;
   }
 
+  // Tries a search over counts, which is faster where there are few labels; returns whether it found all paths.
+  bool by_states() {
+    tried_states_ = true;
+    std::optional<StateSearch> found = search_states(lattice_, options_.k, seconds_left());
+    if (!found) return false;
+    answer_.work += found->work;
+    answer_.paths = std::move(found->paths);  // those that were found before among them
+    if (found->complete) return true;
+    effort_ = rules_.limit() + 1;
+    other_ = std::move(found->other);
+    nodes_.front()->bound = std::min(nodes_.front()->bound, found->bound);
+    return false;
+  }
+
   // Ends the search at the limit or the deadline: with the paths that are proven, or else with the best one at hand.
   void stop_early() {
     if (options_.proven && options_.deadline == std::numeric_limits<double>::infinity())
@@ -169,6 +190,7 @@ class RuleSearch {
     if (!answer_.paths.empty()) return;
     const double bound = std::max(held_bound_, nodes_.front()->bound);
     std::optional<Path> found = best_at_hand();
+    if (other_ && (!found || found->score < other_->score)) found = other_;
     if (!found) found = dive();
     if (!found)
       throw std::invalid_argument("no labelling that satisfies the rules about whole labellings (" + rules_.names() +
@@ -192,8 +214,8 @@ class RuleSearch {
 
   // Returns a path that satisfies the rules, from a depth-first search below the best node.
   std::optional<Path> dive() {
-    constexpr size_t kFew = 3;
-    const size_t most = effort_ + rules_.limit();
+    constexpr size_t kFew = 3, kLeastDive = 200;
+    const size_t most = effort_ + std::max<size_t>(rules_.limit(), kLeastDive);
     std::vector<Handle> stack;
     stack.push_back(pop());
     while (!stack.empty() && effort_ <= most) {
@@ -314,12 +336,16 @@ class RuleSearch {
   // the first node, labels may be joined there. In the others, no unit crosses s, and the left side has fewer units
   // than it has in the path, or else the right side has room for fewer.
   std::vector<Handle> split_many(const Node& node, const Interval& own, const std::vector<size_t>& begins) {
+    std::vector<Handle> made;
+    if (own.most == 0) {
+      limit(*made.emplace_back(child(node)), own);
+      return made;
+    }
     const size_t middle = begins.size() / 2, s = begins[middle];
     const uint8_t open = kMember | kOpen, continues = kMember | kContinues;
     const bool before = (rules_.flags(own.rule, node.path().labels[s - 1]) & open) != open;
     const size_t t = before ? s - 1 : s;
     const uint8_t mask = before ? open : continues;
-    std::vector<Handle> made;
     made.push_back(child(node));
     made.back()->restrictions.push_back({t, t + 1, own.rule, mask, mask, false});
     for (const bool fewer : {true, false}) {
@@ -395,9 +421,11 @@ class RuleSearch {
   std::vector<Handle> nodes_;            // a heap
   std::set<std::vector<int32_t>> seen_;  // labellings that were returned or rejected
   size_t pushed_ = 0, effort_ = 0;       // effort: searches and rejected labellings
-  bool stopped_ = false;                 // whether a search ended at the deadline
-  double held_bound_ = kForbidden;       // of the node where it did
-  AllowedLists lists_;                   // of the node that was made last
+  bool tried_states_ = false;
+  std::optional<Path> other_;       // of the search over counts
+  bool stopped_ = false;            // whether a search ended at the deadline
+  double held_bound_ = kForbidden;  // of the node where it did
+  AllowedLists lists_;              // of the node that was made last
   std::vector<int32_t> column_;
   std::vector<std::vector<uint8_t>> tables_;  // [rule], made when needed
 };
