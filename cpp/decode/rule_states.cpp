@@ -85,16 +85,18 @@ struct State {
   double score;  // of the path up to its label
   uint64_t counts;
   int32_t t, label, parent;
+  LabelNgrams::Node at;  // the longest n-gram that the path ends with, or its label
 };
 
 struct Key {
   uint64_t counts;
-  int32_t t, label;
+  int32_t t, context;
   bool operator==(const Key&) const = default;
 };
 struct HashKey {
   size_t operator()(const Key& key) const {
-    const uint64_t place = static_cast<uint64_t>(static_cast<uint32_t>(key.t)) << 32 | static_cast<uint32_t>(key.label);
+    const uint64_t place =
+        static_cast<uint64_t>(static_cast<uint32_t>(key.t)) << 32 | static_cast<uint32_t>(key.context);
     return static_cast<size_t>((key.counts ^ place * 0x9E3779B97F4A7C15U) * 0xBF58476D1CE4E5B9U >> 7);
   }
 };
@@ -104,6 +106,7 @@ class StateAStar {
   StateAStar(const Lattice& lattice, size_t k, double seconds)
       : lattice_(lattice),
         rules_(*lattice.edges.labelling_rules()),
+        ngrams_(lattice.edges.ngrams()),
         k_(k),
         seconds_(seconds),
         begin_(Clock::now()),
@@ -143,6 +146,7 @@ class StateAStar {
         double& best = ahead_[t * L + i];
         if (t + 1 == T) return void(best = lattice_.edges.stop(i));
         lattice_.row(t, i, row_.data());
+        if (ngrams_) add_ngrams(i);
         for_each_label(t + 1, [&](size_t j) {
           best = std::max(best, row_[j] + (lattice_.node(t + 1, j) + ahead_[(t + 1) * L + j]));
         });
@@ -151,6 +155,18 @@ class StateAStar {
       found_.work.edges += L * L;
     }
     ++found_.work.rounds;
+  }
+
+  // Adds to the edges out of label i the most that n-grams add, whatever comes before it.
+  void add_ngrams(size_t i) {
+    const NgramBounds& bounds = lattice_.edges.ngram_bounds();
+    const LabelNgrams::Range pairs = ngrams_->children(static_cast<LabelNgrams::Node>(i));
+    for (LabelNgrams::Node pair = pairs.first; pair < pairs.end; ++pair)
+      row_[static_cast<size_t>(ngrams_->label(pair))] += ngrams_->more(pair) + bounds.most_longer(pair);
+  }
+
+  Key key_of(const State& state) const {
+    return {state.counts, state.t, ngrams_ ? ngrams_->context(state.at) : state.label};
   }
 
   bool out_of_time() const {
@@ -163,7 +179,7 @@ class StateAStar {
     heap_ = {};
     visits_.clear();
     found_.paths.clear();
-    for_each_label(0, [&](size_t y) { push(-1, 0, y, lattice_.edges.start(y) + lattice_.node(0, y)); });
+    push_first();
     Meter meter;
     while (!heap_.empty()) {
       const auto [bound, number] = heap_.top();
@@ -179,7 +195,7 @@ class StateAStar {
         if (found_.paths.size() == k_) break;
         continue;
       }
-      size_t& visits = visits_[{state.counts, state.t, state.label}];
+      size_t& visits = visits_[key_of(state)];
       // Predicates may reject any number of paths through a state.
       if (visits == k_ && rules_.accept().empty()) continue;
       ++visits;
@@ -200,7 +216,7 @@ class StateAStar {
     const size_t T = lattice_.T, width = std::clamp(kMostStates / (T * lattice_.L), kNarrow, kWide);
     states_.clear();
     heap_ = {};
-    for_each_label(0, [&](size_t y) { push(-1, 0, y, lattice_.edges.start(y) + lattice_.node(0, y)); });
+    push_first();
     std::vector<int32_t> column;
     for (size_t t = 0; t < T; ++t) {
       check_stop();
@@ -208,7 +224,7 @@ class StateAStar {
       visits_.clear();
       for (; !heap_.empty() && column.size() < width; heap_.pop()) {
         const State& state = states_[static_cast<size_t>(heap_.top().second)];
-        if (visits_.insert({{state.counts, state.t, state.label}, 1}).second) column.push_back(heap_.top().second);
+        if (visits_.insert({key_of(state), 1}).second) column.push_back(heap_.top().second);
       }
       heap_ = {};
       if (t + 1 == T) break;
@@ -229,17 +245,28 @@ class StateAStar {
     const auto t = static_cast<size_t>(state.t);
     lattice_.row(t, static_cast<size_t>(state.label), row_.data());
     found_.work.edges += lattice_.L;
-    for_each_label(t + 1, [&](size_t j) { push(number, t + 1, j, (state.score + row_[j]) + lattice_.node(t + 1, j)); });
+    for_each_label(t + 1, [&](size_t j) {
+      double score = state.score + row_[j];
+      LabelNgrams::Node at = static_cast<LabelNgrams::Node>(j);
+      if (ngrams_) score += ngrams_->more(at = ngrams_->next(state.at, at));
+      push(number, t + 1, j, score + lattice_.node(t + 1, j), at);
+    });
   }
 
-  void push(int32_t parent, size_t t, size_t label, double score) {
+  void push_first() {
+    for_each_label(0, [&](size_t y) {
+      push(-1, 0, y, lattice_.edges.start(y) + lattice_.node(0, y), static_cast<LabelNgrams::Node>(y));
+    });
+  }
+
+  void push(int32_t parent, size_t t, size_t label, double score, LabelNgrams::Node at) {
     const double bound = score + ahead_[t * lattice_.L + label];
-    if (bound == kForbidden || !(bound > kForbidden)) return;
+    if (!(bound > kForbidden)) return;
     const State* const from = parent < 0 ? nullptr : &states_[static_cast<size_t>(parent)];
     const std::optional<uint64_t> counts =
         counts_.next(from ? from->counts : 0, from ? from->label : -1, static_cast<int32_t>(label));
     if (!counts || (t + 1 == lattice_.T && !counts_.enough(*counts))) return;
-    states_.push_back({score, *counts, static_cast<int32_t>(t), static_cast<int32_t>(label), parent});
+    states_.push_back({score, *counts, static_cast<int32_t>(t), static_cast<int32_t>(label), parent, at});
     heap_.emplace(bound, static_cast<int32_t>(states_.size() - 1));
   }
 
@@ -268,6 +295,7 @@ class StateAStar {
 
   const Lattice& lattice_;
   const LabellingRules& rules_;
+  const LabelNgrams* const ngrams_;
   const size_t k_;
   const double seconds_;
   const Clock::time_point begin_;
@@ -284,7 +312,7 @@ class StateAStar {
 }  // namespace
 
 std::optional<StateSearch> search_states(const Lattice& lattice, size_t k, double seconds) {
-  if (lattice.edges.ngrams() || lattice.L > kManyLabels) return std::nullopt;
+  if (lattice.L > kManyLabels || (lattice.edges.ngrams() && lattice.edges.steps())) return std::nullopt;
   return StateAStar(lattice, k, seconds).run();
 }
 

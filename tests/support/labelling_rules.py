@@ -74,7 +74,7 @@ def draw_ruled(rng, rule: str, form: str, kind: str, pattern: str, ngrams: bool 
     start, stop = case.start.copy(), case.stop.copy()
     scheme = str(rng.choice(list(PREFIXES))) if rng.random() < 0.6 else None
     if scheme:
-        names = [f"{p}-{x}" for x in "XYZ" for p in PREFIXES[scheme] if p != "O"]
+        names = [f"{p}-{x}" for x in "XYZWVU" for p in PREFIXES[scheme] if p != "O"]
         own = ["O", *map(str, rng.permutation(names))]
     else:
         own = [*"abcdefgh"]
@@ -94,7 +94,6 @@ def draw_ruled(rng, rule: str, form: str, kind: str, pattern: str, ngrams: bool 
         start[[not follows(scheme, None, j) for j in parts]] = -np.inf
         stop[[not follows(scheme, i, None) for i in parts]] = -np.inf
     elif scheme and not any(label[0] in "BISU" for label in parts):  # not recognised as labels of spans
-        options = {name: value for name, value in options.items() if name in ("same", "accept")}
         options, checks = {}, []
     allowed = draw_lists(rng, T, L) if rng.random() < 0.4 else None
     for t, few in enumerate(allowed or []):
