@@ -34,7 +34,7 @@ class Counts {
     while (bits < 32 && (cap >> bits)) ++bits;
     if ((cap >> bits) || used_ + bits > 64) return false;
     place_[rule] = active_.size();
-    active_.push_back({rule, used_, cap, own.most != SIZE_MAX, own.least});
+    active_.push_back({rule, used_, (uint64_t{1} << bits) - 1, cap, own.most != SIZE_MAX, own.least});
     used_ += bits;
     return true;
   }
@@ -65,15 +65,11 @@ class Counts {
   struct Active {
     size_t rule;
     uint32_t shift;
-    uint64_t cap;
+    uint64_t mask, cap;
     bool limited;  // whether more than cap units are too many
     size_t least;
   };
-  static uint64_t count(uint64_t counts, const Active& own) {
-    uint32_t bits = 1;
-    while (bits < 32 && (own.cap >> bits)) ++bits;
-    return counts >> own.shift & ((uint64_t{1} << bits) - 1);
-  }
+  static uint64_t count(uint64_t counts, const Active& own) { return counts >> own.shift & own.mask; }
 
   const LabellingRules& rules_;
   std::vector<size_t> place_;  // [rule]
@@ -159,10 +155,11 @@ class StateAStar {
 
   // Adds to the edges out of label i the most that n-grams add, whatever comes before it.
   void add_ngrams(size_t i) {
-    const NgramBounds& bounds = lattice_.edges.ngram_bounds();
+    const NgramBounds* const bounds = lattice_.edges.steps() ? nullptr : &lattice_.edges.ngram_bounds();
     const LabelNgrams::Range pairs = ngrams_->children(static_cast<LabelNgrams::Node>(i));
     for (LabelNgrams::Node pair = pairs.first; pair < pairs.end; ++pair)
-      row_[static_cast<size_t>(ngrams_->label(pair))] += ngrams_->more(pair) + bounds.most_longer(pair);
+      row_[static_cast<size_t>(ngrams_->label(pair))] +=
+          bounds ? ngrams_->more(pair) + bounds->most_longer(pair) : ngrams_->magnitude();
   }
 
   Key key_of(const State& state) const {
@@ -178,6 +175,8 @@ class StateAStar {
     states_.clear();
     heap_ = {};
     visits_.clear();
+    deferred_.clear();
+    rejected_ = 0;
     found_.paths.clear();
     push_first();
     Meter meter;
@@ -195,10 +194,13 @@ class StateAStar {
         if (found_.paths.size() == k_) break;
         continue;
       }
-      size_t& visits = visits_[key_of(state)];
-      // Predicates may reject any number of paths through a state.
-      if (visits == k_ && rules_.accept().empty()) continue;
-      ++visits;
+      // Of the paths up to a state, no more than are requested can be part of an answer, and those that are rejected.
+      if (size_t& visits = visits_[key_of(state)]; visits < k_ + rejected_) {
+        ++visits;
+      } else {
+        deferred_.emplace_back(bound, number);
+        continue;
+      }
       ++done_;
       ++found_.work.nodes;
       meter.count(lattice_.L);
@@ -287,6 +289,9 @@ class StateAStar {
     for (const LabellingRules::Accept& accept : rules_.accept())
       if (!accept(labels)) {
         done_ += lattice_.T;  // as much as a search
+        ++rejected_;
+        for (const auto& [bound, other] : deferred_) heap_.emplace(bound, other);
+        deferred_.clear();
         return kDone;
       }
     found_.paths.push_back(scored(lattice_, std::move(labels)));
@@ -300,19 +305,20 @@ class StateAStar {
   const double seconds_;
   const Clock::time_point begin_;
   Counts counts_;
-  const size_t most_;  // states that may be extended
-  size_t done_ = 0;
+  const size_t most_;               // states that may be extended
+  size_t done_ = 0, rejected_ = 0;  // rejected: by predicates
   std::vector<double> row_, ahead_;
   std::vector<State> states_;
   std::priority_queue<std::pair<double, int32_t>> heap_;
   std::unordered_map<Key, size_t, HashKey> visits_;
+  std::vector<std::pair<double, int32_t>> deferred_;  // that are one path too many to their state
   StateSearch found_;
 };
 
 }  // namespace
 
 std::optional<StateSearch> search_states(const Lattice& lattice, size_t k, double seconds) {
-  if (lattice.L > kManyLabels || (lattice.edges.ngrams() && lattice.edges.steps())) return std::nullopt;
+  if (lattice.L > kManyLabels) return std::nullopt;
   return StateAStar(lattice, k, seconds).run();
 }
 

@@ -17,7 +17,7 @@ struct StateSearch {
 };
 
 // Returns the k best paths under the labelling rules of the lattice. seconds: until it stops. None where this search
-// does not suit the lattice: many labels, or n-grams beside one matrix per step.
+// does not suit the lattice: many labels, or more rules at once than it can count.
 std::optional<StateSearch> search_states(const Lattice& lattice, size_t k, double seconds);
 
 }  // namespace tagwright

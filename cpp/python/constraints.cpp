@@ -33,23 +33,33 @@ std::shared_ptr<PairRules> make_rules(size_t L, const std::vector<RuleArrays>& a
 // A rule about whole labellings: its name, the fewest and the most units, -1 for any number, members and their flags.
 using CountArrays = std::tuple<std::string, int64_t, int64_t, Vector<int32_t>, Vector<uint8_t>>;
 
-// A function of Python as the core calls it, on any thread.
-LabellingRules::Accept predicate_of(nb::callable function) {
-  const std::shared_ptr<nb::callable> held(new nb::callable(std::move(function)), [](nb::callable* own) {
+// A function of Python and the names of labels that it is given.
+struct Predicate {
+  nb::callable function;
+  nb::list names;  // one per label; not changed meanwhile
+};
+
+// The same as the core calls it, on any thread.
+LabellingRules::Accept predicate_of(nb::callable function, nb::list names) {
+  const std::shared_ptr<Predicate> held(new Predicate{std::move(function), std::move(names)}, [](Predicate* own) {
     const nb::gil_scoped_acquire acquire;
     delete own;
   });
   return [held](std::span<const int32_t> labels) {
     const nb::gil_scoped_acquire acquire;
-    nb::list given;
-    for (const int32_t y : labels) given.append(y);
-    const int accepted = PyObject_IsTrue((*held)(given).ptr());
+    const nb::object given = nb::steal(PyList_New(static_cast<Py_ssize_t>(labels.size())));
+    if (!given.is_valid()) throw nb::python_error();
+    for (size_t t = 0; t < labels.size(); ++t)
+      PyList_SET_ITEM(given.ptr(), static_cast<Py_ssize_t>(t),
+                      Py_NewRef(PyList_GET_ITEM(held->names.ptr(), labels[t])));
+    const int accepted = PyObject_IsTrue(held->function(given).ptr());
     if (accepted < 0) throw nb::python_error();
     return accepted == 1;
   };
 }
 
-std::shared_ptr<LabellingRules> make_labelling_rules(size_t L, const std::vector<CountArrays>& arrays,
+// names: of the labels.
+std::shared_ptr<LabellingRules> make_labelling_rules(nb::list names, const std::vector<CountArrays>& arrays,
                                                      const std::vector<nb::callable>& accept, size_t limit) {
   std::vector<CountRule> counts;
   for (const auto& [name, least, most, label, flags] : arrays) {
@@ -58,8 +68,8 @@ std::shared_ptr<LabellingRules> make_labelling_rules(size_t L, const std::vector
                       copied(span_of(label)), copied(span_of(flags))});
   }
   std::vector<LabellingRules::Accept> predicates;
-  for (const nb::callable& function : accept) predicates.push_back(predicate_of(function));
-  return std::make_shared<LabellingRules>(L, std::move(counts), std::move(predicates), limit);
+  for (const nb::callable& function : accept) predicates.push_back(predicate_of(function, nb::list(names)));
+  return std::make_shared<LabellingRules>(names.size(), std::move(counts), std::move(predicates), limit);
 }
 
 // Reads the lists of one token after the other.
@@ -175,7 +185,7 @@ void bind_constraints(nb::module_& m) {
           },
           "previous"_a, "current"_a, "Returns for each pair of labels whether the second may follow the first.");
   nb::class_<LabellingRules>(m, "LabellingRules")
-      .def_static("make", &make_labelling_rules, "L"_a, "counts"_a, "accept"_a, "limit"_a)
+      .def_static("make", &make_labelling_rules, "names"_a, "counts"_a, "accept"_a, "limit"_a)
       .def(
           "violated",
           [](const LabellingRules& rules, std::span<const int32_t> labels) -> std::optional<size_t> {

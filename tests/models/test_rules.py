@@ -34,6 +34,7 @@ def corpus(n=40, seed=0):
 X, Y = corpus()
 RNG = np.random.default_rng(1)
 TEST = [RNG.choice([*WORDS, "met"], int(RNG.integers(0, 8))).tolist() for _ in range(60)]
+SENTENCE = ["Ann", "met", "Bob", "of", "Rome", "Bonn"]
 ONCE = {"once": ["PER", "LOC"], "at_most": {"O": 2}}
 
 
@@ -80,17 +81,17 @@ def test_every_view_of_a_model_applies_the_rules(learner):
             assert drawn.without_labelling_rules().decode().paths[0].score >= scores[0] - 1e-6
     results = model.tag_results(TEST, TagOptions(2), rules)
     assert all(result.exact and result.gap == 0 for result in results)
-    assert model.explain(TEST[1], 0, constraints=rules).reasons
+    assert model.explain(SENTENCE, 0, constraints=rules).reasons
 
 
 def test_probabilities_are_refused(crf):
     rules = tw.Constraints(crf.labels, once=["PER"])
     for call in (
-        lambda: crf.tag(TEST[1], proba=True, constraints=rules),
+        lambda: crf.tag(SENTENCE, proba=True, constraints=rules),
         lambda: crf.tag_kbest(TEST, 2, proba=True, constraints=rules),
         lambda: crf.marginals(TEST, constraints=rules),
-        lambda: crf.sample(TEST[1], constraints=rules),
-        lambda: crf.spans(TEST[1], constraints=rules),
+        lambda: crf.sample(SENTENCE, constraints=rules),
+        lambda: crf.spans(SENTENCE, constraints=rules),
     ):
         with pytest.raises(ValueError, match=r"cannot apply rules about whole labellings \(at most 1 span of PER\)"):
             call()
@@ -122,7 +123,7 @@ def test_damaged_rules_are_refused(tmp_path, crf):
         own._replace(labels=own.labels + np.int32(100)),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="constraints"):
-            _core.LabellingRules.make(len(crf.labels), [tuple(wrong)], [], 5)
+            _core.LabellingRules.make(crf.labels, [tuple(wrong)], [], 5)
 
 
 def test_gold_labels_that_violate_a_rule_are_an_error():
@@ -136,7 +137,7 @@ def test_what_refuses_rules(crf):
         tw.MEMM("pos", constraints={"once": ["PER"]}).fit(X, Y)
     memm = tw.MEMM("pos", solver=tw.LBFGS(max_iterations=3)).fit(X, Y).model_
     with pytest.raises(ValueError, match="cannot apply rules about whole labellings"):
-        memm.tag(TEST[1], constraints=rules.for_labels(memm.labels))
+        memm.tag(SENTENCE, constraints=rules.for_labels(memm.labels))
     with pytest.raises(ValueError, match="accept is a Python function"):
         tw.CRF("pos", constraints={"accept": len}).fit(X, Y)
 

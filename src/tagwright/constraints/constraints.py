@@ -248,7 +248,7 @@ class Constraints:
         made.forbidden = np.unique(np.concatenate([self.forbidden, other.forbidden]), axis=0)
         made.start, made.stop = both_flags(self.start, other.start), both_flags(self.stop, other.stop)
         made.counts, made.accept = distinct([*self.counts, *other.counts]), [*self.accept, *other.accept]
-        made.limit = max(self.limit, other.limit)
+        made.limit = max((one.limit for one in (self, other) if one.limits_labellings), default=LIMIT)
         if self.words is None or other.words is None:
             one = other if self.words is None else self
             made.words, made.unknown = one.words, one.unknown

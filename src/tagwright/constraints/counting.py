@@ -150,10 +150,8 @@ def distinct(rules: Iterable[CountRule]) -> list[CountRule]:
     return list(made.values())
 
 
-def core_rules(labels: list[str], counts: Sequence[CountRule], accept: Sequence[Accept], limit: int) -> Any:
-    """Return the rules as the core takes them."""
-
-    def named(predicate: Accept) -> Callable[[list[int]], object]:
-        return lambda numbers: predicate([labels[y] for y in numbers])
-
-    return _core.LabellingRules.make(len(labels), [tuple(rule) for rule in counts], [*map(named, accept)], limit)
+def core_rules(
+    labels: Sequence[str], counts: Sequence[CountRule], accept: Sequence[Accept], limit: int
+) -> _core.LabellingRules:
+    """Return the rules as the core takes them; labels: the names of all labels."""
+    return _core.LabellingRules.make([*labels], [*counts], [*accept], limit)
