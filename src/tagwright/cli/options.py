@@ -25,6 +25,7 @@ __all__ = [
     "Command",
     "corpus_arguments",
     "decoder_option",
+    "flag_of",
     "force_option",
     "gold_options",
     "limit_options",
@@ -107,39 +108,38 @@ def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return add
 
 
-rule_options = _all(
-    click.option(
-        "--once",
-        metavar="TYPE",
-        multiple=True,
-        help="Span type, or label, of which a sentence has at most one span, or contiguous run; all for each of them. "
-        "May be repeated.",
+LABELLING_RULES = {
+    "once": (
+        "TYPE",
+        "Span type, or label, of which a sentence has at most one span, or contiguous run; all for each of them. May "
+        "be repeated.",
     ),
-    click.option(
-        "--at-most",
-        metavar="TYPE=N",
-        multiple=True,
-        callback=_counted,
-        help="At most N spans of a type, or runs of a label, per sentence; may be repeated.",
-    ),
-    click.option(
-        "--at-least",
-        metavar="TYPE=N",
-        multiple=True,
-        callback=_counted,
-        help="At least N spans of a type, or runs of a label, per sentence; may be repeated.",
-    ),
-    click.option(
-        "--same",
-        metavar="PART",
-        type=click.IntRange(min=0),
-        help="Part of joint labels such as book|B-city, counted from 0, that all labels of a sentence share.",
-    ),
-)
-"""Rules about whole labellings."""
+    "at_most": ("TYPE=N", "At most N spans of a type, or runs of a label, per sentence; may be repeated."),
+    "at_least": ("TYPE=N", "At least N spans of a type, or runs of a label, per sentence; may be repeated."),
+    "same": ("PART", "Part of joint labels such as book|B-city, counted from 0, that all labels of a sentence share."),
+}
+"""Options for rules about whole labellings, by the names of arguments of `tw.Constraints`: what they take, and help."""
 
-LABELLING_RULES = ("once", "at_most", "at_least", "same")
-"""Their names, which are those of arguments of `tw.Constraints`."""
+
+def flag_of(name: str) -> str:
+    """Return how an option is written."""
+    return f"--{name.replace('_', '-')}"
+
+
+def rule_options(hidden: bool = False) -> Callable[[Command], Command]:
+    """Return the options for rules about whole labellings; hidden: whether the help of a command leaves them out."""
+    kinds: dict[str, dict[str, Any]] = {
+        "once": {"multiple": True},
+        "at_most": {"multiple": True, "callback": _counted},
+        "at_least": {"multiple": True, "callback": _counted},
+        "same": {"type": click.IntRange(min=0)},
+    }
+    return _all(
+        *(
+            click.option(flag_of(name), metavar=metavar, hidden=hidden, help=text, **kinds[name])
+            for name, (metavar, text) in LABELLING_RULES.items()
+        )
+    )
 
 
 def rules_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def limit_options(partial: str) -> Callable[[Command], Command]:
     words = "File of lines of a word, a tab and the labels that it may have, with commas between them."
     return _all(
         scheme_option,
-        rule_options,
+        rule_options(),
         click.option("--dictionary", type=INPUT, help=words),
         partial_option(partial),
     )
@@ -223,7 +223,7 @@ training_options = _all(
     ),
     partial_option("Labels may be partly known: NN,VB for one of the two, _ for any."),
     scheme_option,
-    rule_options,
+    rule_options(hidden=True),  # train --help-all lists them
     click.option(
         "--dictionary",
         type=COUNT,
