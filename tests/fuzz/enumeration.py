@@ -197,8 +197,9 @@ class Family:
         if options:
             self.constraints = tw.Constraints(self.labels, **options)
             if draw.chance(0.3):  # the same in two pieces, each of them twice
-                own = {"limit": options.pop("limit")} if "limit" in options else {}
-                pieces = [tw.Constraints(self.labels, **{name: value}, **own) for name, value in options.items()]
+                # What the names of types mean depends on the scheme.
+                own = {name: options[name] for name in ("limit", "scheme") if self.rules and name in options}
+                pieces = [tw.Constraints(self.labels, **{**own, name: value}) for name, value in options.items()]
                 whole = pieces[0]
                 for piece in (*pieces[1:], draw.choice(pieces)):
                     whole &= piece
