@@ -4,12 +4,13 @@ import re
 from pathlib import Path
 
 import tagwright as tw
+from tagwright.decoding.decoders import DecoderRow
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "decoders" / "index.md"
 TABLE = re.compile(r"^(\| decoder \|.*\n\|[ |-]*\n)(?:\|.*\n)*", re.MULTILINE)
 
 
-def cell(row: tw.DecoderRow, column: str) -> str:
+def cell(row: DecoderRow, column: str) -> str:
     """Return the cell of a row: the paper, yes or no, or the options with their defaults."""
     value = getattr(row, column.replace("-", ""))
     if column == "options":

@@ -115,7 +115,7 @@ def needed(symbols: int, models: int, sequences: int) -> dict[str, Found]:
         best += [found.paths[0].score for found in tw.decode_batch(*lattices[-1], decoder="viterbi")]
 
     def tried(rule: Any) -> Found:
-        beam = tw.Beam(keep=rule)
+        beam = tw.Beam(pruning=rule)
         found = [one for nodes, edges in lattices for one in tw.decode_batch(nodes, edges, decoder=beam)]
         same = [math.isclose(one.paths[0].score, exact, rel_tol=1e-9) for one, exact in zip(found, best, strict=True)]
         return Found(short(rule), sum(one.work.nodes for one in found) / (len(found) * LENGTH), float(np.mean(same)))

@@ -31,39 +31,59 @@ struct Matrix {
 // Up to kLanes sentences.
 using Unit = std::span<const size_t>;
 
-size_t longest(const std::vector<Sentence>& all, Unit who) {
-  size_t T = 0;
-  for (const size_t s : who) T = std::max(T, all[s].T);
-  return T;
-}
-
-// In single precision, as `viterbi` has it: with a limit for the rounding error of each column. Where the best label of
-// a column is not further above the second than that, nothing is settled.
-class SinglePass {
+// The scores of their columns, [t][y][lane]. What is computed behind the end of a sentence is never read.
+template <class E>
+class LaneColumns {
  public:
-  SinglePass(const Matrix<float>& matrix, const std::vector<Sentence>& all, Unit who, double magnitude, Arena& arena)
-      : matrix_(matrix), all_(all), who_(who), L_(matrix.L), T_(longest(all, who)), magnitude_(magnitude) {
-    alpha_ = arena.array<float>(times(T_, L_ * kLanes));
-    limit_ = arena.array<double>(T_);
+  LaneColumns(const Matrix<E>& matrix, const std::vector<Sentence>& all, Unit who, Arena& arena)
+      : matrix_(matrix), all_(all), who_(who), L_(matrix.L) {
+    for (const size_t s : who) T_ = std::max(T_, all[s].T);
+    alpha_ = arena.array<E>(times(T_, L_ * kLanes));
     labels_ = arena.array<int32_t>(T_ * kLanes);
   }
 
+  const int32_t* labels(size_t lane) const { return labels_ + lane * T_; }
+
+ protected:
+  bool there(size_t lane, size_t t) const { return lane < who_.size() && t < all_[who_[lane]].T; }
+  E* at(size_t t) { return alpha_ + t * L_ * kLanes; }
+  // Returns column t with what reaches its labels, before their node scores are added.
+  E* reach(size_t t) {
+    E* const column = at(t);
+    if (t) {
+      if constexpr (sizeof(E) == sizeof(float)) kernels().max_lanes_f(matrix_.by_row.data(), L_, at(t - 1), column);
+      if constexpr (sizeof(E) == sizeof(double)) kernels().max_lanes_d(matrix_.by_row.data(), L_, at(t - 1), column);
+    } else {
+      const Edges& edges = *all_[who_[0]].edges;
+      for (size_t y = 0; y < L_; ++y) std::fill_n(column + y * kLanes, kLanes, static_cast<E>(edges.start(y)));
+    }
+    return column;
+  }
+
+  const Matrix<E>& matrix_;
+  const std::vector<Sentence>& all_;
+  const Unit who_;
+  const size_t L_;
+  size_t T_ = 0;
+  E* alpha_;
+  int32_t* labels_;  // [lane][t]
+};
+
+// In single precision, as `viterbi` has it: with a limit for the rounding error of each column. Where the best label of
+// a column is not further above the second than that, nothing is settled.
+class SinglePass : public LaneColumns<float> {
+ public:
+  SinglePass(const Matrix<float>& matrix, const std::vector<Sentence>& all, Unit who, double magnitude, Arena& arena)
+      : LaneColumns(matrix, all, who, arena), magnitude_(magnitude), limit_(arena.array<double>(T_)) {}
+
   void forward() {
-    const Edges& edges = *all_[who_[0]].edges;
     const float* rows[kLanes];
     float most[kLanes] = {}, less[kLanes] = {};
     double size = 0, error = 0;  // size: of the numbers of the column before
     for (size_t t = 0; t < T_; ++t) {
-      float* const column = at(t);
-      if (t) {
-        kernels().max_lanes_f(matrix_.by_row.data(), L_, at(t - 1), column);
-      } else {
-        for (size_t y = 0; y < L_; ++y) std::fill_n(column + y * kLanes, kLanes, static_cast<float>(edges.start(y)));
-      }
+      float* const column = reach(t);
       for (size_t lane = 0; lane < kLanes; ++lane) {
-        // What is computed behind the end of a sentence is never read.
-        const bool there = lane < who_.size() && t < all_[who_[lane]].T;
-        rows[lane] = there ? all_[who_[lane]].nodes.f + t * L_ : matrix_.nothing.data();
+        rows[lane] = there(lane, t) ? all_[who_[lane]].nodes.f + t * L_ : matrix_.nothing.data();
         less[lane] = std::isfinite(most[lane]) ? most[lane] : 0.0F;
       }
       error += 6 * kFloatRounding * (size + magnitude_) + kFloatTiny;
@@ -79,58 +99,37 @@ class SinglePass {
     float best[kLanes], second[kLanes];
     int32_t where[kLanes] = {};
     for (size_t t = T_; t-- > 0;) {
-      const auto there = [&](size_t lane) { return lane < who_.size() && t < all_[who_[lane]].T; };
       for (size_t lane = 0; lane < kLanes; ++lane) {
-        rows[lane] = !there(lane)                  ? matrix_.nothing.data()
+        rows[lane] = !there(lane, t)               ? matrix_.nothing.data()
                      : t + 1 == all_[who_[lane]].T ? matrix_.stop.data()
                                                    : matrix_.by_column.data() + static_cast<size_t>(where[lane]) * L_;
       }
       kernels().best_of_lanes(rows, L_, at(t), best, second, where);
       for (size_t lane = 0; lane < who_.size(); ++lane) {
-        if (!there(lane)) continue;
+        if (!there(lane, t)) continue;
         if (!(static_cast<double>(best[lane]) - static_cast<double>(second[lane]) > limit_[t])) return false;
         labels_[lane * T_ + t] = where[lane];
       }
     }
     return true;
   }
-  const int32_t* labels(size_t lane) const { return labels_ + lane * T_; }
 
  private:
-  float* at(size_t t) { return alpha_ + t * L_ * kLanes; }
-
-  const Matrix<float>& matrix_;
-  const std::vector<Sentence>& all_;
-  const Unit who_;
-  const size_t L_, T_;
   const double magnitude_;  // of an edge and a node
-  float* alpha_;            // [t][y][lane]: as `viterbi` has it
   double* limit_;           // [t]
-  int32_t* labels_;         // [lane][t]
 };
 
 // In double precision.
-class DoublePass {
+class DoublePass : public LaneColumns<double> {
  public:
-  DoublePass(const Matrix<double>& matrix, const std::vector<Sentence>& all, Unit who, Arena& arena)
-      : matrix_(matrix), all_(all), who_(who), L_(matrix.L), T_(longest(all, who)) {
-    alpha_ = arena.array<double>(times(T_, L_ * kLanes));
-    labels_ = arena.array<int32_t>(T_);
-  }
+  using LaneColumns::LaneColumns;
 
   void forward() {
-    const Edges& edges = *all_[who_[0]].edges;
     for (size_t t = 0; t < T_; ++t) {
-      double* const column = at(t);
-      if (t) {
-        kernels().max_lanes_d(matrix_.by_row.data(), L_, at(t - 1), column);
-      } else {
-        for (size_t y = 0; y < L_; ++y) std::fill_n(column + y * kLanes, kLanes, edges.start(y));
-      }
+      double* const column = reach(t);
       for (size_t lane = 0; lane < who_.size(); ++lane) {
-        const Sentence& own = all_[who_[lane]];
-        if (t >= own.T) continue;  // What is computed here is never read.
-        const Scores row = own.nodes.from(t * L_);
+        if (!there(lane, t)) continue;
+        const Scores row = all_[who_[lane]].nodes.from(t * L_);
         if (row.f) {
           for (size_t y = 0; y < L_; ++y) column[y * kLanes + lane] += static_cast<double>(row.f[y]);
         } else {
@@ -140,7 +139,7 @@ class DoublePass {
     }
   }
 
-  // Finds a lane's best path, the first of the best, for labels(); false where there is none.
+  // Finds a lane's best path, the first of the best; false where there is none.
   bool trace(size_t lane) {
     const Sentence& own = all_[who_[lane]];
     const auto first_best = [&](size_t t, const double* more, double& best) {
@@ -158,24 +157,13 @@ class DoublePass {
     double score = kForbidden;
     size_t y = first_best(own.T - 1, matrix_.stop.data(), score);
     for (size_t t = own.T - 1; score > kForbidden; --t) {
-      labels_[t] = static_cast<int32_t>(y);
+      labels_[lane * T_ + t] = static_cast<int32_t>(y);
       if (t == 0) break;
       double best = kForbidden;
       y = first_best(t - 1, matrix_.by_column.data() + y * L_, best);
     }
     return score > kForbidden;
   }
-  const int32_t* labels() const { return labels_; }
-
- private:
-  double* at(size_t t) { return alpha_ + t * L_ * kLanes; }
-
-  const Matrix<double>& matrix_;
-  const std::vector<Sentence>& all_;
-  const Unit who_;
-  const size_t L_, T_;
-  double* alpha_;  // [t][y][lane]: score of the best path that ends in label y of column t
-  int32_t* labels_;
 };
 
 // The sentences of one call.
@@ -210,7 +198,7 @@ class LaneDecoder {
     pass.forward();
     for (size_t lane = 0; lane < who.size(); ++lane) {
       if (!pass.trace(lane)) return false;
-      visit_(who[lane], pass.labels());
+      visit_(who[lane], pass.labels(lane));
     }
     return true;
   }
@@ -227,20 +215,22 @@ class LaneDecoder {
   Lazy<Matrix<double>> exact_;
 };
 
-}  // namespace
-
+// Whether these sentences are decoded faster in lanes: one path each, few labels, the same edges.
 bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {
   constexpr size_t kFewSentences = 4, kLong = 2048;
   if (plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences) return false;
   if (plan.options.deadline < std::numeric_limits<double>::infinity()) return false;
   const Edges* const edges = sentences[0].edges;
   if (edges->labelling_rules()) return false;
-  return plan.decoder->variant(*edges).lanes && edges->costs().lanes &&
+  return plan.decoder->variant(*edges).viterbi && edges->costs().lanes &&
          std::all_of(sentences.begin(), sentences.end(),
                      [&](const Sentence& s) { return s.edges == edges && !s.on && s.T <= kLong; });
 }
 
-bool decode_in_lanes(const std::vector<Sentence>& sentences, size_t threads, const VisitPath& visit) {
+}  // namespace
+
+bool decode_in_lanes(const std::vector<Sentence>& sentences, const Plan& plan, size_t threads, const VisitPath& visit) {
+  if (!worth_lanes(sentences, plan)) return false;
   constexpr size_t kUnits = 16;  // that a thread takes at a time
   std::vector<size_t> order(sentences.size());
   std::iota(order.begin(), order.end(), 0);

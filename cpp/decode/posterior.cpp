@@ -69,7 +69,7 @@ std::vector<int32_t> best_allowed(const Lattice& lattice, const Sums& sums, Aren
 
 Answer posterior(const Lattice& lattice, const Options&, Arena& arena) {
   Answer answer;
-  const Sums sums = forward_backward(lattice, arena);
+  const Sums sums = forward_backward(lattice, {}, arena);
   if (sums.log_z == kForbidden) return answer;
   for (const Sums::Column& column : sums.columns) answer.work.nodes += column.labels.size();
   answer.work.rounds = 1;

@@ -45,8 +45,7 @@ class CoarseLattice {
     corrected_.assign(lattice.T, kForbidden);
     for (size_t t = 0; t + 1 < lattice.T; ++t) {
       bounds_.push_back(&lattice.edges.chain_bounds(t));
-      if (lattice.patch(t).empty()) continue;
-      patches_[t] = bound_patch(lattice.patch(t), *bounds_[t], chain_);
+      patches_[t] = bound_patch(lattice, t);
       for (const Override& e : patches_[t].by_row) corrected_[t] = std::max(corrected_[t], e.score);
     }
     const size_t L = lattice.L, B = chain_.B;

@@ -371,13 +371,7 @@ class RuleSearch {
     arena.reset();
     const Lattice lattice(lattice_, lists_.view());
     NgramSums ngrams;
-    Sums best;
-    if (lattice.edges.ngrams()) {
-      maximise_ngrams(lattice, arena, ngrams);
-      best = label_sums(ngrams);
-    } else {
-      best = max_marginals(lattice, arena);
-    }
+    const Sums best = max_marginals(lattice, arena, ngrams);
     const std::vector<uint8_t>& flags = table(own.rule);
     const std::vector<int32_t>& labels = node.path().labels;
     const auto kind = [&](size_t t) { return flags[static_cast<size_t>(labels[t])]; };

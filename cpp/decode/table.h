@@ -38,8 +38,9 @@ inline constexpr const char* kScoresChanged = "the scores changed while they wer
 struct Variant {
   Decode* decode = nullptr;      // nullptr where it cannot handle them
   DecodeBatch* batch = nullptr;  // faster for several sentences over one large matrix, or nullptr
-  bool lanes = false;            // whether sentences with few labels may be decoded in SIMD lanes (lanes.h)
-  bool windows = false;          // whether very long sentences may be decoded in windows (windows.h)
+  // Whether its best path may be that of Viterbi in SIMD lanes where there are few labels (lanes.h), and in windows
+  // where sentences are very long (windows.h).
+  bool viterbi = false;
 };
 
 struct Decoder {

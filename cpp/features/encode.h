@@ -32,6 +32,18 @@ struct EncodedArrays {
   size_t sentences() const { return sentence_end.size(); }
   size_t first_token(size_t s) const { return s ? sentence_end[s - 1] : 0; }
 };
+// Calls visit(name, array) for all, by the names they have in files.
+template <class Arrays, class Visit>
+void for_each_encoded_array(Arrays& a, Visit&& visit) {
+  const auto ids = [&](const std::string& prefix, auto& own) {
+    visit(prefix + ".id", own.id);
+    visit(prefix + ".value", own.value);
+    visit(prefix + ".end", own.end);
+  };
+  visit("sentence_end", a.sentence_end);
+  ids("node", a.node);
+  ids("edge", a.edge);
+}
 using Ids = IdArrays<Owned>;
 using Encoded = EncodedArrays<Owned>;
 

@@ -80,13 +80,13 @@ void Index::place(uint64_t hash, uint32_t id) {
   slots_[at] = (hash >> 32 << 32) | (uint64_t{id} + 1);
 }
 
-void check_index(const IndexView& index, size_t bytes) {
+void check_index(const IndexView& index) {
   size_t before = 0;
   for (const uint32_t end : index.ends) {
     need(end >= before, "feature index: the ends of names do not rise");
     before = end;
   }
-  need(before == bytes, "feature index: the names have another length than said");
+  need(before == index.bytes.size(), "feature index: the names have another length than said");
   size_t taken = 0;
   for (const uint64_t slot : index.slots) {
     const uint64_t number = slot & 0xffffffffU;

@@ -12,22 +12,35 @@
 #include <string_view>
 #include <vector>
 
+#include "base/arrays.h"
+
 namespace tagwright {
 
 inline constexpr int32_t kNoId = -1;
 
 uint64_t hash_of(std::string_view text);
 
-// The arrays of an index, in memory or mapped from a file.
-struct IndexView {
-  std::span<const uint64_t> slots;
-  std::span<const uint32_t> ends;  // [id]: where its bytes end, which is where those of the next id begin
-  const char* bytes = nullptr;
+// The arrays of an index, as files hold them.
+template <template <class> class Array>
+struct NameArrays {
+  Array<uint64_t> slots;
+  Array<uint32_t> ends;  // [id]: where its bytes end, which is where those of the next id begin
+  Array<uint8_t> bytes;
+};
+// Calls visit(name, array) for all, by the names they have in files.
+template <class Arrays, class Visit>
+void for_each_name_array(const std::string& prefix, Arrays&& a, Visit&& visit) {
+  visit(prefix + ".slots", a.slots);
+  visit(prefix + ".ends", a.ends);
+  visit(prefix + ".bytes", a.bytes);
+}
 
+// Searches the arrays of an index, in memory or mapped from a file.
+struct IndexView : NameArrays<Borrowed> {
   size_t size() const { return ends.size(); }
   std::string_view text(size_t id) const {
     const size_t begin = id ? ends[id - 1] : 0;
-    return {bytes + begin, ends[id] - begin};
+    return {reinterpret_cast<const char*>(bytes.data()) + begin, ends[id] - begin};
   }
   size_t slot(uint64_t hash) const { return ((hash & 0xffffffffU) * slots.size()) >> 32; }
   void prefetch(uint64_t hash) const {
@@ -45,7 +58,7 @@ struct IndexView {
       if (ids[n] != kNoId) __builtin_prefetch(ends.data() + ids[n]);
     }
     for (size_t n = 0; n < count && !slots.empty(); ++n)
-      if (ids[n] != kNoId) __builtin_prefetch(bytes + ends[static_cast<size_t>(ids[n])]);
+      if (ids[n] != kNoId) __builtin_prefetch(bytes.data() + ends[static_cast<size_t>(ids[n])]);
     for (size_t n = 0; n < count; ++n) ids[n] = find(hash(n), name(n));
   }
 };
@@ -57,16 +70,20 @@ class Index {
   explicit Index(std::vector<std::string_view> texts);
 
   size_t size() const { return ends_.size(); }
-  IndexView view() const { return {slots_, ends_, bytes_.data()}; }
+  IndexView view() const { return {{slots_, ends_, bytes_}}; }
   int32_t find(std::string_view text) const { return view().find(hash_of(text), text); }
   // Returns the id of a string, which is added if it is not there.
   int32_t add(uint64_t hash, std::string_view text);
   int32_t add(std::string_view text) { return add(hash_of(text), text); }
   std::string_view text(size_t id) const { return view().text(id); }
 
-  const std::vector<uint64_t>& slots() const { return slots_; }
-  const std::vector<uint32_t>& ends() const { return ends_; }
-  const std::vector<char>& bytes() const { return bytes_; }
+  std::vector<std::string> texts() const {
+    std::vector<std::string> made;
+    for (size_t id = 0; id < size(); ++id) made.emplace_back(text(id));
+    return made;
+  }
+  // As files hold it.
+  NameArrays<Owned> arrays() const { return {slots_, ends_, bytes_}; }
 
  private:
   void rebuild(size_t slots);
@@ -74,10 +91,10 @@ class Index {
 
   std::vector<uint64_t> slots_;
   std::vector<uint32_t> ends_;
-  std::vector<char> bytes_;
+  std::vector<uint8_t> bytes_;
 };
 
 // Throws std::invalid_argument unless an Index could have made the arrays: then every search stays inside them.
-void check_index(const IndexView& index, size_t bytes);
+void check_index(const IndexView& index);
 
 }  // namespace tagwright

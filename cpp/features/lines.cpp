@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/need.h"
 #include "features/unicode.h"
 
 namespace tagwright {
@@ -204,12 +205,25 @@ std::vector<SentenceLines> split_sentences(std::string_view block) {
   return made;
 }
 
+void LineFormat::check() const {
+  need(columns + conllu <= width && (!labelled || !picks.empty()), "a format of fewer columns than are read");
+  for (const size_t pick : picks) need(pick < width, "a label in a column that is not there");
+}
+
 bool LabelledText::add(std::string_view block, const LineFormat& format) {
   const std::optional<Lines> lines = read_lines(block, format);
   if (!lines) return false;
   text.append(lines->text);
   for (size_t token = 0; token < lines->label_end.size(); ++token) label.push_back(names.add(lines->label(token)));
   return true;
+}
+
+void LabelledText::add_sentences(const Text& more, const std::vector<std::vector<std::string>>& labels) {
+  need(labels.size() == more.sentences(), "one list of labels per sentence");
+  for (size_t s = 0; s < labels.size(); ++s) need(labels[s].size() == more.length(s), "one label per token");
+  text.append(more);
+  for (const std::vector<std::string>& own : labels)
+    for (const std::string& name : own) label.push_back(names.add(name));
 }
 
 void LabelledText::append(const LabelledText& other) {

@@ -27,6 +27,9 @@ struct LineFormat {
   std::vector<size_t> picks{};  // columns of the label, in the order of its pieces; in CoNLL-U the text has _ there
   bool labelled = false;        // whether labels are read, from `picks`
   char separator = '\t';        // column files: what precedes an added label
+
+  // Throws std::invalid_argument where columns are read that are not there.
+  void check() const;
 };
 
 // Sentences of a block of lines.
@@ -77,6 +80,7 @@ struct LabelledText {
   // Adds the sentences of a block; returns false and adds none if it is malformed.
   bool add(std::string_view block, const LineFormat& format);
   void append(const LabelledText& other);
+  void add_sentences(const Text& text, const std::vector<std::vector<std::string>>& labels);
 };
 
 }  // namespace tagwright

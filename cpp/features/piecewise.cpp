@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/need.h"
 #include "base/stop.h"
 
 namespace tagwright {
@@ -12,6 +13,7 @@ PiecewiseEncoder::PiecewiseEncoder(std::shared_ptr<const Templates> templates, N
       min_count_(min_count),
       known_(names_.node.size()),
       known_edges_(names_.edge.size()) {
+  need(templates_->history() == 0, "templates that look at earlier labels need the whole corpus at once");
   if (!surveys()) return;
   node_sketch_ = std::make_unique<Sketch>();
   edge_sketch_ = std::make_unique<Sketch>(20);

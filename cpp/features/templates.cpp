@@ -31,6 +31,21 @@ void Templates::check() const {
   }
 }
 
+std::vector<std::pair<Templates::Strings, Templates::Strings>> Templates::features(const Text& text,
+                                                                                   size_t sentence) const {
+  need(sentence < text.sentences(), "no such sentence");
+  check_text(text);
+  FeatureScratch scratch;
+  std::vector<std::pair<Strings, Strings>> made(text.length(sentence));
+  start(text, sentence, scratch);
+  for (size_t t = 0; t < made.size(); ++t) {
+    expand(text, sentence, t, scratch);
+    for (const Feature& f : scratch.node) made[t].first.emplace_back(scratch.text(f));
+    for (const Feature& f : scratch.edge) made[t].second.emplace_back(scratch.text(f));
+  }
+  return made;
+}
+
 size_t Templates::history() const {
   size_t most = 0;
   for (const Template& one : templates)

@@ -118,6 +118,10 @@ class Templates {
   // there is one. T: tokens of the sentence; before: where it looks at labels.
   bool expand_one(const Template& one, size_t T, size_t t, const Before* before, FeatureScratch& scratch) const;
 
+  // The features of each token of a sentence: of its nodes, and of the edges into it.
+  using Strings = std::vector<std::string>;
+  std::vector<std::pair<Strings, Strings>> features(const Text& text, size_t sentence) const;
+
   // How many labels back the templates look.
   size_t history() const;
   // How many columns a token must have.

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/need.h"
+
 namespace tagwright {
 
 struct Text {
@@ -34,6 +36,17 @@ struct Text {
   }
   void end_token() { token_end.push_back(cell_end.size()); }
   void end_sentence() { sentence_end.push_back(token_end.size()); }
+
+  // The cells of each token of a sentence.
+  std::vector<std::vector<std::string>> rows(size_t s) const {
+    need(s < sentences(), "no such sentence");
+    std::vector<std::vector<std::string>> made;
+    for (size_t token = first_token(s); token < sentence_end[s]; ++token) {
+      auto& row = made.emplace_back();
+      for (size_t at = first_cell(token); at < token_end[token]; ++at) row.emplace_back(cell(at));
+    }
+    return made;
+  }
 
   // Appends the sentences of another text of the same kind.
   void append(const Text& other) {

@@ -9,28 +9,6 @@
 namespace tagwright {
 namespace {
 
-// As exp_lanes of doubles, with as many terms as single precision needs; 0 below e^-80.
-Lanes<float>::Vector exp_lanes(Lanes<float>::Vector x) {
-  using V = Lanes<float>;
-  typedef int Bits __attribute__((vector_size(32)));
-  constexpr float kLog2e = 1.44269504F, kHigh = 0x1.62e4p-1F, kLow = 0x1.7f7d1cp-20F;
-  constexpr float kAnchor = 0x1.8p23F, kLeast = -80;
-  const auto alive = x >= kLeast;
-  x = alive ? x : V::all(kLeast);
-  const V::Vector shifted = x * kLog2e + kAnchor;
-  const V::Vector n = shifted - kAnchor;
-  const V::Vector r = (x - n * kHigh) - n * kLow;
-  constexpr float kOver[] = {1.0F / 5040, 1.0F / 720, 1.0F / 120, 1.0F / 24, 1.0F / 6, 0.5F, 1.0F, 1.0F};
-  V::Vector p = V::all(kOver[0]);
-  for (size_t k = 1; k < sizeof kOver / sizeof kOver[0]; ++k) p = p * r + kOver[k];
-  Bits whole, bits;
-  std::memcpy(&whole, &shifted, sizeof whole);  // n stands in the lowest bits.
-  std::memcpy(&bits, &p, sizeof bits);
-  bits += whole << 23;
-  std::memcpy(&p, &bits, sizeof p);
-  return alive ? p : V::all(0);
-}
-
 template <class E>
 using Vec = typename Lanes<E>::Vector;
 
@@ -51,11 +29,11 @@ void batch_exp(const E* const* rows, const E* shift, size_t L, size_t lanes, E* 
       if (!rows[lane]) {
         V::store(tile[lane], V::all(0));
       } else if (n == W) {
-        V::store(tile[lane], exp_lanes(V::load(rows[lane] + y) - shift[lane]));
+        V::store(tile[lane], exp_lanes<E>(V::load(rows[lane] + y) - shift[lane]));
       } else {
         E part[W] = {};
         for (size_t r = 0; r < n; ++r) part[r] = rows[lane][y + r] - shift[lane];
-        V::store(tile[lane], exp_lanes(V::load(part)));
+        V::store(tile[lane], exp_lanes<E>(V::load(part)));
       }
     }
     for (size_t r = 0; r < n; ++r)

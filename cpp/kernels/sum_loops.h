@@ -8,38 +8,57 @@
 namespace tagwright {
 namespace {
 
-// exp(x) = 2^n exp(r) with |r| <= log(2) / 2, the latter by its Taylor series. Nothing but sums, products and shifts of
-// bits, so that all levels agree.
-Lanes<double>::Vector exp_lanes(Lanes<double>::Vector x) {
-  using V = Lanes<double>;
+// How exp() is computed in a precision: log(2) in two parts, the first number that is not 0, and the terms of the
+// series, which is as long as the precision needs.
+template <class E>
+struct ExpParts;
+template <>
+struct ExpParts<double> {
   typedef long long Bits __attribute__((vector_size(32)));
-  constexpr double kLog2e = 1.4426950408889634, kHigh = 0x1.62e42fee00000p-1, kLow = 0x1.a39ef35793c76p-33;
-  constexpr double kAnchor = 0x1.8p52, kLeast = -700;
-  const auto alive = x >= kLeast;
-  x = alive ? x : V::all(kLeast);
-  const V::Vector shifted = x * kLog2e + kAnchor;
-  const V::Vector n = shifted - kAnchor;
-  const V::Vector r = (x - n * kHigh) - n * kLow;
-  constexpr double kOver[] = {1.0 / 6227020800.0,
-                              1.0 / 479001600.0,
-                              1.0 / 39916800.0,
-                              1.0 / 3628800.0,
-                              1.0 / 362880.0,
-                              1.0 / 40320.0,
-                              1.0 / 5040.0,
-                              1.0 / 720.0,
-                              1.0 / 120.0,
-                              1.0 / 24.0,
-                              1.0 / 6.0,
-                              0.5,
-                              1.0,
-                              1.0};
-  V::Vector p = V::all(kOver[0]);
-  for (size_t k = 1; k < sizeof kOver / sizeof kOver[0]; ++k) p = p * r + kOver[k];
-  Bits whole, bits;
+  static constexpr double kLog2e = 1.4426950408889634, kHigh = 0x1.62e42fee00000p-1, kLow = 0x1.a39ef35793c76p-33;
+  static constexpr double kAnchor = 0x1.8p52, kLeast = -700;
+  static constexpr int kMantissa = 52;
+  static constexpr double kOver[] = {1.0 / 6227020800.0,
+                                     1.0 / 479001600.0,
+                                     1.0 / 39916800.0,
+                                     1.0 / 3628800.0,
+                                     1.0 / 362880.0,
+                                     1.0 / 40320.0,
+                                     1.0 / 5040.0,
+                                     1.0 / 720.0,
+                                     1.0 / 120.0,
+                                     1.0 / 24.0,
+                                     1.0 / 6.0,
+                                     0.5,
+                                     1.0,
+                                     1.0};
+};
+template <>
+struct ExpParts<float> {
+  typedef int Bits __attribute__((vector_size(32)));
+  static constexpr float kLog2e = 1.44269504F, kHigh = 0x1.62e4p-1F, kLow = 0x1.7f7d1cp-20F;
+  static constexpr float kAnchor = 0x1.8p23F, kLeast = -80;
+  static constexpr int kMantissa = 23;
+  static constexpr float kOver[] = {1.0F / 5040, 1.0F / 720, 1.0F / 120, 1.0F / 24, 1.0F / 6, 0.5F, 1.0F, 1.0F};
+};
+
+// exp(x) = 2^n exp(r) with |r| <= log(2) / 2, the latter by its Taylor series; 0 below e^kLeast. Nothing but sums,
+// products and shifts of bits, so that all levels agree.
+template <class E>
+typename Lanes<E>::Vector exp_lanes(typename Lanes<E>::Vector x) {
+  using V = Lanes<E>;
+  using Parts = ExpParts<E>;
+  const auto alive = x >= Parts::kLeast;
+  x = alive ? x : V::all(Parts::kLeast);
+  const typename V::Vector shifted = x * Parts::kLog2e + Parts::kAnchor;
+  const typename V::Vector n = shifted - Parts::kAnchor;
+  const typename V::Vector r = (x - n * Parts::kHigh) - n * Parts::kLow;
+  typename V::Vector p = V::all(Parts::kOver[0]);
+  for (size_t k = 1; k < std::size(Parts::kOver); ++k) p = p * r + Parts::kOver[k];
+  typename Parts::Bits whole, bits;
   std::memcpy(&whole, &shifted, sizeof whole);  // n stands in the lowest bits.
   std::memcpy(&bits, &p, sizeof bits);
-  bits += whole << 52;
+  bits += whole << Parts::kMantissa;
   std::memcpy(&p, &bits, sizeof p);
   return alive ? p : V::all(0);
 }
@@ -51,12 +70,12 @@ void exp_less(const E* scores, double shift, size_t n, double* out) {
   for (; j + 4 <= n; j += 4) {
     const V::Vector x = {static_cast<double>(scores[j]), static_cast<double>(scores[j + 1]),
                          static_cast<double>(scores[j + 2]), static_cast<double>(scores[j + 3])};
-    V::store(out + j, exp_lanes(x - shift));
+    V::store(out + j, exp_lanes<double>(x - shift));
   }
   if (j == n) return;
   double x[4] = {0, 0, 0, 0};
   for (size_t q = j; q < n; ++q) x[q - j] = static_cast<double>(scores[q]) - shift;
-  const V::Vector last = exp_lanes(V::load(x));
+  const V::Vector last = exp_lanes<double>(V::load(x));
   for (size_t q = j; q < n; ++q) out[q] = last[q - j];
 }
 

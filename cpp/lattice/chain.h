@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "lattice/patch.h"
 #include "lattice/scores.h"
 
 namespace tagwright {
@@ -46,9 +45,5 @@ float rounded_up(double score);
 
 // Kaji's equation 1: out[b] = largest of scores[y] over the members y of block b.
 void block_scores(const Chain& chain, Scores scores, double* out);
-
-// What corrections make of the bounds at one step: the corrected edges themselves, and every pair of nodes whose
-// bound a corrected edge inside it exceeds. Tighter than Kaji's section 4, which adds all positive weights.
-Patch bound_patch(const Patch& labels, const Bounds& bounds, const Chain& chain);
 
 }  // namespace tagwright

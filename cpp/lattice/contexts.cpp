@@ -8,13 +8,12 @@ Contexts::Contexts(const LabelNgrams& ngrams) {
   const size_t L = ngrams.L();
   const LabelNgrams::Range pairs = ngrams.at_depth(2);
   const auto first = pairs.first, end = static_cast<Node>(ngrams.nodes());
-  of_node_.assign(static_cast<size_t>(end), -1);
+  std::vector<int32_t> of_node(static_cast<size_t>(end), -1);  // its number, -1 where it is no context
   const auto list = [&](auto&& self, Node node) -> void {
     const size_t c = size();
-    of_node_[node] = static_cast<int32_t>(c);
-    node_.push_back(node);
+    of_node[static_cast<size_t>(node)] = static_cast<int32_t>(c);
     label_.push_back(ngrams.label(node));
-    shorter_.push_back(ngrams.is_label(node) ? -1 : of_node_[ngrams.suffix(node)]);
+    shorter_.push_back(ngrams.is_label(node) ? -1 : of_node[static_cast<size_t>(ngrams.suffix(node))]);
     end_.push_back(0);
     for (const Node longer : ngrams.longer(node))
       if (ngrams.context(longer) == longer) self(self, longer);
@@ -32,7 +31,8 @@ Contexts::Contexts(const LabelNgrams& ngrams) {
     for (const Node longer : ngrams.longer(node)) exceptions_.push_back(longer - first);
     Node pair = node;
     while (pair >= pairs.end) pair = ngrams.suffix(pair);
-    arcs_.push_back({of_node_[ngrams.parent(node)], of_node_[ngrams.context(node)], pair - first, exceptions,
+    const auto context = [&](Node of) { return of_node[static_cast<size_t>(of)]; };
+    arcs_.push_back({context(ngrams.parent(node)), context(ngrams.context(node)), pair - first, exceptions,
                      static_cast<int32_t>(exceptions_.size())});
     last_.push_back(ngrams.label(node));
     ++into_begin_[static_cast<size_t>(ngrams.label(node)) + 1];

@@ -19,7 +19,7 @@ class Contexts {
  public:
   explicit Contexts(const LabelNgrams& ngrams);
 
-  size_t size() const { return node_.size(); }
+  size_t size() const { return label_.size(); }
   int32_t label(size_t c) const { return label_[c]; }
   // The contexts that end with this one, itself the first of them: c .. end(c) - 1.
   size_t end(size_t c) const { return end_[c]; }
@@ -27,8 +27,6 @@ class Contexts {
   int32_t shorter(size_t c) const { return shorter_[c]; }
   // The context that is a label.
   size_t of_label(size_t y) const { return of_label_[y]; }
-  LabelNgrams::Node node(size_t c) const { return node_[c]; }
-  size_t of_node(LabelNgrams::Node node) const { return static_cast<size_t>(of_node_[node]); }
 
   // A step from contexts that end with `from` to the context `to`. Arc a is the node L + a, whose more() it adds.
   struct Arc {
@@ -48,11 +46,9 @@ class Contexts {
   int32_t last_label(size_t arc) const { return last_[arc]; }
 
  private:
-  std::vector<LabelNgrams::Node> node_;
   std::vector<int32_t> label_, shorter_;
   std::vector<size_t> end_;
   std::vector<size_t> of_label_;  // [label]
-  std::vector<int32_t> of_node_;  // [node]: its number, -1 where it is no context
   std::vector<Arc> arcs_;         // [node - L]
   std::vector<int32_t> last_;     // [arc]
   std::vector<int32_t> exceptions_;

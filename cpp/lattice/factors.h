@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/arena.h"
@@ -13,6 +14,16 @@
 #include "lattice/scores.h"
 
 namespace tagwright {
+
+using Labels = std::span<const int32_t>;
+
+// Labels of a column, and one value for each.
+struct LabelValues {
+  Labels labels;
+  const double* value;  // [p]
+
+  size_t size() const { return labels.size(); }
+};
 
 struct Factors {
   // The factors out of each label: [0] by previous label, [1] by current label. So a message backward is a message
@@ -35,6 +46,13 @@ struct Factors {
   bool mild = false;
 
   double at(size_t i, size_t j) const;
+  // Which of the factors by previous label that of an edge is, or Csr::kNoPlace where it has the default; and how many
+  // there are.
+  size_t entry(size_t i, size_t j) const;
+  size_t entries() const { return dense ? side[0].matrix.size() : side[0].factor.size(); }
+  // Adds from * factor * to, rounded to multiples of grain, to the counts of these factors, [entry]. zeros: [label],
+  // scratch.
+  void count(const LabelValues& from, const LabelValues& to, double grain, double* zeros, double* counts) const;
 };
 
 // What is left of a total must be more than this share of it to be trusted.
@@ -42,6 +60,13 @@ inline constexpr double kFewDigits = 1e-6;
 
 // See forward_backward.cpp.
 inline constexpr double kTame = 300;
+
+// x, rounded to a multiple of grain (a power of 2; |x| < 2^51 grain). Sums of such numbers are exact as long as they
+// stay below 2^53 grains, so they do not depend on the order in which they are taken.
+inline double to_grain(double x, double grain) {
+  const double anchor = grain * 0x1.8p52;
+  return (x + anchor) - anchor;
+}
 
 // The range of some edge scores, from which factors get their shift.
 struct ScoreRange {

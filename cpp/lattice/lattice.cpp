@@ -302,4 +302,32 @@ double largest_edge(const Lattice& lattice, size_t t) {
   return largest;
 }
 
+Patch bound_patch(const Lattice& lattice, size_t t) {
+  Patch patch;
+  if (lattice.patch(t).empty()) return patch;
+  const Chain& chain = lattice.edges.chain();
+  const Bounds& bounds = lattice.edges.chain_bounds(t);
+  const size_t L = bounds.L, B = bounds.B;
+  const auto raise = [&](size_t a, size_t b, double bound, double score) {
+    if (score > bound) patch.by_row.push_back({static_cast<int32_t>(a), static_cast<int32_t>(b), score});
+  };
+  for (const Override& e : lattice.patch(t).by_row) {
+    const size_t i = static_cast<size_t>(e.i), j = static_cast<size_t>(e.j);
+    patch.by_row.push_back(e);
+    for (size_t c = 0; c < chain.inside[j]; ++c) raise(i, L + c, bounds.to[i * B + c], e.score);
+    for (size_t m = 0; m < chain.inside[i]; ++m) {
+      raise(L + m, j, bounds.from[m * L + j], e.score);
+      for (size_t c = 0; c < chain.inside[j]; ++c) raise(L + m, L + c, bounds.between[m * B + c], e.score);
+    }
+  }
+  // Several corrected edges may raise one pair of blocks: the largest counts.
+  std::sort(patch.by_row.begin(), patch.by_row.end(), [](const Override& a, const Override& b) {
+    return a.i != b.i ? a.i < b.i : a.j != b.j ? a.j < b.j : a.score > b.score;
+  });
+  const auto same = [](const Override& a, const Override& b) { return a.i == b.i && a.j == b.j; };
+  patch.by_row.erase(std::unique(patch.by_row.begin(), patch.by_row.end(), same), patch.by_row.end());
+  patch.index_columns();
+  return patch;
+}
+
 }  // namespace tagwright

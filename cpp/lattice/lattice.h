@@ -120,5 +120,8 @@ Path scored(const Lattice& lattice, std::vector<int32_t> labels);
 
 // The best edge of step t, corrected ones included.
 double largest_edge(const Lattice& lattice, size_t t);
+// What corrections make of the bounds of a chain at step t: the corrected edges themselves, and every pair of nodes
+// whose bound a corrected edge inside it exceeds. Tighter than Kaji's section 4, which adds all positive weights.
+Patch bound_patch(const Lattice& lattice, size_t t);
 
 }  // namespace tagwright

@@ -148,22 +148,6 @@ LabelNgrams::LabelNgrams(size_t L, const NgramList& ngrams) : L_(L) {
   for (Node node = level_[2]; node < static_cast<Node>(nodes); ++node) {
     facts_[node].more = score(node) + score(suffix(node));
     magnitude_ = std::max(magnitude_, magnitude(node) + magnitude(suffix(node)));
-    raise_most(node, score(node));
-  }
-}
-
-void LabelNgrams::raise_most(Node node, double score) {
-  if (!(score > 0)) return;
-  size_t place = node < level_[3] ? 0 : NgramList::kShortest;
-  for (Node at = node;; at = parent(at), ++place) {
-    if (most_in_place_[place].empty()) {
-      const size_t first = place < NgramList::kShortest ? 0 : NgramList::kShortest;
-      const size_t length = first ? NgramList::kLongest : NgramList::kShortest;
-      for (size_t n = first; n < first + length; ++n) most_in_place_[n].assign(L_, 0.0);
-    }
-    double& most = most_in_place_[place][static_cast<size_t>(label(at))];
-    most = std::max(most, score);
-    if (is_label(at)) return;
   }
 }
 
@@ -176,7 +160,6 @@ void MutableNgrams::change(Node node, double score) {
   for (const Node longer : longer(node)) facts_[longer].more = this->score(longer) + score;
   // Never too small: the other of the two n-grams that may end with one label is no larger than all so far.
   magnitude_ = std::max(magnitude_, 2 * std::fabs(score));
-  raise_most(node, score);
 }
 
 size_t LabelNgrams::depth(Node node) const {

@@ -44,12 +44,6 @@ class LabelNgrams {
   size_t contexts() const { return contexts_; }
   // Upper bound of the absolute value of more(), -inf aside.
   double magnitude() const { return magnitude_; }
-  // The n-grams that contain one given token of a labelling, which has label y, add no more than this; at least 0.
-  double most_with(size_t y) const {
-    double sum = 0;
-    for (const std::vector<double>& most : most_in_place_) sum += most.empty() ? 0 : most[y];
-    return sum;
-  }
 
   // --- the longest node that a labelling ends with, label by label from Node(first label) on ---
 
@@ -132,11 +126,6 @@ class LabelNgrams {
   std::vector<Node> longer_begin_, longer_;  // [node], and one more; the nodes that longer() returns
   std::vector<int32_t> first_;               // beside those of labels: the first label of each pair
   double magnitude_ = 0;
-  // [from the last label to the first, of trigrams and of 4-grams][label]: the largest score above 0 of an n-gram that
-  // has the label there.
-  std::array<std::vector<double>, NgramList::kShortest + NgramList::kLongest> most_in_place_;
-
-  void raise_most(Node node, double score);
 };
 
 // LabelNgrams whose scores a trainer changes; the set of n-grams is fixed.

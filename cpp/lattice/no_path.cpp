@@ -1,6 +1,7 @@
 #include "lattice/no_path.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/stop.h"
 
@@ -56,86 +57,65 @@ std::string why_no_path(std::optional<size_t> token) {
 
 namespace {
 
-// The first column that no labelling reaches since ngrams forbid runs; T where none may stop, none where there is a
-// path.
-std::optional<size_t> lost_to_ngrams(const Lattice& lattice) {
-  const LabelNgrams& ngrams = *lattice.edges.ngrams();
-  Labels everyone(lattice.L);
-  for (size_t y = 0; y < lattice.L; ++y) everyone[y] = static_cast<int32_t>(y);
-  std::vector<LabelNgrams::Node> before, reached;
+// The first column that no labelling reaches; T where none may stop.
+struct Lost {
+  size_t t;
+  Labels before;  // the states that reach the column before: labels, or contexts of label n-grams
+  Labels here;    // labels of the column that are not forbidden on their own
+};
+
+// None where there is a path. ngrams: nullptr where they are not to be looked at.
+std::optional<Lost> find_lost(const Lattice& lattice, const LabelNgrams* ngrams) {
+  Labels before, reached, everyone(lattice.L);
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const auto label = [&](int32_t state) { return static_cast<size_t>(ngrams ? ngrams->label(state) : state); };
   Meter meter;
   for (size_t t = 0; t < lattice.T; ++t) {
-    const std::span<const int32_t> list =
-        lattice.allowed[t].empty() ? std::span<const int32_t>(everyone) : lattice.allowed[t];
+    const std::span<const int32_t> list = lattice.allowed[t];
+    Labels here = list.empty() ? everyone : Labels(list.begin(), list.end());
+    std::erase_if(here, [&](int32_t y) { return lattice.node(t, static_cast<size_t>(y)) == kForbidden; });
     reached.clear();
-    for (const int32_t k : list) {
+    for (const int32_t k : here) {
       const auto y = static_cast<size_t>(k);
-      if (lattice.node(t, y) == kForbidden) continue;
       if (t == 0 && lattice.edges.start(y) != kForbidden) reached.push_back(k);
-      meter.count(16 * before.size());
-      for (const LabelNgrams::Node from : before) {
-        const LabelNgrams::Node to = ngrams.next(from, k);
-        if (ngrams.more(to) == kForbidden) continue;
-        if (lattice.edge(t - 1, static_cast<size_t>(ngrams.label(from)), y) == kForbidden) continue;
-        reached.push_back(ngrams.context(to));
+      for (const int32_t from : before) {
+        meter.count(16);
+        if (lattice.edge(t - 1, label(from), y) == kForbidden) continue;
+        const int32_t to = ngrams ? ngrams->next(from, k) : k;
+        if (ngrams && ngrams->more(to) == kForbidden) continue;
+        reached.push_back(ngrams ? ngrams->context(to) : to);
+        if (!ngrams) break;
       }
     }
     std::sort(reached.begin(), reached.end());
     reached.erase(std::unique(reached.begin(), reached.end()), reached.end());
-    if (reached.empty()) return t;
+    if (reached.empty()) return Lost{t, std::move(before), std::move(here)};
     std::swap(before, reached);
   }
-  const bool stops = std::any_of(before.begin(), before.end(), [&](LabelNgrams::Node at) {
-    return lattice.edges.stop(static_cast<size_t>(ngrams.label(at))) != kForbidden;
-  });
-  return stops || lattice.T == 0 ? std::nullopt : std::optional(lattice.T);
+  const bool stops = std::any_of(before.begin(), before.end(),
+                                 [&](int32_t state) { return lattice.edges.stop(label(state)) != kForbidden; });
+  if (stops || lattice.T == 0) return std::nullopt;
+  return Lost{lattice.T, std::move(before), {}};
 }
 
 }  // namespace
 
 std::optional<std::string> why_no_path(const Lattice& lattice) {
-  const size_t L = lattice.L;
-  Labels before, reached, everyone(L);
-  for (size_t y = 0; y < L; ++y) everyone[y] = static_cast<int32_t>(y);
-  std::vector<double> row(L);
-  Meter meter;
-  for (size_t t = 0; t < lattice.T; ++t) {
-    const std::span<const int32_t> list =
-        lattice.allowed[t].empty() ? std::span<const int32_t>(everyone) : lattice.allowed[t];
-    Labels here(list.begin(), list.end());
-    std::erase_if(here, [&](int32_t y) { return lattice.node(t, static_cast<size_t>(y)) == kForbidden; });
-    Labels open = here;
-    reached.clear();
-    const auto take = [&](auto&& may) {
-      const auto left =
-          std::stable_partition(open.begin(), open.end(), [&](int32_t y) { return !may(static_cast<size_t>(y)); });
-      reached.insert(reached.end(), left, open.end());
-      open.erase(left, open.end());
-    };
-    if (t == 0) take([&](size_t y) { return lattice.edges.start(y) != kForbidden; });
-    for (size_t q = 0; q < before.size() && !open.empty(); ++q) {
-      meter.count(2 * L);
-      lattice.row(t - 1, static_cast<size_t>(before[q]), row.data());
-      take([&](size_t y) { return row[y] != kForbidden; });
-    }
-    if (reached.empty()) return reason(lattice, t, before, here);
-    std::swap(before, reached);
+  const std::string last = std::to_string(lattice.T ? lattice.T - 1 : 0);
+  if (const std::optional<Lost> lost = find_lost(lattice, nullptr)) {
+    if (lost->t < lattice.T) return reason(lattice, lost->t, lost->before, lost->here);
+    const PairRules* const rules = lattice.edges.rules();
+    const bool may = !rules || std::any_of(lost->before.begin(), lost->before.end(),
+                                           [&](int32_t y) { return rules->may_stop(static_cast<size_t>(y)); });
+    return may ? why_no_path(std::optional<size_t>())
+               : "no path: by the constraints, no label that token " + last + " can have may be the last";
   }
-  const bool stops = std::any_of(before.begin(), before.end(),
-                                 [&](int32_t y) { return lattice.edges.stop(static_cast<size_t>(y)) != kForbidden; });
-  if (lattice.T == 0 || stops) {
-    const std::optional<size_t> lost = lattice.edges.ngrams() ? lost_to_ngrams(lattice) : std::nullopt;
-    if (!lost) return std::nullopt;
-    return "no path: with what else is forbidden, ngrams of -inf forbid every labelling; token " +
-           std::to_string(std::min(*lost, lattice.T - 1)) +
-           (*lost < lattice.T ? " is the first that none reaches" : " is reached by none that may stop there");
-  }
-  const PairRules* const rules = lattice.edges.rules();
-  const bool may = !rules || std::any_of(before.begin(), before.end(),
-                                         [&](int32_t y) { return rules->may_stop(static_cast<size_t>(y)); });
-  return may ? why_no_path(std::optional<size_t>())
-             : "no path: by the constraints, no label that token " + std::to_string(lattice.T - 1) +
-                   " can have may be the last";
+  if (!lattice.edges.ngrams()) return std::nullopt;
+  const std::optional<Lost> lost = find_lost(lattice, lattice.edges.ngrams());
+  if (!lost) return std::nullopt;
+  return "no path: with what else is forbidden, ngrams of -inf forbid every labelling; token " +
+         (lost->t < lattice.T ? std::to_string(lost->t) + " is the first that none reaches"
+                              : last + " is reached by none that may stop there");
 }
 
 }  // namespace tagwright

@@ -61,28 +61,15 @@ void check_ends(const std::vector<double>& scores, size_t L, const char* name) {
 }
 
 // The edges in the form that suits their number (lattice/edge_form.h).
-Edges edges_of(const Weights& weights, const std::vector<double>& start, const std::vector<double>& stop) {
+Edges edges_with(const Weights& weights, const std::vector<double>& start, const std::vector<double>& stop) {
   const WeightArrays<Borrowed>& a = weights.arrays();
-  const auto wide = [](std::span<const uint16_t> labels) {
-    std::vector<int32_t> made(labels.begin(), labels.end());
-    std::replace(made.begin(), made.end(), static_cast<int32_t>(kNoLabel), -1);
-    return made;
-  };
-  const auto previous = wide(a.previous), current = wide(a.current), set_previous = wide(a.set_previous),
-             set_current = wide(a.set_current), runs = wide(a.runs);
-  const std::vector<double> correction(a.correction_score.begin(), a.correction_score.end()),
-      ngram(a.ngram_score.begin(), a.ngram_score.end());
+  const std::vector<double> ngrams(a.ngram_score.begin(), a.ngram_score.end());
   EdgeExtras extras;
   if (!start.empty()) extras.start = start;
   if (!stop.empty()) extras.stop = stop;
-  if (!runs.empty()) extras.ngrams = {runs, ngram};
-  if (!a.set.empty()) {
-    extras.correction_sets = static_cast<size_t>(a.set.back()) + 1;
-    extras.correction_set = a.set;
-    extras.corrections = {set_previous, set_current, {nullptr, correction.data()}};
-  }
-  const EdgeTriples triples{previous, current, {a.edge_score.data(), nullptr}};
-  return Edges(EdgeScores::from_triples(weights.L(), 0.0, triples, std::nullopt, extras));
+  return Edges(edges_of(weights.L(), a, weights.edge_names().size(),
+                        {{a.edge_score.data(), nullptr}, {a.correction_score.data(), nullptr}, ngrams}, std::nullopt,
+                        extras));
 }
 
 std::vector<bool> flags(const ModelFile& file, std::string_view name) {
@@ -110,7 +97,7 @@ Model::Model(std::vector<std::string> labels, Templates templates, Weights weigh
   need(templates.history() == 0, "the templates look at earlier labels, which only a MEMM can");
   check_ends(start, weights.L(), "start");
   check_ends(stop, weights.L(), "stop");
-  edges_ = std::make_unique<Edges>(edges_of(weights, start, stop));
+  edges_ = std::make_unique<Edges>(edges_with(weights, start, stop));
   scorer_ = std::make_unique<Scorer>(std::move(templates), std::move(weights));
 }
 

@@ -157,8 +157,9 @@ void Scorer::score(const Text& text, size_t sentence, size_t begin, size_t end, 
   const InStage features(Stage::features);
   on.clear();
   if (weights_.edge_names().size() > 0) on.resize(end > begin ? end - begin - 1 : 0);
-  std::optional<TokenCaches::Taken> cache;
-  if (!one_by_one) cache.emplace(*caches_, alone_.templates.size(), sums_, keys);
+  std::optional<Pool<TokenCache>::Taken> cache;
+  if (!one_by_one)
+    cache.emplace(*caches_, [&] { return std::make_unique<TokenCache>(alone_.templates.size(), sums_, keys); });
   Meter meter;
   for (size_t first = begin; first < end; first += kAtOnce) {
     const size_t last = std::min(end, first + kAtOnce);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pool.h"
 #include "features/templates.h"
 #include "lattice/allowed.h"
 #include "model/row_forms.h"
@@ -99,7 +100,7 @@ class Scorer {
   std::vector<Later> later_;
   size_t back_ = 0, on_ = 0;  // how far the templates that depend on one token alone look
   size_t sums_ = 0;           // numbers of a token's sum, where it is remembered
-  std::unique_ptr<TokenCaches> caches_ = std::make_unique<TokenCaches>();
+  std::unique_ptr<Pool<TokenCache>> caches_ = std::make_unique<Pool<TokenCache>>();
 };
 
 }  // namespace tagwright

@@ -41,7 +41,7 @@ class Window {
     double* last = nodes + (n - 1) * L;
     for (size_t y = 0; y < L; ++y) last[y] += beta ? beta[y] : end == T_ ? edges_.stop(y) : 0;
     const Lattice lattice(inner_, n, {nullptr, nodes}, supplied.on.empty() ? nullptr : &supplied.on, begin);
-    const Sums sums = forward_backward(lattice, arena_);
+    const Sums sums = forward_backward(lattice, {}, arena_);
     need(sums.log_z != kForbidden, "no path");
     use(sums);
   }
@@ -125,7 +125,7 @@ Posteriors posteriors_of(const Lattice& lattice, const Answer& answer, const Spa
   arena.reset();
   const Trimmed trimmed(arena, kHeldBytes);
   thread_local NgramSums ngrams;
-  const Sums sums = label_sums(lattice, {}, arena, ngrams);
+  const Sums sums = forward_backward(lattice, {}, arena, ngrams);
   need(sums.log_z != kForbidden, "no path");
   Posteriors made{sums.log_z, std::vector<double>(answer.paths.size() * lattice.T), {}};
   double* const room = arena.array<double>(lattice.L);
@@ -199,7 +199,7 @@ std::vector<std::vector<float>> label_marginals(const Scorer& scorer, const Text
     const Supplied scores = scored(scorer, text, allowed, s, 0, T, arena);
     const Lattice lattice(edges, T, scores.nodes, scores.on.empty() ? nullptr : &scores.on, 0, scores.allowed);
     thread_local NgramSums ngrams;
-    const Sums sums = label_sums(lattice, {keep}, arena, ngrams);
+    const Sums sums = forward_backward(lattice, {keep}, arena, ngrams);
     if (sums.log_z == kForbidden)
       throw std::invalid_argument("sentence " + std::to_string(s) + ": " +
                                   (keep.all() ? why_no_path(lattice).value_or(kUnderflow)

@@ -80,24 +80,4 @@ TokenCache::Entry TokenCache::add(const TokenKey& key) {
   return entry(set->entry);
 }
 
-TokenCaches::Taken::Taken(TokenCaches& from, size_t rows, size_t sums, size_t shared) : from_(from) {
-  {
-    const std::scoped_lock lock(from.mutex_);
-    auto& kept = from.kept_;
-    const auto own = std::find_if(kept.begin(), kept.end(),
-                                  [](const Kept& one) { return one.thread == std::this_thread::get_id(); });
-    if (!kept.empty()) {
-      if (own != kept.end()) std::iter_swap(own, kept.end() - 1);
-      cache_ = std::move(kept.back().cache);
-      kept.pop_back();
-    }
-  }
-  if (!cache_) cache_ = std::make_unique<TokenCache>(rows, sums, shared);
-}
-
-TokenCaches::Taken::~Taken() {
-  const std::scoped_lock lock(from_.mutex_);
-  from_.kept_.push_back({std::this_thread::get_id(), std::move(cache_)});
-}
-
 }  // namespace tagwright

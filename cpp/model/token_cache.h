@@ -10,10 +10,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "model/row_forms.h"
@@ -87,32 +85,6 @@ class TokenCache {
   std::unique_ptr<char[], Free> entries_;
   std::vector<Shared> sums_;  // by a hash of the rows
   size_t sums_made_ = 0;
-};
-
-// The caches of a scorer, one per thread that uses it at the same time.
-class TokenCaches {
- public:
-  // One cache, for as long as it is held.
-  class Taken {
-   public:
-    Taken(TokenCaches& from, size_t rows, size_t sums, size_t shared);
-    ~Taken();
-    Taken(const Taken&) = delete;
-    Taken& operator=(const Taken&) = delete;
-    TokenCache& operator*() const { return *cache_; }
-
-   private:
-    TokenCaches& from_;
-    std::unique_ptr<TokenCache> cache_;
-  };
-
- private:
-  struct Kept {
-    std::thread::id thread;  // that had it last: it may still have some of it in its processor's cache
-    std::unique_ptr<TokenCache> cache;
-  };
-  std::mutex mutex_;
-  std::vector<Kept> kept_;
 };
 
 }  // namespace tagwright

@@ -19,10 +19,10 @@ bool all_finite(Borrowed<float> values) {
 
 // set_of(q): the set of the q-th pair.
 void check_pairs(const std::string& kind, size_t L, Borrowed<uint16_t> previous, Borrowed<uint16_t> current,
-                 Borrowed<float> score, auto&& set_of) {
-  need(previous.size() == score.size() && current.size() == score.size(), kind + ": arrays of unequal length");
+                 auto&& set_of) {
+  need(previous.size() == current.size(), kind + ": arrays of unequal length");
   bool inside = true, rising = true;
-  for (size_t q = 0; q < score.size(); ++q) {
+  for (size_t q = 0; q < previous.size(); ++q) {
     inside &= previous[q] < L && current[q] < L;
     if (q == 0 || set_of(q - 1) < set_of(q)) continue;
     const bool same = set_of(q - 1) == set_of(q);
@@ -30,31 +30,62 @@ void check_pairs(const std::string& kind, size_t L, Borrowed<uint16_t> previous,
         same && (previous[q - 1] < previous[q] || (previous[q - 1] == previous[q] && current[q - 1] < current[q]));
   }
   need(inside, kind + ": a label that is not there");
-  need(all_finite(score), kind + ": a score that is not finite");
   need(rising, kind + ": not in order, or given twice");
 }
 
-void check_ngrams(size_t L, Borrowed<uint16_t> runs, Borrowed<float> score) {
+void check_ngrams(size_t L, Borrowed<uint16_t> runs) {
   constexpr size_t kLongest = NgramList::kLongest;
-  need(runs.size() == score.size() * kLongest, "ngrams: arrays of unequal length");
+  need(runs.size() % kLongest == 0, "ngrams: arrays of unequal length");
   bool inside = true, rising = true;
-  for (size_t q = 0; q < score.size(); ++q) {
-    const uint16_t* const run = runs.data() + q * kLongest;
+  for (size_t at = 0; at < runs.size(); at += kLongest) {
+    const uint16_t* const run = runs.data() + at;
     for (size_t n = 0; n + 1 < kLongest; ++n) inside &= run[n] < L;
     inside &= run[kLongest - 1] < L || run[kLongest - 1] == kNoLabel;
-    rising &= q == 0 || std::lexicographical_compare(run - kLongest, run, run, run + kLongest);
+    rising &= at == 0 || std::lexicographical_compare(run - kLongest, run, run, run + kLongest);
   }
   need(inside, "ngrams: a label that is not there");
-  need(all_finite(score), "ngrams: a score that is not finite");
   need(rising, "ngrams: not in order, or given twice");
 }
 
-NameArrays<Owned> selected(const IndexView& names, const std::vector<bool>& used) {
-  const Index index = select(names, used);
-  return {index.slots(), index.ends(), {index.bytes().begin(), index.bytes().end()}};
+}  // namespace
+
+void check_keys(const WeightKeys<Borrowed>& a, size_t L, size_t keys) {
+  uint64_t before = 0;
+  for (const uint64_t end : a.row_end) {
+    need(end >= before, "the ends of weight rows do not rise");
+    before = end;
+  }
+  need(before == a.nodes(), "the weight rows end elsewhere than the weights");
+  bool inside = true, rising = true;
+  for (size_t f = 0, begin = 0; f < a.row_end.size(); begin = a.row_end[f++]) {
+    for (size_t q = begin + 1; q < a.row_end[f]; ++q) rising &= a.row_label[q - 1] < a.row_label[q];
+    if (a.row_end[f] > begin) inside &= a.row_label[a.row_end[f] - 1] < keys;
+  }
+  need(rising, "the labels of a weight row do not rise");
+  need(inside, "a weight is for a label that is not there");
+  check_pairs("edges", L, a.previous, a.current, [](size_t) { return 0; });
+  need(a.set.size() == a.set_previous.size(), "corrections: arrays of unequal length");
+  check_pairs("corrections", L, a.set_previous, a.set_current, [&](size_t q) { return a.set[q]; });
+  check_ngrams(L, a.runs);
 }
 
-}  // namespace
+std::vector<int32_t> wide_labels(Borrowed<uint16_t> labels) {
+  std::vector<int32_t> made(labels.begin(), labels.end());
+  std::replace(made.begin(), made.end(), static_cast<int32_t>(kNoLabel), -1);
+  return made;
+}
+
+EdgeScores edges_of(size_t L, const WeightKeys<Borrowed>& keys, size_t sets, const EdgeWeights& weights,
+                    std::optional<EdgeForm> form, EdgeExtras extras) {
+  const auto previous = wide_labels(keys.previous), current = wide_labels(keys.current),
+             set_previous = wide_labels(keys.set_previous), set_current = wide_labels(keys.set_current),
+             runs = wide_labels(keys.runs);
+  extras.correction_sets = sets;
+  extras.correction_set = keys.set;
+  extras.corrections = {set_previous, set_current, weights.corrections};
+  if (!runs.empty()) extras.ngrams = NgramList{runs, weights.ngrams, weights.keep_all};
+  return EdgeScores::from_triples(L, 0.0, {previous, current, weights.edges}, form, extras);
+}
 
 size_t find_pair(Borrowed<uint16_t> previous, Borrowed<uint16_t> current, size_t begin, size_t end, int32_t i,
                  int32_t j) {
@@ -75,29 +106,18 @@ void Weights::check() const {
   need(L() > 0 && L() <= kMostLabels, "a model has between 1 and 65,535 labels");
   need(parts_.count + L() <= kMostLabels, "parts: too many");
   parts_.check();
-  check_index(names(), a.names.bytes.size());
-  check_index(edge_names(), a.edge_names.bytes.size());
+  check_index(names());
+  check_index(edge_names());
   need(a.row_end.size() == names().size(), "there must be one row of weights per feature");
   need(a.row_label.size() == a.row_weight.size(), "there must be one label per weight");
-  uint64_t before = 0;
-  for (const uint64_t end : a.row_end) {
-    need(end >= before, "the ends of weight rows do not rise");
-    before = end;
-  }
-  need(before == a.nodes(), "the weight rows end elsewhere than the weights");
-  bool inside = true, rising = true;
-  for (size_t f = 0, begin = 0; f < a.row_end.size(); begin = a.row_end[f++]) {
-    for (size_t q = begin + 1; q < a.row_end[f]; ++q) rising &= a.row_label[q - 1] < a.row_label[q];
-    if (a.row_end[f] > begin) inside &= a.row_label[a.row_end[f] - 1] < parts_.keys();
-  }
-  need(rising, "the labels of a weight row do not rise");
-  need(inside, "a weight is for a label that is not there");
+  check_keys(a, L(), parts_.keys());
+  need(a.edges() == a.edge_score.size(), "edges: arrays of unequal length");
+  need(a.corrections() == a.correction_score.size(), "corrections: arrays of unequal length");
+  need(a.ngrams() == a.ngram_score.size(), "ngrams: arrays of unequal length");
   need(all_finite(a.row_weight), "a weight is NaN or infinite");
-  check_pairs("edges", L(), a.previous, a.current, a.edge_score, [](size_t) { return 0; });
-  need(a.set.size() == a.correction_score.size(), "corrections: arrays of unequal length");
-  check_pairs("corrections", L(), a.set_previous, a.set_current, a.correction_score,
-              [&](size_t q) { return a.set[q]; });
-  check_ngrams(L(), a.runs, a.ngram_score);
+  need(all_finite(a.edge_score), "edges: a score that is not finite");
+  need(all_finite(a.correction_score), "corrections: a score that is not finite");
+  need(all_finite(a.ngram_score), "ngrams: a score that is not finite");
   // In order by now.
   const size_t sets = a.set.empty() ? 0 : static_cast<size_t>(a.set.back()) + 1;
   need((a.set.empty() || a.set.front() == 0) && sets == edge_names().size(),
@@ -142,8 +162,8 @@ WeightArrays<Owned> Weights::dropped(double least, std::string_view word) const 
     out.runs.insert(out.runs.end(), run.begin(), run.end());
     out.ngram_score.push_back(a.ngram_score[q]);
   }
-  out.names = selected(names(), used);
-  out.edge_names = selected(edge_names(), used_set);
+  out.names = select(names(), used).arrays();
+  out.edge_names = select(edge_names(), used_set).arrays();
   out.parts.assign(a.parts.begin(), a.parts.end());
   return out;
 }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@
 #include "base/arrays.h"
 #include "base/need.h"
 #include "features/index.h"
-#include "lattice/ngrams.h"
+#include "lattice/edge_scores.h"
 #include "model/parts.h"
 #include "model/rows.h"
 
@@ -48,6 +49,22 @@ struct WeightKeys {
   }
 };
 
+// Throws std::invalid_argument unless the keys are in order and in range, `keys` being labels and parts of labels.
+void check_keys(const WeightKeys<Borrowed>& a, size_t L, size_t keys);
+
+// Labels as lattices have them: -1 for kNoLabel.
+std::vector<int32_t> wide_labels(Borrowed<uint16_t> labels);
+
+// Weights beside the keys of edges, corrections and n-grams.
+struct EdgeWeights {
+  Scores edges, corrections;
+  std::span<const double> ngrams = {};
+  bool keep_all = false;  // n-grams of weight 0, too
+};
+// sets: of corrections. form: chosen where there is none. extras: what else the edges have.
+EdgeScores edges_of(size_t L, const WeightKeys<Borrowed>& keys, size_t sets, const EdgeWeights& weights,
+                    std::optional<EdgeForm> form, EdgeExtras extras = {});
+
 // Calls visit(name, array) for the arrays of keys, by the names they have in files.
 template <class Keys, class Visit>
 void for_each_key_array(Keys& a, Visit&& visit) {
@@ -58,16 +75,8 @@ void for_each_key_array(Keys& a, Visit&& visit) {
   visit("corrections.set", a.set);
   visit("corrections.previous", a.set_previous);
   visit("corrections.current", a.set_current);
+  visit("ngrams.labels", a.runs);
 }
-
-template <template <class> class Array>
-struct NameArrays {
-  Array<uint64_t> slots;
-  Array<uint32_t> ends;
-  Array<uint8_t> bytes;
-
-  IndexView view() const { return {slots, ends, reinterpret_cast<const char*>(bytes.data())}; }
-};
 
 // All arrays of a model's file that hold weights or say what they are for.
 template <template <class> class Array>
@@ -124,8 +133,8 @@ class Weights {
   bool first_only() const { return first_only_; }
   const Parts& parts() const { return parts_; }
   const WeightArrays<Borrowed>& arrays() const { return arrays_; }
-  IndexView names() const { return arrays_.names.view(); }
-  IndexView edge_names() const { return arrays_.edge_names.view(); }
+  IndexView names() const { return {arrays_.names}; }
+  IndexView edge_names() const { return {arrays_.edge_names}; }
   PackedRows<float> rows() const { return {arrays_.row_end, arrays_.row_label, arrays_.row_weight}; }
 
   // What a model needs: without weights of 0, and of rows without those smaller than `least`. Features that are left

@@ -148,7 +148,7 @@ void fill_paths(const AnyArray& nodes, std::span<const int64_t> lengths, const s
       scores[path] = score;
       std::copy(own, own + T_own, labels.data() + path * T);
     };
-    if (worth_lanes(sentences, plan) && decode_in_lanes(sentences, threads, [&](size_t b, const int32_t* own) {
+    if (decode_in_lanes(sentences, plan, threads, [&](size_t b, const int32_t* own) {
           const Sentence& sentence = sentences[b];
           counts[b] = 1;
           write(b, own, sentence.T, path_score(*sentence.edges, sentence.nodes, {own, sentence.T}));

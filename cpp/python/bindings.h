@@ -13,6 +13,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <span>
@@ -24,6 +25,7 @@
 #include "base/stop.h"
 #include "decode/batch.h"
 #include "features/templates.h"
+#include "model/weights.h"
 #include "sums/spans.h"
 
 namespace nb = nanobind;
@@ -99,10 +101,9 @@ bool in_main_thread();
 // Runs the handlers of the signals that have come; throws what a handler raises.
 void hear_signals();
 
-// Lets other Python threads run during a short call that needs no Python.
-using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
-// The same during work() within a call, however long it takes: what a signal handler raises stops the work. A handler
-// may call us in the middle of other work, whose thread's memory must be left alone: then the work has its own thread.
+// Lets other Python threads run during work(), however long it takes: what a signal handler raises stops the work. A
+// handler may call us in the middle of other work, whose thread's memory must be left alone: then the work has its own
+// thread.
 template <class Work>
 auto without_gil(Work&& work) {
   const bool hears = in_main_thread();
@@ -111,6 +112,32 @@ auto without_gil(Work&& work) {
   std::optional<Stopper> stopper;
   if (hears) stopper.emplace(hear_signals);
   return work();
+}
+
+// A function of the core as Python calls it: without the GIL, its result converted.
+template <class Convert, class Work>
+auto converted(const Convert& convert, const Work& work) {
+  if constexpr (std::is_void_v<decltype(work())>) {
+    without_gil(work);
+  } else {
+    return convert(without_gil(work));
+  }
+}
+template <class R, class... A, class Convert = std::identity>
+auto native(R (*function)(A...), Convert convert = {}) {
+  return [=](A... given) { return converted(convert, [&] { return function(std::forward<A>(given)...); }); };
+}
+template <class R, class C, class... A, class Convert = std::identity>
+auto native(R (C::*method)(A...), Convert convert = {}) {
+  return [=](C& self, A... given) {
+    return converted(convert, [&] { return (self.*method)(std::forward<A>(given)...); });
+  };
+}
+template <class R, class C, class... A, class Convert = std::identity>
+auto native(R (C::*method)(A...) const, Convert convert = {}) {
+  return [=](const C& self, A... given) {
+    return converted(convert, [&] { return (self.*method)(std::forward<A>(given)...); });
+  };
 }
 
 // Holds what keeps borrowed memory alive; it is let go of under the GIL, whoever does that.
@@ -129,11 +156,20 @@ auto to_numpy(std::vector<V> values, std::vector<size_t> shape) {
   return nb::ndarray<nb::numpy, V>(held->data(), shape.size(), shape.data(), owner);
 }
 
-template <class V>
-auto array_of(std::vector<V> values) {
+inline constexpr auto array_of = []<class V>(std::vector<V> values) {
   const size_t n = values.size();
   return to_numpy(std::move(values), {n});
+};
+
+// The lengths of the sentences of a text or corpus.
+template <class Sentences>
+auto lengths_of(const Sentences& all) {
+  std::vector<int64_t> lengths(all.sentences());
+  for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = static_cast<int64_t>(all.length(s));
+  return array_of(std::move(lengths));
 }
+
+inline std::string_view view_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 // Labels of all paths one behind the other; their scores; and for each sentence its paths, rounds, nodes, edges,
 // whether it is exact, and gap.
@@ -162,6 +198,21 @@ inline nb::list pack(const std::vector<Span>& spans) {
 using StepSets = std::optional<std::vector<std::vector<int32_t>>>;
 using SwitchedOn = std::optional<std::vector<StepSets>>;
 
+// Makes a dict of arrays, by the names that model files have for them.
+struct ArrayDict {
+  nb::dict dict;
+
+  template <class V>
+  void operator()(const std::string& name, std::vector<V>& values) {
+    dict[name.c_str()] = array_of(std::move(values));
+  }
+  template <class V>
+  void operator()(const std::string& name, std::span<const V> values) {
+    dict[name.c_str()] = array_of(copied(values));
+  }
+};
+nb::dict to_dict(WeightArrays<Owned> weights);
+
 // Arrays by name, as model files hold them; those that were read are held until the owner goes.
 class NamedArrays {
  public:
@@ -177,6 +228,13 @@ class NamedArrays {
     if (!nb::try_cast(array, found, false)) refuse(name, array, nb::dtype<V>());
     to = span_of(found);
     held_.emplace_back(found);
+  }
+  // The same, copied.
+  template <class V>
+  void read(const std::string& name, std::vector<V>& to) {
+    std::span<const V> found;
+    read(name, found);
+    to.assign(found.begin(), found.end());
   }
   std::shared_ptr<void> owner() { return owner_of(std::move(held_)); }
 

@@ -20,12 +20,12 @@ Marks marks_of(const MarkArrays& given) {
   return {span_of(end), span_of(allowed), span_of(weight)};
 }
 
-Corpus read(const Text& text, const Templates& templates, std::span<const int32_t> labels, size_t L,
-            const Weights* known, size_t min_count, size_t threads, const std::vector<std::string>& label_names,
+// names: of the labels.
+Corpus read(const Text& text, const Templates& templates, std::span<const int32_t> labels,
+            const std::vector<std::string>& names, const Weights* known, size_t min_count, size_t threads,
             const MarkArrays& marks) {
-  return without_gil([&] {
-    return read_corpus(text, templates, labels, {L, min_count, known, label_names, threads, marks_of(marks)});
-  });
+  return without_gil(
+      [&] { return read_corpus(text, templates, labels, {names, min_count, known, threads, marks_of(marks)}); });
 }
 
 // Arrays that lie elsewhere. mapped: the file that all of them are in, where they are mapped from one, and its
@@ -34,7 +34,7 @@ Corpus opened(const nb::dict& arrays, size_t L, size_t features, size_t sets,
               const std::optional<Vector<uint8_t>>& mapped, int descriptor, size_t first) {
   Corpus made;
   NamedArrays named(arrays);
-  for_each_corpus_array(made, [&](const char* name, auto& array) {
+  for_each_corpus_array(made, [&](const std::string& name, auto& array) {
     if (named.has(name)) named.read(name, array);
   });
   made.L = L;
@@ -54,38 +54,10 @@ Corpus opened(const nb::dict& arrays, size_t L, size_t features, size_t sets,
   return made;
 }
 
-// Strings by number, as a corpus and a model hold them.
-void put(nb::dict& to, const std::string& prefix, const Index& index) {
-  to[(prefix + ".slots").c_str()] = array_of(index.slots());
-  to[(prefix + ".ends").c_str()] = array_of(index.ends());
-  to[(prefix + ".bytes").c_str()] = array_of(std::vector<uint8_t>(index.bytes().begin(), index.bytes().end()));
-}
-
 std::unique_ptr<PiecewiseEncoder> make_encoder(std::shared_ptr<Templates> templates, const Weights* known,
                                                size_t min_count) {
-  need(templates->history() == 0, "templates that look at earlier labels need the whole corpus at once");
-  return without_gil([&] {
-    Names names;
-    if (known) {
-      add_all(known->names(), names.node);
-      add_all(known->edge_names(), names.edge);
-    }
-    return std::make_unique<PiecewiseEncoder>(std::move(templates), std::move(names), min_count);
-  });
-}
-
-nb::dict encode_piece(PiecewiseEncoder& encoder, const Text& text, size_t threads) {
-  Encoded made = without_gil([&] { return encoder.encode(text, threads); });
-  nb::dict out;
-  out["sentence_end"] = array_of(std::move(made.sentence_end));
-  const auto put_ids = [&](const std::string& prefix, Ids& ids) {
-    out[(prefix + ".id").c_str()] = array_of(std::move(ids.id));
-    out[(prefix + ".value").c_str()] = array_of(std::move(ids.value));
-    out[(prefix + ".end").c_str()] = array_of(std::move(ids.end));
-  };
-  put_ids("node", made.node);
-  put_ids("edge", made.edge);
-  return out;
+  return without_gil(
+      [&] { return std::make_unique<PiecewiseEncoder>(std::move(templates), known_names(known), min_count); });
 }
 
 // Features by new numbers, without those that have none.
@@ -105,9 +77,8 @@ nb::tuple rename_ids(std::span<const int32_t> id, std::span<const float> value, 
 
 void bind_corpus(nb::module_& m) {
   nb::class_<Corpus>(m, "Corpus")
-      .def_static("read", &read, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "L"_a,
-                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1,
-                  "label_names"_a = std::vector<std::string>(), "marks"_a.none() = nb::none(),
+      .def_static("read", &read, "text"_a, "templates"_a, "labels"_a, nb::kw_only(), "names"_a,
+                  "known"_a.none() = nb::none(), "min_count"_a = 1, "threads"_a = 1, "marks"_a.none() = nb::none(),
                   "Reads sentences, numbers their features and leaves out rare ones.")
       .def_static(
           "opened", &opened, "arrays"_a, "L"_a, "features"_a, "sets"_a, "mapped"_a.none() = nb::none(),
@@ -117,43 +88,41 @@ void bind_corpus(nb::module_& m) {
       .def(
           "arrays",
           [](const Corpus& corpus) {
-            nb::dict out;
-            for_each_corpus_array(corpus, [&](const char* name, const auto& array) {
-              using V = std::remove_cvref_t<decltype(array[0])>;
-              if (!array.empty()) out[name] = array_of(std::vector<V>(array.begin(), array.end()));
+            ArrayDict out;
+            for_each_corpus_array(corpus, [&](const std::string& name, const auto& array) {
+              if (!array.empty()) out(name, array);
             });
-            return out;
+            return out.dict;
           },
           "Returns a copy of all arrays, from which opened() makes the corpus again.")
-      .def("lengths",
-           [](const Corpus& corpus) {
-             std::vector<int64_t> lengths(corpus.sentences());
-             for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = static_cast<int64_t>(corpus.length(s));
-             return array_of(std::move(lengths));
-           })
-      .def_prop_ro("features", [](const Corpus& corpus) { return corpus.features(); })
-      .def_prop_ro("sets", [](const Corpus& corpus) { return corpus.sets(); })
-      .def("cut", &Corpus::cut, "sentences"_a, WithoutGil(), "Returns these sentences as a corpus of their own.")
+      .def("lengths", &lengths_of<Corpus>)
+      .def_prop_ro("features", &Corpus::features)
+      .def_prop_ro("sets", &Corpus::sets)
+      .def("cut", native(&Corpus::cut), "sentences"_a, "Returns these sentences as a corpus of their own.")
       .def_prop_ro("mapped", [](const Corpus& corpus) { return corpus.pages != nullptr; })
       .def_prop_ro("sentences", [](const Corpus& corpus) { return corpus.sentences(); })
-      .def_prop_ro("tokens", [](const Corpus& corpus) { return corpus.tokens(); })
+      .def_prop_ro("tokens", &Corpus::tokens)
       .def_prop_ro("digest", [](const Corpus& corpus) { return hex(corpus.digest); });
 
   nb::class_<PiecewiseEncoder>(m, "Encoder")
       .def_static("make", &make_encoder, "templates"_a, "known"_a.none(), "min_count"_a,
                   "Returns what numbers the features of a corpus that comes in pieces.")
       .def_prop_ro("surveys", &PiecewiseEncoder::surveys, "Whether all pieces are surveyed before one is encoded.")
-      .def(
-          "survey", [](PiecewiseEncoder& encoder, const Text& text) { without_gil([&] { encoder.survey(text); }); },
-          "text"_a)
-      .def("encode", &encode_piece, "text"_a, "threads"_a, "Returns the arrays of a piece, whose ends begin at 0.")
-      .def(
-          "finish",
-          [](PiecewiseEncoder& encoder) {
-            PiecewiseEncoder::Renamed renamed = without_gil([&] { return encoder.finish(); });
-            return nb::make_tuple(array_of(std::move(renamed.node)), array_of(std::move(renamed.edge)));
-          },
-          "Returns the new numbers of features of nodes and of edges, -1 for those left out; empty where none is.")
+      .def("survey", native(&PiecewiseEncoder::survey), "text"_a)
+      .def("encode",
+           native(&PiecewiseEncoder::encode,
+                  [](Encoded made) {
+                    ArrayDict out;
+                    for_each_encoded_array(made, out);
+                    return out.dict;
+                  }),
+           "text"_a, "threads"_a, "Returns the arrays of a piece, whose ends begin at 0.")
+      .def("finish",
+           native(&PiecewiseEncoder::finish,
+                  [](PiecewiseEncoder::Renamed renamed) {
+                    return nb::make_tuple(array_of(std::move(renamed.node)), array_of(std::move(renamed.edge)));
+                  }),
+           "Returns the new numbers of features of nodes and of edges, -1 for those left out; empty where none is.")
       .def_prop_ro(
           "sizes",
           [](const PiecewiseEncoder& encoder) {
@@ -161,10 +130,10 @@ void bind_corpus(nb::module_& m) {
           },
           "How many features of nodes and of edges there are by now.")
       .def("names", [](const PiecewiseEncoder& encoder) {
-        nb::dict out;
-        put(out, "names", encoder.names().node);
-        put(out, "edge_names", encoder.names().edge);
-        return out;
+        ArrayDict out;
+        for_each_name_array("names", encoder.names().node.view(), out);
+        for_each_name_array("edge_names", encoder.names().edge.view(), out);
+        return out.dict;
       });
   m.def("rename_features", &rename_ids, "id"_a, "value"_a, "end"_a, "renamed"_a,
         "Returns id, value and end with new numbers, without features that have none.");

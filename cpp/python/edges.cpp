@@ -44,8 +44,7 @@ std::unique_ptr<Edges> from_matrix(AnyArray scores, std::optional<bool> sparse, 
   const EdgeExtras extras = extras_of(sides);
   std::optional<EdgeForm> form;
   if (sparse) form = *sparse ? EdgeForm::kBoth : EdgeForm::kDense;
-  nb::gil_scoped_release release;
-  return std::make_unique<Edges>(EdgeScores::from_matrix(L, view, form, extras));
+  return without_gil([&] { return std::make_unique<Edges>(EdgeScores::from_matrix(L, view, form, extras)); });
 }
 
 std::unique_ptr<Edges> from_steps(AnyArray scores, const Sides& sides) {
@@ -55,8 +54,8 @@ std::unique_ptr<Edges> from_steps(AnyArray scores, const Sides& sides) {
   const Scores view = scores_of(scores);
   const EdgeExtras extras = extras_of(sides);
   std::shared_ptr<void> owner = owner_of(std::move(scores));
-  nb::gil_scoped_release release;
-  return std::make_unique<Edges>(EdgeScores::from_steps(L, steps, view, std::move(owner), extras));
+  return without_gil(
+      [&] { return std::make_unique<Edges>(EdgeScores::from_steps(L, steps, view, std::move(owner), extras)); });
 }
 
 // choose_form: or else the triples are all that is held.
@@ -69,8 +68,8 @@ std::unique_ptr<Edges> from_triples(size_t L, double fallback, Vector<int32_t> p
   const EdgeExtras extras = extras_of(sides);
   std::optional<EdgeForm> form;
   if (!choose_form) form = EdgeForm::kSparse;
-  nb::gil_scoped_release release;
-  return std::make_unique<Edges>(EdgeScores::from_triples(L, fallback, triples, form, extras));
+  return without_gil(
+      [&] { return std::make_unique<Edges>(EdgeScores::from_triples(L, fallback, triples, form, extras)); });
 }
 
 }  // namespace
@@ -81,25 +80,19 @@ void bind_edges(nb::module_& m) {
       .def_static("from_steps", &from_steps, "scores"_a, "sides"_a)
       .def_static("from_triples", &from_triples, "L"_a, "default"_a, "previous"_a, "current"_a, "scores"_a,
                   "choose_form"_a, "sides"_a)
-      .def(
-          "constrained",
-          [](const Edges& e, std::shared_ptr<PairRules> rules, std::shared_ptr<LabellingRules> labelling) {
-            nb::gil_scoped_release release;
-            EdgeScores made = e.constrained(std::move(rules));
-            if (labelling) made = made.with_labelling_rules(std::move(labelling));
-            return std::make_unique<Edges>(std::move(made));
-          },
-          "rules"_a, "labelling"_a.none() = nb::none())
-      .def(
-          "prepare",
-          [](const Edges& e) {
-            e.chain();
-            e.reach();
-          },
-          WithoutGil())
-      .def(
-          "without_labelling_rules",
-          [](const Edges& e) { return std::make_unique<Edges>(e.without_labelling_rules()); }, WithoutGil())
+      .def("constrained",
+           native(+[](const Edges& e, std::shared_ptr<PairRules> rules, std::shared_ptr<LabellingRules> labelling) {
+             EdgeScores made = e.constrained(std::move(rules));
+             if (labelling) made = made.with_labelling_rules(std::move(labelling));
+             return std::make_unique<Edges>(std::move(made));
+           }),
+           "rules"_a, "labelling"_a.none() = nb::none())
+      .def("prepare", native(+[](const Edges& e) {
+             e.chain();
+             e.reach();
+           }))
+      .def("without_labelling_rules",
+           native(+[](const Edges& e) { return std::make_unique<Edges>(e.without_labelling_rules()); }))
       .def_prop_ro("has_labelling_rules", [](const Edges& e) { return bool(e.labelling_rules()); })
       .def_prop_ro("L", &Edges::L)
       .def(

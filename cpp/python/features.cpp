@@ -225,8 +225,6 @@ Text text_from_ready(nb::handle X, size_t first) {
 
 // --- lines of files ---
 
-std::string_view view_of(const nb::bytes& block) { return {block.c_str(), block.size()}; }
-
 // The index of the first line of each sentence, and its lines. A UnicodeDecodeError for bytes that are not UTF-8.
 nb::list sentences_of_lines(const nb::bytes& block) {
   nb::list made;
@@ -240,22 +238,6 @@ nb::list sentences_of_lines(const nb::bytes& block) {
     made.append(nb::make_tuple(sentence.first, lines));
   }
   return made;
-}
-
-void add_sentences(LabelledText& to, const Text& text, const std::vector<std::vector<std::string>>& labels) {
-  need(labels.size() == text.sentences(), "one list of labels per sentence");
-  LabelledText made{text, {}, {}};
-  for (size_t s = 0; s < labels.size(); ++s) {
-    need(labels[s].size() == text.length(s), "one label per token");
-    for (const std::string& label : labels[s]) made.label.push_back(made.names.add(label));
-  }
-  to.append(made);
-}
-
-std::vector<std::string> label_names(const LabelledText& from) {
-  std::vector<std::string> names;
-  for (size_t id = 0; id < from.names.size(); ++id) names.emplace_back(from.names.text(id));
-  return names;
 }
 
 // --- templates ---
@@ -297,28 +279,12 @@ void bind_text(nb::module_& m) {
       .def_prop_ro("sentences", &Text::sentences)
       .def_prop_ro("tokens", &Text::tokens)
       .def_ro("columns", &Text::columns)
-      .def(
-          "rows",
-          [](const Text& text, size_t s) {
-            need(s < text.sentences(), "no such sentence");
-            std::vector<std::vector<std::string>> rows;
-            for (size_t token = text.first_token(s); token < text.sentence_end[s]; ++token) {
-              auto& row = rows.emplace_back();
-              for (size_t at = text.first_cell(token); at < text.token_end[token]; ++at)
-                row.emplace_back(text.cell(at));
-            }
-            return rows;
-          },
-          "sentence"_a, "The cells of each token of a sentence.")
+      .def("rows", &Text::rows, "sentence"_a, "The cells of each token of a sentence.")
       .def("reversed", &Text::reversed, "The same sentences, each with its last token first.")
-      .def("lengths", [](const Text& text) {
-        std::vector<int64_t> lengths(text.sentences());
-        for (size_t s = 0; s < lengths.size(); ++s) lengths[s] = static_cast<int64_t>(text.length(s));
-        return array_of(std::move(lengths));
-      });
+      .def("lengths", &lengths_of<Text>);
   nb::class_<TagDictionary>(m, "TagDictionary")
       .def_static("make", &make_dictionary, "L"_a, "words"_a, "word_end"_a, "list_end"_a, "list"_a, "unknown"_a)
-      .def("allowed", &TagDictionary::allowed, "text"_a, "given"_a.none() = nb::none(), WithoutGil(),
+      .def("allowed", native(&TagDictionary::allowed), "text"_a, "given"_a.none() = nb::none(),
            "Returns the lists of all tokens: those given, or else those of the dictionary.");
 }
 
@@ -328,9 +294,9 @@ void bind_lines(nb::module_& m) {
           "make",
           [](bool conllu, bool comments, bool tab, size_t width, size_t columns, const std::vector<size_t>& picks,
              bool labelled, char separator) {
-            need(columns + conllu <= width && (!labelled || !picks.empty()), "a format of fewer columns than are read");
-            for (const size_t pick : picks) need(pick < width, "a label in a column that is not there");
-            return LineFormat{conllu, comments, tab, width, columns, picks, labelled, separator};
+            const LineFormat made{conllu, comments, tab, width, columns, picks, labelled, separator};
+            made.check();
+            return made;
           },
           nb::kw_only(), "conllu"_a, "comments"_a, "tab"_a, "width"_a, "columns"_a, "picks"_a, "labelled"_a,
           "separator"_a)
@@ -351,10 +317,12 @@ void bind_lines(nb::module_& m) {
             return without_gil([&] { return to.add(view_of(block), format); });
           },
           "block"_a, "format"_a, "Adds the sentences of a block of lines; returns False if it is malformed.")
-      .def("add_sentences", &add_sentences, "text"_a, "labels"_a)
+      .def("add_sentences", &LabelledText::add_sentences, "text"_a, "labels"_a)
       .def("append", &LabelledText::append, "other"_a)
       .def_ro("text", &LabelledText::text, nb::rv_policy::reference_internal)
-      .def_prop_ro("names", &label_names, "The labels, in the order in which they first occur.")
+      .def_prop_ro(
+          "names", [](const LabelledText& from) { return from.names.texts(); },
+          "The labels, in the order in which they first occur.")
       .def_prop_ro(
           "ids", [](const LabelledText& from) { return array_of(from.label); }, nb::rv_policy::automatic,
           "The label of each token, by `names`.");
@@ -370,22 +338,8 @@ void bind_templates(nb::module_& m) {
       .def(nb::init<>(), "No templates, for ready-made features.")
       .def_prop_ro("columns", &Templates::columns)
       .def_prop_ro("history", &Templates::history)
-      .def(
-          "expand",
-          [](const Templates& templates, const Text& text, size_t sentence) {
-            need(sentence < text.sentences(), "no such sentence");
-            templates.check_text(text);
-            FeatureScratch scratch;
-            std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> out(text.length(sentence));
-            templates.start(text, sentence, scratch);
-            for (size_t t = 0; t < out.size(); ++t) {
-              templates.expand(text, sentence, t, scratch);
-              for (const Feature& f : scratch.node) out[t].first.emplace_back(scratch.text(f));
-              for (const Feature& f : scratch.edge) out[t].second.emplace_back(scratch.text(f));
-            }
-            return out;
-          },
-          "text"_a, "sentence"_a, "The features of each token of a sentence: of its nodes, and of the edges into it.");
+      .def("expand", &Templates::features, "text"_a, "sentence"_a,
+           "The features of each token of a sentence: of its nodes, and of the edges into it.");
 
   nb::class_<ParsedTemplates>(m, "ParsedTemplates")
       .def_static("parse", &parsed, "text"_a, "name"_a, "lists"_a, "only_found"_a)
@@ -409,9 +363,9 @@ void bind_templates(nb::module_& m) {
   m.def(
       "index_arrays",
       [](const std::vector<std::string_view>& names) {
-        const Index index{std::vector<std::string_view>(names)};
-        return nb::make_tuple(array_of(index.slots()), array_of(index.ends()),
-                              array_of(std::vector<uint8_t>(index.bytes().begin(), index.bytes().end())));
+        NameArrays<Owned> made = Index{std::vector<std::string_view>(names)}.arrays();
+        return nb::make_tuple(array_of(std::move(made.slots)), array_of(std::move(made.ends)),
+                              array_of(std::move(made.bytes)));
       },
       "names"_a, "Returns the arrays of an index of these names, which must differ.");
   m.def(
@@ -419,7 +373,7 @@ void bind_templates(nb::module_& m) {
       [](const std::tuple<std::span<const uint64_t>, std::span<const uint32_t>, std::span<const uint8_t>>& arrays,
          std::string_view name) {
         const auto& [slots, ends, bytes] = arrays;
-        return IndexView{slots, ends, reinterpret_cast<const char*>(bytes.data())}.find(hash_of(name), name);
+        return IndexView{{slots, ends, bytes}}.find(hash_of(name), name);
       },
       "arrays"_a, "name"_a, "Returns the number of a name in an index that was checked, or -1.");
 }

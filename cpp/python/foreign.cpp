@@ -8,17 +8,12 @@ namespace tagwright {
 namespace {
 
 nb::dict read(nb::bytes bytes) {
-  const std::string_view content(bytes.c_str(), bytes.size());
-  ForeignModel model = without_gil([&] { return read_foreign(content); });
-  nb::dict arrays, out;
-  const bool has[kArrayGroups] = {true, !model.weights.set.empty()};
-  for_each_array(model.weights, [&](ArrayGroup group, const char* name, auto& array) {
-    if (has[group]) arrays[name] = array_of(std::move(array));
-  });
+  ForeignModel model = without_gil([content = view_of(bytes)] { return read_foreign(content); });
+  nb::dict out;
   out["tool"] = model.tool;
   out["labels"] = model.labels;
   out["templates"] = model.templates;
-  out["arrays"] = arrays;
+  out["arrays"] = to_dict(std::move(model.weights));
   return out;
 }
 
@@ -29,8 +24,8 @@ void bind_foreign(nb::module_& m) {
         "Returns tool, labels, templates and arrays of a model that another tool has written. ValueError, with the "
         "offset or line, for a file that is damaged or not a model.");
   m.def(
-      "foreign_tool", [](nb::bytes start) { return std::string(foreign_tool({start.c_str(), start.size()})); },
-      "start"_a, "Returns which tool has written a file that begins with these bytes, or ''.");
+      "foreign_tool", [](nb::bytes start) { return std::string(foreign_tool(view_of(start))); }, "start"_a,
+      "Returns which tool has written a file that begins with these bytes, or ''.");
 }
 
 }  // namespace tagwright

@@ -104,13 +104,8 @@ nb::tuple agree_called(nb::callable left, nb::callable right, size_t T, size_t L
 
 void bind_memm(nb::module_& m) {
   nb::class_<PricedModel>(m, "PricedModel")
-      .def(
-          "scores",
-          [](const PricedModel& model, const Text& text, std::span<const int32_t> labels,
-             const std::vector<size_t>& paths, size_t threads) {
-            return without_gil([&] { return scores_of_labels(model, text, labels, paths, threads); });
-          },
-          "text"_a, "labels"_a, "paths"_a, "threads"_a, "Returns the scores of labellings, paths[s] of sentence s.");
+      .def("scores", native(scores_of_labels), "text"_a, "labels"_a, "paths"_a, "threads"_a,
+           "Returns the scores of labellings, paths[s] of sentence s.");
   nb::class_<Memm, PricedModel>(m, "Memm")
       .def_static("make", &make_memm, "names"_a, "templates"_a, "arrays"_a, nb::kw_only(), "leftward"_a, "width"_a,
                   "rules"_a.none(), "dictionary"_a.none())

@@ -20,6 +20,15 @@ void NamedArrays::refuse(const std::string& name, nb::handle array, nb::dlpack::
                               " in one dimension");
 }
 
+nb::dict to_dict(WeightArrays<Owned> weights) {
+  ArrayDict out;
+  const bool has[kArrayGroups] = {true, !weights.set.empty(), !weights.parts.empty(), !weights.runs.empty()};
+  for_each_array(weights, [&](ArrayGroup group, const char* name, auto& array) {
+    if (has[group]) out(name, array);
+  });
+  return out.dict;
+}
+
 namespace {
 
 Weights weights_from(size_t L, nb::dict arrays, bool first_only) {
@@ -31,27 +40,12 @@ std::unique_ptr<Model> make_model(const std::vector<nb::bytes>& names, const Tem
                                   bool first_only) {
   std::vector<std::string> labels;
   for (const nb::bytes& name : names) labels.emplace_back(name.c_str(), name.size());
-  const auto ends = [&](const char* name) {
-    std::vector<double> made;
-    if (!arrays.contains(name)) return made;
-    const auto found = nb::cast<Vector<double>>(arrays[name]);
-    const auto values = span_of(found);
-    made.assign(values.begin(), values.end());
-    return made;
-  };
-  const std::vector<double> start = ends("start"), stop = ends("stop");
+  NamedArrays named(arrays);
+  std::vector<double> start, stop;
+  if (named.has("start")) named.read("start", start);
+  if (named.has("stop")) named.read("stop", stop);
   Weights weights = weights_from(labels.size(), std::move(arrays), first_only);
   return without_gil([&] { return std::make_unique<Model>(labels, templates, std::move(weights), start, stop); });
-}
-
-nb::dict model_arrays(const Weights& weights, double least, const std::string& word) {
-  WeightArrays<Owned> a = without_gil([&] { return weights.dropped(least, word); });
-  nb::dict out;
-  const bool has[kArrayGroups] = {true, !a.set.empty(), !a.parts.empty(), !a.runs.empty()};
-  for_each_array(a, [&](ArrayGroup group, const char* name, auto& array) {
-    if (has[group]) out[name] = array_of(std::move(array));
-  });
-  return out;
 }
 
 // As decoding packs them; where they are requested, also log Z of each sentence and the probabilities of all labels,
@@ -106,7 +100,7 @@ std::optional<nb::bytes> tag_block(const Model& model, const nb::bytes& block, c
   const std::vector<std::string_view> names(model.labels().begin(), model.labels().end());
   Plan plan = chosen.with(1);
   plan.options.proven = true;
-  const std::string_view bytes(block.c_str(), block.size());
+  const std::string_view bytes = view_of(block);
   const auto made =
       without_gil([&] { return tag_lines(model.scorer(), bytes, format, edges, plan, threads, names, dictionary); });
   if (!made) return std::nullopt;
@@ -114,28 +108,16 @@ std::optional<nb::bytes> tag_block(const Model& model, const nb::bytes& block, c
 }
 
 nb::object array_of_tensor(const Tensor& tensor, const nb::capsule& owner) {
-  const auto made = [&]<class V>(V) -> nb::object {
+  nb::object made;
+  const auto try_as = [&]<class V>(V) {
     static V none{};
+    if (tensor.dtype != dtype_of<V>()) return;
     const auto* const data = tensor.count ? static_cast<const V*>(tensor.data) : &none;
-    return nb::cast(nb::ndarray<nb::numpy, const V, nb::ndim<1>>(data, {tensor.count}, owner));
+    made = nb::cast(nb::ndarray<nb::numpy, const V, nb::ndim<1>>(data, {tensor.count}, owner));
   };
-  switch (tensor.dtype) {
-    case Dtype::u64:
-      return made(uint64_t{});
-    case Dtype::f64:
-      return made(double{});
-    case Dtype::f32:
-      return made(float{});
-    case Dtype::u32:
-      return made(uint32_t{});
-    case Dtype::i32:
-      return made(int32_t{});
-    case Dtype::u16:
-      return made(uint16_t{});
-    case Dtype::u8:
-      break;
-  }
-  return made(uint8_t{});
+  const auto try_all = [&](auto... values) { (try_as(values), ...); };
+  try_all(uint64_t{}, double{}, float{}, uint32_t{}, int32_t{}, uint16_t{}, uint8_t{});
+  return made;
 }
 
 // The metadata of an open model file as JSON, and its arrays by their names, read-only.
@@ -207,7 +189,7 @@ nb::tuple explain(const Model& model, const Text& text, size_t sentence, size_t 
 void bind_models(nb::module_& m) {
   nb::class_<Weights>(m, "Weights")
       .def_static("from_arrays", &weights_from, "L"_a, "arrays"_a, "first_only"_a = false)
-      .def("arrays", &model_arrays, "least"_a = 0.0, "word"_a = "",
+      .def("arrays", native(&Weights::dropped, to_dict), "least"_a = 0.0, "word"_a = "",
            "Returns the arrays of a model: weights that are not 0, of features at least `least`, and the features that "
            "have some or begin with `word`.");
   nb::class_<Model>(m, "Model")

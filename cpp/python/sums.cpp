@@ -33,37 +33,39 @@ nb::list marginals_of(const std::vector<AnyArray>& nodes, const std::vector<cons
   return out;
 }
 
-// The one sentence of a call, and its sums by exact forward-backward.
+// The one sentence of a call.
 template <class Use>
-auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
-               const AllowedLists* allowed, Use&& use) {
+auto with_lattice(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
+                  const AllowedLists* allowed, Use&& use) {
   const std::vector<Sentence> all = sentences_of(nodes, edges, active, allowed);
   need(all.size() == 1, "one sentence");
   return without_gil([&] {
     Arena& arena = thread_arena();
     arena.reset();
     const Trimmed trimmed(arena, kHeldBytes);
-    const Lattice lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed);
+    return use(Lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed), arena);
+  });
+}
+
+// The same with its sums by exact forward-backward.
+template <class Use>
+auto with_sums(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
+               const AllowedLists* allowed, Use&& use) {
+  return with_lattice(nodes, edges, active, allowed, [&](const Lattice& lattice, Arena& arena) {
     Sums sums;
     thread_local NgramSums ngrams;
     if (lattice.T) {
-      sums = label_sums(lattice, {}, arena, ngrams);
+      sums = forward_backward(lattice, {}, arena, ngrams);
       if (sums.log_z == kForbidden) throw std::invalid_argument(why_no_path(lattice).value_or(kUnderflow));
     }
-    return use(lattice, sums, ngrams, arena);
+    return use(lattice, sums, arena);
   });
 }
 
 nb::tuple paths_through_labels(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
                                const SwitchedOn& active, const AllowedLists* allowed,
                                const std::vector<std::vector<int32_t>>& labels, bool probabilities) {
-  const std::vector<Sentence> all = sentences_of(nodes, edges, active, allowed);
-  need(all.size() == 1, "one sentence");
-  PathsThrough made = without_gil([&] {
-    Arena& arena = thread_arena();
-    arena.reset();
-    const Trimmed trimmed(arena, kHeldBytes);
-    const Lattice lattice(*all[0].edges, all[0].T, all[0].nodes, all[0].on, 0, all[0].allowed);
+  PathsThrough made = with_lattice(nodes, edges, active, allowed, [&](const Lattice& lattice, Arena& arena) {
     return paths_through(lattice, labels, probabilities, arena);
   });
   nb::list per_node, per_edge, per_probability;
@@ -79,22 +81,20 @@ nb::tuple paths_through_labels(const std::vector<AnyArray>& nodes, const std::ve
 
 auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
             const AllowedLists* allowed, size_t n, uint64_t seed) {
-  std::vector<int32_t> made = with_sums(
-      nodes, edges, active, allowed, [&](const auto& lattice, const auto& sums, const auto& ngrams, Arena& arena) {
-        return lattice.edges.ngrams() && lattice.T ? samples(ngrams, n, seed) : samples(sums, n, seed, arena);
-      });
+  std::vector<int32_t> made =
+      with_sums(nodes, edges, active, allowed,
+                [&](const Lattice&, const Sums& sums, Arena& arena) { return samples(sums, n, seed, arena); });
   return to_numpy(std::move(made), {n, nodes[0].shape(0)});
 }
 
 nb::list spans(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
                const AllowedLists* allowed, const SpanRules& rules, std::span<const int32_t> labels, size_t k) {
   const SpanQuery query{rules, k};
-  return pack(
-      with_sums(nodes, edges, active, allowed, [&](const auto& lattice, const auto& sums, const auto&, Arena& arena) {
-        need(k || labels.size() == lattice.T, "a path has one label per token");
-        for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
-        return query.answer(lattice, sums, labels, arena);
-      }));
+  return pack(with_sums(nodes, edges, active, allowed, [&](const Lattice& lattice, const Sums& sums, Arena& arena) {
+    need(k || labels.size() == lattice.T, "a path has one label per token");
+    for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < lattice.L, "no such label");
+    return query.answer(lattice, sums, labels, arena);
+  }));
 }
 
 }  // namespace

@@ -86,7 +86,6 @@ std::unique_ptr<Trainer> make_trainer(const Corpus& corpus, const nb::kwargs& gi
   return without_gil([&] { return std::make_unique<Trainer>(corpus, std::move(parts), std::move(options)); });
 }
 
-constexpr const char* kNgramLabels = "ngrams.labels";
 constexpr const char* kObjectiveSignature =
     "def make(corpus: Corpus, *, edges: bool = True, all_pairs: bool = False, order: int = 1, min_ngram_count: int = "
     "1, parts: NDArray[numpy.uint16] | None = None, margin: float = 0.0, dense_edges: bool = False, rules: PairRules | "
@@ -120,12 +119,8 @@ std::unique_ptr<BatchObjective> make_shard(const Corpus& corpus, nb::dict keys, 
   BatchOptions options = batch_options(read);
   read.check_all_read();
   NamedArrays named(std::move(keys));
-  WeightKeys<Borrowed> given;
-  for_each_key_array(given, [&](const char* name, auto& array) { named.read(name, array); });
-  named.read(kNgramLabels, given.runs);
-  WeightKeys<Owned> held{copied(given.row_end),     copied(given.row_label), copied(given.previous),
-                         copied(given.current),     copied(given.set),       copied(given.set_previous),
-                         copied(given.set_current), copied(given.runs)};
+  WeightKeys<Owned> held;
+  for_each_key_array(held, [&](const char* name, auto& array) { named.read(name, array); });
   CountGrain own;
   own.probability = grain;
   own.feature = copied(span_of(feature_grain));
@@ -146,13 +141,9 @@ std::unique_ptr<BatchObjective> make_hmm(const Text& text, size_t L, const std::
 }
 
 nb::dict keys_of(const BatchObjective& objective) {
-  nb::dict out;
-  const auto put = [&](const char* name, const auto& array) {
-    out[name] = array_of(std::vector<std::remove_cvref_t<decltype(array[0])>>(array.begin(), array.end()));
-  };
-  for_each_key_array(objective.layout().keys(), put);
-  put(kNgramLabels, objective.layout().keys().runs);
-  return out;
+  ArrayDict out;
+  for_each_key_array(objective.layout().keys(), out);
+  return out.dict;
 }
 
 nb::tuple expect(const BatchObjective& objective, std::span<const double> weights, const PruningRule& keep,
@@ -164,7 +155,7 @@ nb::tuple expect(const BatchObjective& objective, std::span<const double> weight
   return nb::make_tuple(sums.log_z, sums.tokens, sums.kept);
 }
 
-nb::dict to_dict(const EpochStats& stats) {
+nb::dict stats_of(const EpochStats& stats) {
   nb::dict out;
   out["tokens"] = stats.tokens;
   out["errors"] = stats.errors;
@@ -177,22 +168,27 @@ nb::dict to_dict(const EpochStats& stats) {
   return out;
 }
 
+// The arrays of a kind of weights that a state has: n-grams only where there are some.
+template <class Arrays, class Visit>
+void for_each_state_array(size_t kind, Arrays& a, Visit&& visit) {
+  const std::string prefix = std::string("state.") + kStateKinds[kind] + ".";
+  visit(prefix + "row", a.row);
+  visit(prefix + "key", a.key);
+  visit(prefix + "weight", a.weight);
+  visit(prefix + "sum", a.sum);
+  visit(prefix + "squares", a.squares);
+}
+
 nb::dict state_of_store(const WeightStore& store) {
-  nb::dict out;
+  ArrayDict out;
   WeightState<Owned> state = without_gil([&] { return store.state(); });
   for (size_t kind = 0; kind < state.size(); ++kind) {
-    StateArrays<Owned>& a = state[kind];
-    if (kind == 3 && a.key.empty()) continue;
-    const auto put = [&](const char* name, auto& array) {
-      out[(std::string("state.") + kStateKinds[kind] + "." + name).c_str()] = array_of(std::move(array));
-    };
-    put("row", a.row);
-    put("key", a.key);
-    put("weight", a.weight);
-    put("sum", a.sum);
-    if (store.options().squares) put("squares", a.squares);
+    if (kind == 3 && state[kind].key.empty()) continue;
+    for_each_state_array(kind, state[kind], [&](const std::string& name, auto& array) {
+      if (store.options().squares || !name.ends_with("squares")) out(name, array);
+    });
   }
-  return out;
+  return out.dict;
 }
 
 // The arrays of a state, while Python's are held.
@@ -201,18 +197,16 @@ class NamedState {
   explicit NamedState(nb::dict arrays) : named_(std::move(arrays)) {
     for (size_t kind = 0; kind < state.size(); ++kind) {
       const std::string prefix = std::string("state.") + kStateKinds[kind] + ".";
-      StateArrays<Borrowed>& a = state[kind];
       if (kind == 3 && !named_.has(prefix + "key")) continue;
-      named_.read(prefix + "row", a.row);
-      named_.read(prefix + "key", a.key);
-      named_.read(prefix + "weight", a.weight);
-      if (named_.has(prefix + "sum")) named_.read(prefix + "sum", a.sum);
-      if (named_.has(prefix + "squares")) named_.read(prefix + "squares", a.squares);
+      for_each_state_array(kind, state[kind], [&](const std::string& name, auto& array) {
+        const bool may_lack = name.ends_with("sum") || name.ends_with("squares");
+        if (!may_lack || named_.has(name)) named_.read(name, array);
+      });
       // Checkpoints of 0.5.0 have sums in single precision, by another name.
       if (Borrowed<float> late; named_.has(prefix + "late")) {
         named_.read(prefix + "late", late);
         sums_[kind].assign(late.begin(), late.end());
-        a.sum = sums_[kind];
+        state[kind].sum = sums_[kind];
       }
     }
   }
@@ -229,50 +223,36 @@ void bind_training(nb::module_& m) {
   nb::class_<Trainer>(m, "Trainer")
       .def_static("make", &make_trainer, "corpus"_a, "options"_a, nb::sig(kTrainerSignature),
                   "Returns the trainer of a learner: a gradient and a step rule over a corpus.")
-      .def(
-          "run",
-          [](Trainer& trainer, Integers sentences, size_t threads, const Corpus* cut) {
-            return to_dict(without_gil([&] { return trainer.run(sentences, threads, cut); }));
-          },
-          "sentences"_a, "threads"_a = 1, "cut"_a.none() = nb::none(),
-          "Makes one pass over sentences, of a cut of the corpus where one is given. Returns what it has counted.")
-      .def(
-          "gradient",
-          [](Trainer& trainer, Integers sentences, size_t threads) {
-            return array_of(without_gil([&] { return trainer.gradient(sentences, threads); }));
-          },
-          "sentences"_a, "threads"_a = 1, "Returns the gradients of sentences, as bytes.")
+      .def("run", native(&Trainer::run, stats_of), "sentences"_a, "threads"_a = 1, "cut"_a.none() = nb::none(),
+           "Makes one pass over sentences, of a cut of the corpus where one is given. Returns what it has counted.")
+      .def("gradient", native(&Trainer::gradient, array_of), "sentences"_a, "threads"_a = 1,
+           "Returns the gradients of sentences, as bytes.")
       .def(
           "apply",
           [](Trainer& trainer, const std::vector<Vector<uint8_t>>& given, Integers which, Integers number,
              size_t threads) {
             std::vector<std::span<const uint8_t>> gradients;
             for (const Vector<uint8_t>& one : given) gradients.push_back(span_of(one));
-            return to_dict(without_gil([&] { return trainer.apply(gradients, which, number, threads); }));
+            return stats_of(without_gil([&] { return trainer.apply(gradients, which, number, threads); }));
           },
           "gradients"_a, "which"_a, "number"_a, "threads"_a = 1,
           "Steps by the gradients of a batch, whose n-th sentence is number[n] of gradients[which[n]]. Returns what "
           "run returns.")
-      .def("end_epoch", &Trainer::end_epoch, WithoutGil(), "To be called after each pass over the corpus.")
-      .def("log_z", &Trainer::log_z, "sentences"_a, WithoutGil(),
+      .def("end_epoch", native(&Trainer::end_epoch), "To be called after each pass over the corpus.")
+      .def("log_z", native(&Trainer::log_z), "sentences"_a,
            "Returns log Z of each sentence as it is summed in training, and an upper bound of what it lacks.")
-      .def(
-          "average", [](const Trainer& trainer) { return trainer.store().weights(true); }, WithoutGil(),
-          "Returns the weights, averaged over all sentences visited.")
-      .def(
-          "last", [](const Trainer& trainer) { return trainer.store().weights(false); }, WithoutGil(),
-          "Returns the weights as they are.")
-      .def(
-          "start_from",
-          [](Trainer& trainer, const Weights& weights, Integers label) { trainer.store().start_from(weights, label); },
-          "weights"_a, "label"_a, WithoutGil(),
-          "Warm-starts from a model's weights; label: [its label] the number here.")
-      .def(
-          "extend",
-          [](Trainer& trainer, const Corpus& corpus, const AllowedLists* allowed) {
-            trainer.extend(corpus, lists_of(allowed));
-          },
-          "corpus"_a, "allowed"_a.none() = nb::none(), WithoutGil(), "Continues with other sentences.")
+      .def("average", native(+[](const Trainer& trainer) { return trainer.store().weights(true); }),
+           "Returns the weights, averaged over all sentences visited.")
+      .def("last", native(+[](const Trainer& trainer) { return trainer.store().weights(false); }),
+           "Returns the weights as they are.")
+      .def("start_from", native(+[](Trainer& trainer, const Weights& weights, Integers label) {
+             trainer.store().start_from(weights, label);
+           }),
+           "weights"_a, "label"_a, "Warm-starts from a model's weights; label: [its label] the number here.")
+      .def("extend", native(+[](Trainer& trainer, const Corpus& corpus, const AllowedLists* allowed) {
+             trainer.extend(corpus, lists_of(allowed));
+           }),
+           "corpus"_a, "allowed"_a.none() = nb::none(), "Continues with other sentences.")
       .def(
           "state", [](const Trainer& trainer) { return state_of_store(trainer.store()); },
           "Returns the arrays from which training resumes.")
@@ -317,11 +297,11 @@ void bind_batch_objective(nb::module_& m) {
       .def("expect", &expect, "weights"_a, "keep"_a, "sentences"_a, "threads"_a, "counts"_a,
            "per_sentence"_a.none() = nb::none(),
            "Fills the expected counts, and log Z of each sentence. Returns log Z, tokens, labels kept.")
-      .def("observe", &BatchObjective::observe, "sentences"_a, "counts"_a, WithoutGil(),
+      .def("observe", native(&BatchObjective::observe), "sentences"_a, "counts"_a,
            "Fills the counts of the right labels.")
-      .def("model_weights", &BatchObjective::model_weights, "weights"_a, WithoutGil(),
+      .def("model_weights", native(&BatchObjective::model_weights), "weights"_a,
            "Returns the weights as a model holds them.")
-      .def("warm_start", &BatchObjective::warm_start, "model"_a, "label"_a, "to"_a, WithoutGil(),
+      .def("warm_start", native(&BatchObjective::warm_start), "model"_a, "label"_a, "to"_a,
            "Copies a model's weights to where they have a position; label: [its label] the number here.")
       .def("keys", &keys_of, "Returns the arrays that say which weights there are.")
       .def_prop_ro("grain", [](const BatchObjective& own) { return own.grain().probability; })

@@ -18,6 +18,7 @@
 #include "base/stop.h"
 #include "kernels/kernels.h"
 #include "sums/arithmetic.h"
+#include "sums/ngram_sums.h"
 
 namespace tagwright {
 namespace {
@@ -110,7 +111,7 @@ class Passes {
       meter_.count(n * (t ? kept.labels.size() : 1));
       held.lowered = numbers_.nodes(t, held.labels, held.psi);
       if (held.lowered == kForbidden) return false;
-      if (t) numbers_.send(t - 1, kForward, kept.labels, sent, held.labels, held.alpha);
+      if (t) numbers_.send(t - 1, kForward, {kept.labels, sent}, held.labels, held.alpha);
       const double sum = numbers_.product(t ? held.alpha : ones_, held.psi, n, held.alpha);
       if (numbers_.is_none(sum) || numbers_.trouble()) return false;
       log_z += numbers_.log(sum) + held.lowered + (t ? numbers_.shift(t - 1) : 0);
@@ -134,7 +135,7 @@ class Passes {
       std::copy(ones_, ones_ + labels.size(), back);
       if (t + 1 < T_) {
         meter_.count(labels.size() * sums_.columns[t + 1].labels.size());
-        numbers_.send(t, kBackward, sums_.columns[t + 1].labels, sums_.columns[t + 1].to, labels, back);
+        numbers_.send(t, kBackward, {sums_.columns[t + 1].labels, sums_.columns[t + 1].to}, labels, back);
       }
       if (numbers_.is_none(numbers_.product(held_[t].alpha, back, labels.size(), message_))) return false;
       const Kept own = held_[t].kept = choose(t, message_);
@@ -168,7 +169,7 @@ class Passes {
       } else {
         double* const before = array(n);
         std::copy_n(ones_, n, before);
-        if (t) numbers_.send(t - 1, kForward, sums_.columns[t - 1].labels, sent, column.labels, before);
+        if (t) numbers_.send(t - 1, kForward, {sums_.columns[t - 1].labels, sent}, column.labels, before);
         const double sum = numbers_.product(before, held_[t].kept.of(held_[t].psi, arena_), n, from);
         if (numbers_.is_none(sum)) return false;
         log_z += numbers_.log(sum) + held_[t].lowered + (t ? numbers_.shift(t - 1) : 0);
@@ -213,6 +214,7 @@ double Sums::edge(size_t t, size_t p, size_t q) const {
 }
 
 void Sums::step(size_t t, std::vector<double>& out) const {
+  if (ngrams) return ngrams->pairs(t + 1, out);
   const Column &left = columns[t], &right = columns[t + 1];
   const size_t n = right.labels.size();
   out.resize(times(left.labels.size(), n));
@@ -229,20 +231,27 @@ void Sums::step(size_t t, std::vector<double>& out) const {
 
 void need_no_labelling_rules(const EdgeScores& edges) {
   if (const LabellingRules* const rules = edges.labelling_rules())
-    throw std::invalid_argument("probabilities, samples and other sums over labellings cannot apply rules about whole "
-                                "labellings (" +
-                                rules->names() + "); leave out these rules, or decode without probabilities");
+    throw std::invalid_argument(
+        "probabilities, samples and other sums over labellings cannot apply rules about whole "
+        "labellings (" +
+        rules->names() + "); leave out these rules, or decode without probabilities");
+}
+
+Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams) {
+  if (!lattice.edges.ngrams()) return sums_without_ngrams(lattice, pruning, arena);
+  sum_ngrams(lattice, pruning, arena, ngrams);
+  return ngrams.sums(&lattice);
 }
 
 Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena) {
-  need_no_labelling_rules(lattice.edges);
   need(!lattice.edges.ngrams(),
        "these sums ignore label n-grams, but the edges have some; use shorter sentences, or a model of order 1");
   return sums_without_ngrams(lattice, pruning, arena);
 }
 
 Sums sums_without_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena) {
-  Scaled scaled(lattice, lattice.edges.factors(), arena);
+  need_no_labelling_rules(lattice.edges);
+  Scaled scaled(lattice, arena);
   Sums sums = Passes(lattice.T, lattice.L, scaled, pruning, arena).run();
   if (!sums.wide && (scaled.trouble() || sums.log_z == kForbidden)) {
     LogDomain<false> logs(lattice, arena);
@@ -252,8 +261,11 @@ Sums sums_without_ngrams(const Lattice& lattice, const SumPruning& pruning, Aren
   return sums;
 }
 
-Sums max_marginals(const Lattice& lattice, Arena& arena) {
-  need(!lattice.edges.ngrams(), "these maxima ignore label n-grams, but the edges have some");
+Sums max_marginals(const Lattice& lattice, Arena& arena, NgramSums& ngrams) {
+  if (lattice.edges.ngrams()) {
+    maximise_ngrams(lattice, arena, ngrams);
+    return ngrams.sums(&lattice);
+  }
   LogDomain<true> maxima(lattice, arena);
   Sums sums = Passes(lattice.T, lattice.L, maxima, {}, arena).run();
   sums.lattice = &lattice;

@@ -15,25 +15,28 @@
 
 namespace tagwright {
 
+class NgramSums;
+
 // The sums of one sentence. Its spans and pointers point into the arena or to storage of the thread: they are valid
 // until the next sums. The lattice, or what the columns came from, must outlive them.
 struct Sums {
   struct Column {
     std::span<const int32_t> labels;  // that were not pruned
     const double* node;               // [q]: the probability of labels[q]
-    const double* from;               // [q], [q]: see edge()
+    const double* from;               // [q], [q]: see edge(); nullptr where there are n-grams
     const double* to;
     double shift;                     // of the edges behind it
     const double* factors = nullptr;  // of the edges into it, [p * labels + q], where the column was chosen with them
   };
   double log_z = kForbidden;  // kForbidden: no path
   std::vector<Column> columns;
-  bool logs = false;                 // whether `from` and `to` are logarithms
-  bool wide = false;                 // whether the rule kept more labels than `most`; then nothing else is filled
-  const Lattice* lattice = nullptr;  // or none, where columns have factors
+  bool logs = false;                  // whether `from` and `to` are logarithms
+  bool wide = false;                  // whether the rule kept more labels than `most`; then nothing else is filled
+  const Lattice* lattice = nullptr;   // or none, where columns have factors
+  const NgramSums* ngrams = nullptr;  // the sums between columns, where edges have label n-grams
 
   // The probability of the edge from labels[p] of column t to labels[q] of column t + 1: from * exp(e - shift) * to.
-  // Not where there are logarithms.
+  // Not where there are logarithms or n-grams.
   double edge(size_t t, size_t p, size_t q) const;
   // Those of all edges of a step, [p * kept labels of column t + 1 + q]; they sum to 1.
   void step(size_t t, std::vector<double>& out) const;
@@ -48,9 +51,12 @@ struct SumPruning {
 // Throws std::invalid_argument where the edges have rules about whole labellings: the sums would have to keep track of
 // all of them at once.
 void need_no_labelling_rules(const EdgeScores& edges);
-// Throws std::invalid_argument where the edges have n-grams: see sums/ngram_sums.h.
+// ngrams: filled where the edges have label n-grams. A rule then chooses labels by their beliefs without n-grams (Pal
+// et al. 2006; Mueller, Schmid and Schuetze 2013 prune a CRF of higher order in this way), and the sums go over the
+// sequences of those.
+Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams);
+// The same for edges without n-grams; throws std::invalid_argument where they have some.
 Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena);
-inline Sums forward_backward(const Lattice& lattice, Arena& arena) { return forward_backward(lattice, {}, arena); }
 // The same, ignoring n-grams.
 Sums sums_without_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena);
 
@@ -80,7 +86,7 @@ Sums forward_backward(ColumnSource& source, size_t T, size_t L, Arena& arena);
 
 // The best path through each node, in the form of sums: node[q] is its score less that of the best path, and
 // from[p] + edge score + to[q] is the same for an edge. log_z: the score of the best path.
-Sums max_marginals(const Lattice& lattice, Arena& arena);
+Sums max_marginals(const Lattice& lattice, Arena& arena, NgramSums& ngrams);
 
 // Exact sums of up to kLanes sentences in SIMD lanes: edges are read once for all of them, and everything is done on
 // whole cache lines. The edges are shared, without corrections, all finite and close.
@@ -96,12 +102,5 @@ struct LaneSums {
 };
 // log_z: [lane], filled. Returns false, and adds nothing, where a sentence has scores that lanes cannot hold.
 bool forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena& arena, double* log_z);
-
-// x, rounded to a multiple of grain (a power of 2; |x| < 2^51 grain). Sums of such numbers are exact as long as they
-// stay below 2^53 grains, so they do not depend on the order in which they are taken.
-inline double to_grain(double x, double grain) {
-  const double anchor = grain * 0x1.8p52;
-  return (x + anchor) - anchor;
-}
 
 }  // namespace tagwright

@@ -18,28 +18,6 @@ namespace {
                                            "keep more, or use keep=None to see whether there is one");
 }
 
-void add_ngram_sums(const Lattice& lattice, const PruningRule& keep, Arena& arena, Marginals& out) {
-  const size_t L = lattice.L;
-  thread_local NgramSums sums;
-  sum_ngrams(lattice, {keep}, arena, sums);
-  if (sums.log_z() == kForbidden) fail_without_path(lattice, keep);
-  out.log_z = sums.log_z();
-  out.entropy = entropy(sums);
-  std::vector<double> step;
-  for (size_t t = 0; t < lattice.T; ++t) {
-    const std::span<const int32_t> labels = sums.labels(t);
-    for (size_t q = 0; q < labels.size(); ++q) out.nodes[t * L + static_cast<size_t>(labels[q])] = sums.nodes(t)[q];
-    const size_t all = lattice.allowed[t].empty() ? L : lattice.allowed[t].size();
-    out.kept.push_back(static_cast<int32_t>(keep.all() ? all : labels.size()));
-    if (out.edges.empty() || t == 0) continue;
-    sums.pairs(t, step);
-    const double* pair = step.data();
-    for (const int32_t i : sums.labels(t - 1))
-      for (const int32_t j : labels)
-        out.edges[((t - 1) * L + static_cast<size_t>(i)) * L + static_cast<size_t>(j)] = *pair++;
-  }
-}
-
 }  // namespace
 
 Marginals marginals(const Lattice& lattice, const PruningRule& keep, bool with_edges, Arena& arena) {
@@ -48,11 +26,8 @@ Marginals marginals(const Lattice& lattice, const PruningRule& keep, bool with_e
   out.nodes = Zeros(times(T, L));
   if (with_edges) out.edges.assign(times(T ? T - 1 : 0, times(L, L)), 0.0);
   if (T == 0) return out;
-  if (lattice.edges.ngrams()) {
-    add_ngram_sums(lattice, keep, arena, out);
-    return out;
-  }
-  const Sums sums = forward_backward(lattice, {keep}, arena);
+  thread_local NgramSums ngrams;
+  const Sums sums = forward_backward(lattice, {keep}, arena, ngrams);
   if (sums.log_z == kForbidden) fail_without_path(lattice, keep);
   out.log_z = sums.log_z;
   out.entropy = entropy(sums, arena);
@@ -61,7 +36,8 @@ Marginals marginals(const Lattice& lattice, const PruningRule& keep, bool with_e
     const Sums::Column& column = sums.columns[t];
     for (size_t q = 0; q < column.labels.size(); ++q)
       out.nodes[t * L + static_cast<size_t>(column.labels[q])] = column.node[q];
-    out.kept.push_back(static_cast<int32_t>(column.labels.size()));
+    const size_t all = lattice.allowed[t].empty() ? L : lattice.allowed[t].size();
+    out.kept.push_back(static_cast<int32_t>(keep.all() ? all : column.labels.size()));
     if (!with_edges || t + 1 == T) continue;
     const Sums::Column& next = sums.columns[t + 1];
     sums.step(t, step);
@@ -90,67 +66,6 @@ class Places {
   std::vector<int32_t> place_, known_;
 };
 
-// Selects the values of requested pairs of labels out of those of all pairs of two columns.
-struct Selection {
-  std::span<const int32_t> from, to;  // requested
-  const Places &left, &right;         // of the labels that there are
-  double lacking;                     // the value of a pair with a label that there is not
-
-  template <class Value>
-  std::vector<double> pairs(Value&& value) const {
-    std::vector<double> out;
-    out.reserve(times(from.size(), to.size()));
-    for (const int32_t i : from)
-      for (const int32_t j : to) {
-        const int32_t p = left.of(i), q = right.of(j);
-        out.push_back(p < 0 || q < 0 ? lacking : value(static_cast<size_t>(p), static_cast<size_t>(q)));
-      }
-    return out;
-  }
-};
-
-// Maxima and sums of a lattice with or without n-grams, behind one interface.
-class PathValues {
- public:
-  PathValues(const Lattice& lattice, bool maxima, Arena& arena) : lattice_(lattice), maxima_(maxima) {
-    if (lattice.edges.ngrams()) {
-      maxima ? maximise_ngrams(lattice, arena, ngrams_) : sum_ngrams(lattice, {}, arena, ngrams_);
-    } else {
-      sums_ = maxima ? max_marginals(lattice, arena) : forward_backward(lattice, arena);
-    }
-  }
-  double total() const { return lattice_.edges.ngrams() ? ngrams_.log_z() : sums_.log_z; }
-  std::span<const int32_t> labels(size_t t) const {
-    return lattice_.edges.ngrams() ? ngrams_.labels(t) : sums_.columns[t].labels;
-  }
-  double node(size_t t, size_t q) const {
-    return lattice_.edges.ngrams() ? ngrams_.nodes(t)[q] : sums_.columns[t].node[q];
-  }
-  // The values of requested pairs of the step behind column t.
-  std::vector<double> pairs(size_t t, const Selection& selection) {
-    if (lattice_.edges.ngrams()) {
-      ngrams_.pairs(t + 1, all_);
-      const size_t n = labels(t + 1).size();
-      return selection.pairs([&](size_t p, size_t q) { return all_[p * n + q]; });
-    }
-    const Sums::Column &left = sums_.columns[t], &right = sums_.columns[t + 1];
-    return selection.pairs([&](size_t p, size_t q) {
-      if (!sums_.logs) return sums_.edge(t, p, q);
-      const double value = left.from[p] +
-                           lattice_.edge(t, static_cast<size_t>(left.labels[p]), static_cast<size_t>(right.labels[q])) +
-                           right.to[q];
-      return maxima_ ? value : portable_exp(value);
-    });
-  }
-
- private:
-  const Lattice& lattice_;
-  const bool maxima_;
-  Sums sums_;
-  NgramSums ngrams_;
-  std::vector<double> all_;
-};
-
 }  // namespace
 
 PathsThrough paths_through(const Lattice& lattice, std::span<const std::vector<int32_t>> labels, bool probabilities,
@@ -166,21 +81,37 @@ PathsThrough paths_through(const Lattice& lattice, std::span<const std::vector<i
   };
   for (const bool maxima : {true, false}) {
     if (!maxima && !probabilities) break;
-    PathValues values(lattice, maxima, arena);
-    if (values.total() == kForbidden) fail_without_path(lattice, {});
-    if (maxima) out.best = values.total();
+    NgramSums ngrams;
+    const Sums sums = maxima ? max_marginals(lattice, arena, ngrams) : forward_backward(lattice, {}, arena, ngrams);
+    if (sums.log_z == kForbidden) fail_without_path(lattice, {});
+    if (maxima) out.best = sums.log_z;
+    const double lacking = maxima ? kForbidden : 0.0;
+    std::vector<double> all;  // pairs of a step, where there are n-grams
+    const auto pair = [&](size_t t, size_t p, size_t q) {
+      const Sums::Column &from = sums.columns[t], &to = sums.columns[t + 1];
+      if (sums.ngrams) return all[p * to.labels.size() + q];
+      if (!sums.logs) return sums.edge(t, p, q);
+      const auto i = static_cast<size_t>(from.labels[p]), j = static_cast<size_t>(to.labels[q]);
+      const double score = from.from[p] + lattice.edge(t, i, j) + to.to[q];
+      return maxima ? score : portable_exp(score);
+    };
     Places left(lattice.L), right(lattice.L);
     for (size_t t = 0; t < lattice.T; ++t) {
-      left.set(values.labels(t));
+      left.set(sums.columns[t].labels);
       if (maxima) {
         std::vector<double> own;
-        for (const int32_t y : labels[t])
-          own.push_back(left.of(y) < 0 ? kForbidden : values.node(t, static_cast<size_t>(left.of(y))));
+        for (const int32_t y : labels[t]) own.push_back(left.of(y) < 0 ? lacking : sums.columns[t].node[left.of(y)]);
         out.nodes.push_back(behind(std::move(own)));
       }
       if (t + 1 == lattice.T) break;
-      right.set(values.labels(t + 1));
-      std::vector<double> pairs = values.pairs(t, {labels[t], labels[t + 1], left, right, maxima ? kForbidden : 0.0});
+      right.set(sums.columns[t + 1].labels);
+      if (sums.ngrams) sums.step(t, all);
+      std::vector<double> pairs;
+      for (const int32_t i : labels[t])
+        for (const int32_t j : labels[t + 1]) {
+          const int32_t p = left.of(i), q = right.of(j);
+          pairs.push_back(p < 0 || q < 0 ? lacking : pair(t, static_cast<size_t>(p), static_cast<size_t>(q)));
+        }
       maxima ? out.edges.push_back(behind(std::move(pairs))) : out.probabilities.push_back(std::move(pairs));
     }
   }

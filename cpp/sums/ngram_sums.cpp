@@ -289,6 +289,17 @@ void NgramSums::maximise(const Input& input) {
   if (!run<ngram_numbers::Maxima>()) log_z_ = kForbidden;
 }
 
+Sums NgramSums::sums(const Lattice* lattice) const {
+  Sums made;
+  made.log_z = log_z_;
+  made.logs = true;
+  made.lattice = lattice;
+  made.ngrams = this;
+  for (size_t t = 0; made.log_z != kForbidden && t < T(); ++t)
+    made.columns.push_back({labels(t), nodes(t).data(), nullptr, nullptr, 0});
+  return made;
+}
+
 void NgramSums::pairs(size_t t, std::vector<double>& out) const {
   const bool maxima = mode_ == Mode::kMaxima;
   out.assign(times(width(t - 1), width(t)), maxima ? kForbidden : 0.0);
@@ -369,35 +380,6 @@ void sum_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena,
 void maximise_ngrams(const Lattice& lattice, Arena& arena, NgramSums& sums) {
   const LabelLists labels = possible_labels(lattice, arena);
   labels.empty() ? sums.clear() : sums.maximise(input_of(lattice, labels, arena));
-}
-
-Sums label_sums(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams) {
-  if (!lattice.edges.ngrams()) return forward_backward(lattice, pruning, arena);
-  sum_ngrams(lattice, pruning, arena, ngrams);
-  Sums made = label_sums(ngrams);
-  made.lattice = &lattice;
-  return made;
-}
-
-Sums label_sums(const NgramSums& ngrams) {
-  Sums made;
-  made.log_z = ngrams.log_z();
-  made.logs = true;
-  for (size_t t = 0; made.log_z != kForbidden && t < ngrams.T(); ++t)
-    made.columns.push_back({ngrams.labels(t), ngrams.nodes(t).data(), nullptr, nullptr, 0});
-  return made;
-}
-
-// H(s_0) + sum_t H(s_t+1 | s_t): labellings and their states are the same thing.
-double entropy(const NgramSums& sums) {
-  const auto times_log = [](double p, double x) { return p > 0 && x > 0 ? p * portable_log(x) : 0; };
-  double found = 0;
-  for (size_t q = 0; q < sums.labels(0).size(); ++q) found -= times_log(sums.nodes(0)[q], sums.nodes(0)[q]);
-  for (size_t t = 1; t < sums.T(); ++t)
-    sums.for_each_move(t, true, [&](const NgramSums::Move& move) {
-      found -= times_log(move.probability, move.probability / sums.state_p(move.from));
-    });
-  return std::max(found, 0.0);
 }
 
 }  // namespace tagwright

@@ -46,6 +46,8 @@ class NgramSums {
   // Makes the result that of a lattice without a path.
   void clear() { log_z_ = kForbidden; }
 
+  // log Z, the probabilities of labels, and a pointer to these sums. lattice: or nullptr.
+  Sums sums(const Lattice* lattice) const;
   double log_z() const { return log_z_; }  // kForbidden: no path
   size_t T() const { return column_.size() - 1; }
   size_t kept() const { return label_.size(); }
@@ -123,23 +125,10 @@ class NgramSums {
   double log_z_ = kForbidden;
 };
 
-// Sums of a lattice with n-grams. A rule chooses labels by their beliefs without n-grams (Pal et al. 2006; Mueller,
-// Schmid and Schuetze 2013 prune a CRF of higher order in this way), and the sums go over the sequences of those. The
-// lattice and what is in the arena must outlive the sums.
+// Sums of a lattice with n-grams: see forward_backward(). The lattice and what is in the arena must outlive the sums.
 void sum_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& sums);
 // The same with the best in the place of the sum, over all allowed labels.
 void maximise_ngrams(const Lattice& lattice, Arena& arena, NgramSums& sums);
-
-// Sums of any lattice, of which only log Z and the probabilities of labels may be read where the edges have n-grams:
-// the rest is in `ngrams`, which is filled then.
-Sums label_sums(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams);
-// log Z and the probabilities of labels of sums over n-grams.
-Sums label_sums(const NgramSums& ngrams);
-
-// The entropy of the distribution over labellings, in nats.
-double entropy(const NgramSums& sums);
-// n labellings drawn from it, as in sums/posterior.h.
-std::vector<int32_t> samples(const NgramSums& sums, size_t n, uint64_t seed);
 
 // --- implementation of the templates ---
 
@@ -164,12 +153,9 @@ struct Logs {
   static double plain(double a);
 };
 // The best in the place of the sum.
-struct Maxima {
-  static constexpr bool kLogs = true, kMaxima = true;
-  static constexpr double kZero = kForbidden;
+struct Maxima : Logs {
+  static constexpr bool kMaxima = true;
   static double add(double a, double b) { return a > b ? a : b; }
-  static double times(double a, double b) { return a + b; }
-  static double factor(double score) { return score; }
   static double plain(double a) { return a; }
 };
 

@@ -48,141 +48,41 @@ namespace {
 
 double times_log(double p, double x) { return p > 0 && x > 0 ? p * portable_log(x) : 0; }
 
-// The expected score of the edges behind column t, less their shift, where most edges have the default: it has what the
-// exceptions leave. place: [label], room of -1.
-double expected_of_exceptions(const Lattice& lattice, const Factors& factors, const Sums& sums, size_t t,
-                              int32_t* place) {
-  const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
-  // The exceptions of the column that has fewer labels are walked.
-  const bool forward = left.labels.size() <= right.labels.size();
-  const Sums::Column &walked = forward ? left : right, &other = forward ? right : left;
-  const double *const own = forward ? left.from : right.to, *const beside = forward ? right.to : left.from;
-  const Factors::Side& rows = factors.side[forward ? 0 : 1];
-  const SparseEdges& edges = *lattice.edges.sparse();  // their factors are sparse
-  const Exceptions& exceptions = forward ? edges.rows() : edges.columns();
-  for (size_t q = 0; q < other.labels.size(); ++q) place[other.labels[q]] = static_cast<int32_t>(q);
-  double sum = 0, rest = 1;
-  for (size_t p = 0; p < walked.labels.size(); ++p) {
-    const auto i = static_cast<size_t>(walked.labels[p]);
-    const std::span<const double> scores = exceptions.values(i);
-    for (size_t e = rows.begin[i]; e < rows.begin[i + 1]; ++e) {
-      const int32_t q = place[rows.index[e]];
-      const double share = q < 0 ? 0 : own[p] * rows.factor[e] * beside[q];
-      if (!(share > 0)) continue;
-      rest -= share;
-      sum += share * (scores[e - rows.begin[i]] - left.shift);
-    }
+// Returns the entropy of the distribution that some scores give; overwrites them. share: room for as many.
+double entropy_of(double* terms, size_t n, double* share) {
+  n = static_cast<size_t>(std::remove(terms, terms + n, kForbidden) - terms);
+  if (n < 2) return 0;
+  const double best = kernels().max_d(terms, n);
+  kernels().exp_d(terms, best, n, share);
+  double sum = 0, expected = 0;
+  for (size_t q = 0; q < n; ++q) {
+    sum += share[q];
+    expected += share[q] * (terms[q] - best);
   }
-  for (const int32_t y : other.labels) place[y] = -1;
-  if (factors.rest > 0) sum += std::max(rest, 0.0) * (edges.fallback() - left.shift);
-  return sum;
+  return portable_log(sum) - expected / sum;
 }
 
-// The same for a matrix that all steps share. reached: room for a row of it.
-double expected_of_matrix(const Lattice& lattice, const Factors& factors, const Sums& sums, size_t t, double* reached) {
-  const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
-  const std::vector<double>& scores = lattice.edges.weighted_scores();
-  const size_t n = right.labels.size();
-  double sum = 0;
-  if (n == lattice.L) {
-    std::fill(reached, reached + factors.stride, 0.0);
-    kernels().spread_rows(scores.data(), factors.stride, left.labels.data(), left.from, left.labels.size(), reached);
-    return kernels().multiply_d(reached, right.to, n, reached);
-  }
-  for (size_t p = 0; p < left.labels.size(); ++p) {
-    const double* row = scores.data() + static_cast<size_t>(left.labels[p]) * factors.stride;
-    double one = 0;
-    for (size_t q = 0; q < n; ++q) one += row[right.labels[q]] * right.to[q];
-    sum += left.from[p] * one;
-  }
-  return sum;
+// H(s_0) + sum_t H(s_t+1 | s_t): labellings and their states are the same thing.
+double entropy_of_states(const NgramSums& sums) {
+  double found = 0;
+  for (const double p : sums.nodes(0)) found -= times_log(p, p);
+  for (size_t t = 1; t < sums.T(); ++t)
+    sums.for_each_move(t, true, [&](const NgramSums::Move& move) {
+      found -= times_log(move.probability, move.probability / sums.state_p(move.from));
+    });
+  return std::max(found, 0.0);
 }
-
-// The same for any edges.
-double expected_of_all(const Lattice& lattice, const Sums& sums, size_t t, double* scores, double* share) {
-  constexpr double kWeightless = -1e3;  // whatever is lower has a factor of 0
-  const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
-  const size_t n = right.labels.size();
-  double sum = 0;
-  for (size_t p = 0; p < left.labels.size(); ++p) {
-    if (!(left.from[p] > 0)) continue;
-    const auto i = static_cast<size_t>(left.labels[p]);
-    if (n == lattice.L) lattice.row(t, i, scores);
-    for (size_t q = 0; q < n; ++q) {
-      const double score = n == lattice.L ? scores[q] : lattice.edge(t, i, static_cast<size_t>(right.labels[q]));
-      scores[q] = std::max(score - left.shift, kWeightless);
-    }
-    kernels().exp_d(scores, 0, n, share);
-    kernels().multiply_d(share, right.to, n, share);
-    sum += left.from[p] * kernels().multiply_d(share, scores, n, share);
-  }
-  return sum;
-}
-
-// H(y_t+1 | y_t) of steps in the log domain: the mean over y_t of the entropy of its transitions.
-class LogSteps {
- public:
-  LogSteps(const Lattice& lattice, const Sums& sums, Arena& arena)
-      : lattice_(lattice),
-        sums_(sums),
-        entries_(lattice, arena),
-        row_(arena.array<double>(lattice.L)),
-        terms_(arena.array<double>(lattice.L)),
-        share_(arena.array<double>(lattice.L)) {}
-
-  double entropy(size_t t) {
-    const Sums::Column &left = sums_.columns[t], &right = sums_.columns[t + 1];
-    double found = 0;
-    if (entries_.listed(t)) entries_.place(right.labels, right.to);
-    for (size_t p = 0; p < left.labels.size(); ++p)
-      if (left.node[p] > 0) found += left.node[p] * row_entropy(t, static_cast<size_t>(left.labels[p]));
-    if (entries_.listed(t)) entries_.clear(right.labels);
-    return found;
-  }
-
- private:
-  double row_entropy(size_t t, size_t i) {
-    const Sums::Column& right = sums_.columns[t + 1];
-    size_t n = 0;
-    if (entries_.listed(t)) {
-      n = entries_.terms(1, i, terms_);
-    } else {
-      lattice_.row(t, i, row_);
-      for (size_t q = 0; q < right.labels.size(); ++q) {
-        terms_[n] = row_[right.labels[q]] + right.to[q];
-        n += terms_[n] != kForbidden;
-      }
-    }
-    if (n < 2) return 0;
-    const double best = kernels().max_d(terms_, n);
-    kernels().exp_d(terms_, best, n, share_);
-    double sum = 0, expected = 0;
-    for (size_t q = 0; q < n; ++q) {
-      sum += share_[q];
-      expected += share_[q] * (terms_[q] - best);
-    }
-    return portable_log(sum) - expected / sum;
-  }
-
-  const Lattice& lattice_;
-  const Sums& sums_;
-  ExistingEntries entries_;
-  double *row_, *terms_, *share_;  // [label]
-};
 
 }  // namespace
 
 double entropy(const Sums& sums, Arena& arena) {
+  if (sums.ngrams) return entropy_of_states(*sums.ngrams);
   const Lattice& lattice = *sums.lattice;
-  const Factors* const factors = lattice.edges.factors();
   const size_t T = lattice.T, L = lattice.L;
   if (T == 0) return 0;
-  double* const scores = arena.array<double>(factors ? std::max(factors->stride, L) : L);
-  double* const share = arena.array<double>(L);
-  int32_t* const place = arena.array<int32_t>(L);
-  std::fill(place, place + L, -1);
-  LogSteps log_steps(lattice, sums, arena);
-  const bool shared = factors && lattice.is_uniform(), sparse = shared && !factors->dense;
+  double *const terms = arena.array<double>(L), *const share = arena.array<double>(L);
+  FactorSteps steps(lattice, arena);
+  LogSteps log_steps(lattice, arena);
   double found = 0;
   const Sums::Column& first = sums.columns[0];
   for (size_t q = 0; q < first.labels.size(); ++q) found -= times_log(first.node[q], first.node[q]);
@@ -191,7 +91,15 @@ double entropy(const Sums& sums, Arena& arena) {
     const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
     meter.count(left.labels.size() * right.labels.size());
     if (sums.logs) {
-      found += log_steps.entropy(t);
+      // The mean over y_t of the entropy of its transitions, which is at most log L.
+      constexpr double kNegligible = 1e-30;
+      log_steps.with(t, 1, {right.labels, right.to}, [&](auto&& terms_of) {
+        double mean = 0;
+        for (size_t p = 0; p < left.labels.size(); ++p)
+          if (left.node[p] > kNegligible)
+            mean += left.node[p] * entropy_of(terms, terms_of(static_cast<size_t>(left.labels[p]), terms), share);
+        found += mean;
+      });
       continue;
     }
     // log p(j | i) = log from_i - log p_i + e_ij - shift + log to_j.
@@ -199,14 +107,7 @@ double entropy(const Sums& sums, Arena& arena) {
     for (size_t p = 0; p < left.labels.size(); ++p)
       step += times_log(left.node[p], left.from[p]) - times_log(left.node[p], left.node[p]);
     for (size_t q = 0; q < right.labels.size(); ++q) step += times_log(right.node[q], right.to[q]);
-    constexpr size_t kFewPairs = 256;  // to which exceptions are not worth a look
-    if (sparse && left.labels.size() * right.labels.size() > kFewPairs) {
-      step += expected_of_exceptions(lattice, *factors, sums, t, place);
-    } else if (shared && factors->dense) {
-      step += expected_of_matrix(lattice, *factors, sums, t, scores);
-    } else {
-      step += expected_of_all(lattice, sums, t, scores, share);
-    }
+    step += steps.expected(t, left.shift, {left.labels, left.from}, {right.labels, right.to});
     found -= step;
   }
   return std::max(found, 0.0);
@@ -236,9 +137,47 @@ size_t drawn(const std::vector<double>& sums, double share) {
   return static_cast<size_t>(std::lower_bound(sums.begin(), sums.end(), sums.back()) - sums.begin());
 }
 
+// Labellings drawn from sums over the states of n-grams.
+std::vector<int32_t> samples_of_states(const NgramSums& sums, size_t n, uint64_t seed) {
+  const size_t T = sums.T();
+  std::vector<int32_t> labels(times(n, T));
+  std::vector<size_t> state(n);  // [r]: of the column behind
+  struct Way {
+    size_t place, from;  // of the label, of the state
+  };
+  struct Ways {
+    std::vector<Way> all;
+    std::vector<double> upto;  // [way]: its probability and those before
+  };
+  const auto add = [](Ways& ways, size_t place, size_t from, double p) {
+    ways.upto.push_back((ways.upto.empty() ? 0.0 : ways.upto.back()) + p);
+    ways.all.push_back({place, from});
+  };
+  Ways last;
+  for (size_t q = 0; q < sums.labels(T - 1).size(); ++q)
+    for (size_t s = sums.state(T - 1, q); s < sums.state(T - 1, q + 1); ++s) add(last, q, s, sums.state_p(s));
+  const auto draw = [&](const Ways& ways, size_t r, size_t t) {
+    const Way& way = ways.all[drawn(ways.upto, uniform(seed, r, t))];
+    labels[r * T + t] = sums.labels(t)[way.place];
+    state[r] = way.from;
+  };
+  for (size_t r = 0; r < n; ++r) draw(last, r, T - 1);
+  for (size_t t = T - 1; t-- > 0;) {
+    std::unordered_map<size_t, Ways> into;  // [state of column t + 1 that was drawn]
+    for (const size_t s : state) into[s];
+    sums.for_each_move(t + 1, true, [&](const NgramSums::Move& move) {
+      if (const auto found = into.find(move.to); found != into.end())
+        add(found->second, move.p, move.from, move.probability);
+    });
+    for (size_t r = 0; r < n; ++r) draw(into.at(state[r]), r, t);
+  }
+  return labels;
+}
+
 }  // namespace
 
 std::vector<int32_t> samples(const Sums& sums, size_t n, uint64_t seed, Arena& arena) {
+  if (sums.ngrams) return samples_of_states(*sums.ngrams, n, seed);
   const size_t T = sums.columns.size();
   std::vector<int32_t> labels(times(n, T));
   if (T == 0 || n == 0) return labels;
@@ -280,42 +219,6 @@ std::vector<int32_t> samples(const Sums& sums, size_t n, uint64_t seed, Arena& a
       for (; begin < n && labels[order[begin] * T + t + 1] == j; ++begin)
         labels[order[begin] * T + t] = column.labels[drawn(upto, uniform(seed, order[begin], t))];
     }
-  }
-  return labels;
-}
-
-std::vector<int32_t> samples(const NgramSums& sums, size_t n, uint64_t seed) {
-  const size_t T = sums.T();
-  std::vector<int32_t> labels(times(n, T));
-  std::vector<size_t> state(n);  // [r]: of the column behind
-  struct Way {
-    size_t place, from;  // of the label, of the state
-  };
-  struct Ways {
-    std::vector<Way> all;
-    std::vector<double> upto;  // [way]: its probability and those before
-  };
-  const auto add = [](Ways& ways, size_t place, size_t from, double p) {
-    ways.upto.push_back((ways.upto.empty() ? 0.0 : ways.upto.back()) + p);
-    ways.all.push_back({place, from});
-  };
-  Ways last;
-  for (size_t q = 0; q < sums.labels(T - 1).size(); ++q)
-    for (size_t s = sums.state(T - 1, q); s < sums.state(T - 1, q + 1); ++s) add(last, q, s, sums.state_p(s));
-  const auto draw = [&](const Ways& ways, size_t r, size_t t) {
-    const Way& way = ways.all[drawn(ways.upto, uniform(seed, r, t))];
-    labels[r * T + t] = sums.labels(t)[way.place];
-    state[r] = way.from;
-  };
-  for (size_t r = 0; r < n; ++r) draw(last, r, T - 1);
-  for (size_t t = T - 1; t-- > 0;) {
-    std::unordered_map<size_t, Ways> into;  // [state of column t + 1 that was drawn]
-    for (const size_t s : state) into[s];
-    sums.for_each_move(t + 1, true, [&](const NgramSums::Move& move) {
-      if (const auto found = into.find(move.to); found != into.end())
-        add(found->second, move.p, move.from, move.probability);
-    });
-    for (size_t r = 0; r < n; ++r) draw(into.at(state[r]), r, t);
   }
   return labels;
 }

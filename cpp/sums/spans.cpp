@@ -167,17 +167,6 @@ bool more_probable(const Span& a, const Span& b) {
   return a.end != b.end ? a.end < b.end : a.type < b.type;
 }
 
-}  // namespace
-
-std::vector<Span> SpanQuery::answer(const Lattice& lattice, const Sums& sums, std::span<const int32_t> labels,
-                                    Arena& arena) const {
-  need(rules.L() == lattice.L, "the span rules are for another number of labels");
-  need(!lattice.edges.ngrams(),
-       "probabilities of spans know no ngrams of labels, but the edges have some; take "
-       "the probabilities of labels, or a model of order 1");
-  return k ? best_spans(lattice, sums, rules, k, arena) : spans_of(lattice, sums, rules, labels, arena);
-}
-
 std::vector<Span> spans_of(const Lattice& lattice, const Sums& sums, const SpanRules& rules,
                            std::span<const int32_t> labels, Arena& arena) {
   SpanSums in(lattice, sums, rules, arena);
@@ -229,6 +218,17 @@ std::vector<Span> best_spans(const Lattice& lattice, const Sums& sums, const Spa
   }
   std::sort(found.begin(), found.end(), more_probable);
   return found;
+}
+
+}  // namespace
+
+std::vector<Span> SpanQuery::answer(const Lattice& lattice, const Sums& sums, std::span<const int32_t> labels,
+                                    Arena& arena) const {
+  need(rules.L() == lattice.L, "the span rules are for another number of labels");
+  need(!sums.ngrams,
+       "probabilities of spans know no ngrams of labels, but the edges have some; take "
+       "the probabilities of labels, or a model of order 1");
+  return k ? best_spans(lattice, sums, rules, k, arena) : spans_of(lattice, sums, rules, labels, arena);
 }
 
 }  // namespace tagwright

@@ -40,7 +40,8 @@ struct Span {
   double probability;
 };
 
-// Which spans are requested: those of a labelling where k is 0, or the k most probable of any.
+// Which spans are requested: those of a labelling, from left to right, where k is 0; or the k most probable of any, the
+// most probable first, fewer where no more are possible.
 struct SpanQuery {
   const SpanRules& rules;
   size_t k = 0;
@@ -49,11 +50,5 @@ struct SpanQuery {
   std::vector<Span> answer(const Lattice& lattice, const Sums& sums, std::span<const int32_t> labels,
                            Arena& arena) const;
 };
-
-// The spans of a labelling, from left to right.
-std::vector<Span> spans_of(const Lattice& lattice, const Sums& sums, const SpanRules& rules,
-                           std::span<const int32_t> labels, Arena& arena);
-// The k most probable spans of any labelling, the most probable first; fewer where no more are possible.
-std::vector<Span> best_spans(const Lattice& lattice, const Sums& sums, const SpanRules& rules, size_t k, Arena& arena);
 
 }  // namespace tagwright

@@ -100,8 +100,7 @@ void BestPathGradient::compute(const Corpus& corpus, size_t s, Workspace& worksp
     return plan.decoder->run(lattice, plan.options, arena);
   };
   const Answer answer = best();
-  need(!answer.paths.empty(),
-       "sentence " + std::to_string(corpus.number_of(s)) + ": the constraints leave no labelling");
+  corpus.need_of(s, !answer.paths.empty(), kNoPath);
   const std::vector<int32_t>& predicted = answer.paths[0].labels;
   EpochStats& stats = gradient.stats;
   stats.work = answer.work;
@@ -111,7 +110,7 @@ void BestPathGradient::compute(const Corpus& corpus, size_t s, Workspace& worksp
   if (!corpus.is_partial(s)) return subtract(corpus.labels.subspan(first, T), predicted, gradient);
   corpus.forbid_others(s, nodes);
   const Answer correct = best();
-  need(!correct.paths.empty(), no_known_labelling(corpus.number_of(s)));
+  corpus.need_of(s, !correct.paths.empty(), kNoAllowedPath);
   subtract(correct.paths[0].labels, predicted, gradient);
 }
 

@@ -12,10 +12,6 @@
 namespace tagwright {
 namespace {
 
-NameArrays<Borrowed> view_of(const Index& index) {
-  return {index.slots(), index.ends(), {reinterpret_cast<const uint8_t*>(index.bytes().data()), index.bytes().size()}};
-}
-
 // A set of numbers that are added many times each; its memory grows with the distinct ones.
 class Distinct {
  public:
@@ -57,17 +53,17 @@ void Corpus::check_known(const Weights& model) const {
       if (its.text(id) != mine.text(id)) return false;
     return true;
   };
-  need(first(model.names(), names.view()) && first(model.edge_names(), edge_names.view()),
+  need(first(model.names(), {names}) && first(model.edge_names(), {edge_names}),
        "the corpus was not read with the features of this model");
 }
 
-Weights Corpus::weights(const WeightKeys<Borrowed>& keys, std::vector<float> values, std::span<const uint16_t> parts,
-                        std::shared_ptr<const void> owner) const {
-  const auto held =
-      std::make_shared<const std::tuple<std::vector<float>, std::shared_ptr<const void>, std::shared_ptr<const void>>>(
-          std::move(values), this->owner, owner);
+Weights Corpus::weights(std::shared_ptr<const PartKeys> given, std::vector<float> values) const {
+  const auto held = std::make_shared<
+      const std::tuple<std::vector<float>, std::shared_ptr<const void>, std::shared_ptr<const PartKeys>>>(
+      std::move(values), owner, std::move(given));
+  const auto& [keys, parts] = *std::get<2>(*held);
   const std::span<const float> all = std::get<0>(*held);
-  const WeightArrays<Borrowed> arrays{keys,
+  const WeightArrays<Borrowed> arrays{keys.view(),
                                       all.first(keys.nodes()),
                                       all.subspan(keys.nodes(), keys.edges()),
                                       all.subspan(keys.nodes() + keys.edges(), keys.corrections()),
@@ -76,6 +72,10 @@ Weights Corpus::weights(const WeightKeys<Borrowed>& keys, std::vector<float> val
                                       parts,
                                       all.last(keys.ngrams())};
   return {L, arrays, false, held};
+}
+
+void Corpus::check_sentences(std::span<const int32_t> numbers) const {
+  for (const int32_t s : numbers) need(s >= 0 && static_cast<size_t>(s) < sentences(), "no such sentence");
 }
 
 double Corpus::largest_weight() const {
@@ -127,15 +127,6 @@ ObservedLabels Corpus::observed_labels() const {
     observed.end.push_back(observed.label.size());
   }
   return observed;
-}
-
-std::vector<uint64_t> Corpus::met_pairs() const {
-  Distinct observed;
-  for (size_t token = 0; token < tokens(); ++token)
-    for (const int32_t y : allowed_of(token))
-      for (const int32_t f : features_of(token))
-        observed.add(static_cast<uint64_t>(f) << 16 | static_cast<uint64_t>(y));
-  return observed.sorted();
 }
 
 ObservedPairs Corpus::pairs_met() const {
@@ -210,8 +201,8 @@ Corpus hold(CorpusArrays<Owned> arrays, Names names, size_t L) {
                                                 own.allowed,
                                                 own.weight,
                                                 own.partial,
-                                                view_of(held->names.node),
-                                                view_of(held->names.edge)};
+                                                held->names.node.view(),
+                                                held->names.edge.view()};
   made.L = L;
   made.feature_count = held->names.node.size();
   made.set_count = held->names.edge.size();
@@ -219,22 +210,26 @@ Corpus hold(CorpusArrays<Owned> arrays, Names names, size_t L) {
   return made;
 }
 
+Names known_names(const Weights* model) {
+  Names names;
+  if (!model) return names;
+  add_all(model->names(), names.node);
+  add_all(model->edge_names(), names.edge);
+  return names;
+}
+
 Corpus read_corpus(const Text& text, const Templates& templates, std::span<const int32_t> labels,
                    const CorpusOptions& options) {
-  need(options.L > 0 && options.L <= kMostLabels, "a model has between 1 and 65,535 labels");
+  const size_t L = options.names.size();
+  need(L > 0 && L <= kMostLabels, "a model has between 1 and 65,535 labels");
   need(labels.size() == text.tokens(), "there must be one label per token");
   templates.check_text(text);
-  need(options.label_names.empty() || options.label_names.size() == options.L, "there must be one name per label");
   const bool sees_labels = templates.history() > 0;
   for (const int32_t y : labels)
-    need(y >= -1 && y < static_cast<int32_t>(options.L) && (y >= 0 || !sees_labels), "no such label");
-  Names names;
-  if (options.known) {
-    add_all(options.known->names(), names.node);
-    add_all(options.known->edge_names(), names.edge);
-  }
+    need(y >= -1 && y < static_cast<int32_t>(L) && (y >= 0 || !sees_labels), "no such label");
+  Names names = known_names(options.known);
   const size_t known = names.node.size(), known_sets = names.edge.size();
-  CorpusArrays<Owned> made{encode(text, templates, {options.label_names, labels}, names, options.threads)};
+  CorpusArrays<Owned> made{encode(text, templates, {options.names, labels}, names, options.threads)};
   const auto drop = [&](Ids& ids, Index& index, size_t kept) {
     FeatureCounts counts;
     counts.add(ids, index.size());
@@ -246,7 +241,7 @@ Corpus read_corpus(const Text& text, const Templates& templates, std::span<const
   }
   made.labels.assign(labels.begin(), labels.end());
   add_marks(options.marks, made);
-  Corpus corpus = hold(std::move(made), std::move(names), options.L);
+  Corpus corpus = hold(std::move(made), std::move(names), L);
   corpus.check();
   corpus.digest = corpus.computed_digest();
   return corpus;
@@ -341,7 +336,7 @@ void Corpus::check() const {
   // A shard or a cut of a corpus has no names.
   const auto named = [](const NameArrays<Borrowed>& given, size_t count) {
     if (given.ends.empty() && given.slots.empty()) return;
-    check_index(given.view(), given.bytes.size());
+    check_index({given});
     need(given.ends.size() == count, "corpus: there must be one name per feature");
   };
   named(names, features());
@@ -350,7 +345,7 @@ void Corpus::check() const {
 
 Digest Corpus::computed_digest() const {
   Digest digest{};
-  for_each_corpus_array(*this, [&](const char*, const auto& array) {
+  for_each_corpus_array(*this, [&](const std::string&, const auto& array) {
     for_each_piece(*this, array,
                    [&](const auto& piece) { digest = digest_of(piece.data(), piece.size_bytes(), digest); });
     const uint64_t size = array.size();
@@ -403,8 +398,8 @@ Corpus Corpus::cut(std::span<const int32_t> chosen) const {
   CorpusArrays<Owned> made;
   std::vector<std::pair<size_t, size_t>> from;
   std::vector<uint64_t> ends;
+  check_sentences(chosen);
   for (const int32_t number : chosen) {
-    need(number >= 0 && static_cast<size_t>(number) < sentences(), "no such sentence");
     const auto s = static_cast<size_t>(number);
     ends.clear();
     append(*this, sentence_end.subspan(s ? s - 1 : 0, s ? 2 : 1), ends);

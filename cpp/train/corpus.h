@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -34,24 +35,14 @@ struct CorpusArrays : EncodedArrays<Array> {
 // Calls visit(name, array) for all arrays, by the names they have in files.
 template <class Arrays, class Visit>
 void for_each_corpus_array(Arrays& a, Visit&& visit) {
-  visit("sentence_end", a.sentence_end);
-  visit("node.id", a.node.id);
-  visit("node.value", a.node.value);
-  visit("node.end", a.node.end);
-  visit("edge.id", a.edge.id);
-  visit("edge.value", a.edge.value);
-  visit("edge.end", a.edge.end);
+  for_each_encoded_array(a, visit);
   visit("labels", a.labels);
   visit("allowed_end", a.allowed_end);
   visit("allowed", a.allowed);
   visit("weight", a.weight);
   visit("partial", a.partial);
-  visit("names.slots", a.names.slots);
-  visit("names.ends", a.names.ends);
-  visit("names.bytes", a.names.bytes);
-  visit("edge_names.slots", a.edge_names.slots);
-  visit("edge_names.ends", a.edge_names.ends);
-  visit("edge_names.bytes", a.edge_names.bytes);
+  for_each_name_array("names", a.names, visit);
+  for_each_name_array("edge_names", a.edge_names, visit);
 }
 
 // The labels that each feature was observed with, rising, one feature after the other.
@@ -63,6 +54,12 @@ struct ObservedLabels {
 struct ObservedPairs {
   std::vector<uint64_t> edges;
   std::vector<std::vector<uint64_t>> sets;  // [set]
+};
+
+// Which weights there are, and the parts of labels that they are for, [k * L + y].
+struct PartKeys {
+  WeightKeys<Owned> keys;
+  std::vector<uint16_t> parts;
 };
 
 // Copies share the arrays.
@@ -87,6 +84,12 @@ struct Corpus : CorpusArrays<Borrowed> {
   // The number of a sentence in the whole corpus, and where its tokens begin there.
   size_t number_of(size_t s) const { return origin.empty() ? s : origin[s].first; }
   size_t place_of(size_t s) const { return origin.empty() ? first_token(s) : origin[s].second; }
+  // Throws std::invalid_argument, naming the sentence, unless `right`.
+  void need_of(size_t sentence, bool right, const char* what) const {
+    if (!right) throw std::invalid_argument("sentence " + std::to_string(number_of(sentence)) + ": " + what);
+  }
+  // Throws std::invalid_argument where one of these sentences does not exist.
+  void check_sentences(std::span<const int32_t> sentences) const;
   // Returns a copy of these sentences, without names: of a mapped file, no more than these are read.
   Corpus cut(std::span<const int32_t> sentences) const;
 
@@ -100,11 +103,6 @@ struct Corpus : CorpusArrays<Borrowed> {
   void forbid_others(size_t sentence, double* nodes) const;
   // The labels that each feature was observed with: all allowed ones of a token, and none where it may have any.
   ObservedLabels observed_labels() const;
-  // Calls visit(feature, label) for the same, in order; for a corpus that has few of the features.
-  template <class Visit>
-  void for_each_met(Visit&& visit) const {
-    for (const uint64_t pair : met_pairs()) visit(static_cast<size_t>(pair >> 16), static_cast<uint16_t>(pair));
-  }
   // The pairs of labels of all steps: all allowed ones, and none beside a token that may have any label.
   ObservedPairs pairs_met() const;
 
@@ -145,33 +143,29 @@ struct Corpus : CorpusArrays<Borrowed> {
   Digest computed_digest() const;
   // Throws std::invalid_argument unless a model's features come first in the corpus.
   void check_known(const Weights& model) const;
-  // Returns weights of the corpus' features with these keys and values, in the order of the layout. owner: of the keys
-  // and parts.
-  Weights weights(const WeightKeys<Borrowed>& keys, std::vector<float> values, std::span<const uint16_t> parts,
-                  std::shared_ptr<const void> owner) const;
+  // Returns weights of the corpus' features with these keys and values, in the order of the layout.
+  Weights weights(std::shared_ptr<const PartKeys> keys, std::vector<float> values) const;
 
  private:
-  std::vector<uint64_t> met_pairs() const;
   static std::span<const int32_t> ids_of(const IdArrays<Borrowed>& ids, size_t token) {
     return ids.id.subspan(ids.begin(token), ids.end[token] - ids.begin(token));
   }
 };
 
-// The error of a sentence with partial labels that has no allowed path.
-inline std::string no_known_labelling(size_t sentence) {
-  return "sentence " + std::to_string(sentence) +
-         ": no labelling has labels that y allows and keeps to the constraints";
-}
+// Why a sentence has no path: none at all, or, with partial labels, none that they allow.
+inline constexpr const char* kNoPath = "the constraints leave no labelling";
+inline constexpr const char* kNoAllowedPath = "no labelling has labels that y allows and keeps to the constraints";
 
 struct CorpusOptions {
-  size_t L = 0;
-  size_t min_count = 1;                  // features on fewer tokens are left out
-  const Weights* known = nullptr;        // a model whose features come first, in their order, and are never rare
-  std::vector<std::string> label_names;  // for templates that look at earlier labels
+  std::vector<std::string> names;  // of the labels
+  size_t min_count = 1;            // features on fewer tokens are left out
+  const Weights* known = nullptr;  // a model whose features come first, in their order, and are never rare
   size_t threads = 1;
   Marks marks = {};
 };
 
+// The names of a model's features; none without a model.
+Names known_names(const Weights* model);
 // labels: of every token.
 Corpus read_corpus(const Text& text, const Templates& templates, std::span<const int32_t> labels,
                    const CorpusOptions& options);

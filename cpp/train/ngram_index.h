@@ -1,7 +1,7 @@
 // The label n-grams that get weights: those that a corpus has often enough, those of a model, those of a checkpoint.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -16,11 +16,21 @@ struct NgramOptions {
   size_t min_count = 1;  // n-grams that occur less often get no weight
 };
 
-// N-grams in the order in which weights hold them. The add functions return whether there are more than before.
+// An n-gram as one number: four labels of 16 bits each, the first one highest, kNoLabel behind the last.
+using PackedNgram = uint64_t;
+// labels: the first of them; -1 and kNoLabel are the same.
+template <class Label>
+PackedNgram packed_ngram(std::span<const Label> labels) {
+  PackedNgram made = 0;
+  for (size_t n = 0; n < NgramList::kLongest; ++n)
+    made = made << 16 | (n < labels.size() ? static_cast<uint16_t>(labels[n]) : kNoLabel);
+  return made;
+}
+
+// N-grams in the order in which weights hold them: they rise. The add functions return whether there are more than
+// before.
 class NgramIndex {
  public:
-  using Ngram = std::array<uint16_t, NgramList::kLongest>;  // kNoLabel behind the last label
-
   // Those of a corpus; n-grams with a label that is not known do not count.
   NgramIndex(const Corpus& corpus, const NgramOptions& options);
   // Those of a corpus; occurrences in all corpora count.
@@ -28,21 +38,21 @@ class NgramIndex {
   // Those of a model, whose labels have other numbers here. Throws std::invalid_argument where one is longer than the
   // order allows.
   bool add(const Weights& model, std::span<const uint16_t> renamed);
-  // Packed ones, which are valid.
-  bool add(std::span<const uint64_t> packed);
+  // Valid ones.
+  bool add(std::span<const PackedNgram> more);
 
   size_t size() const { return ngrams_.size(); }
   bool empty() const { return ngrams_.empty(); }
-  // One after the other, as NgramList has them.
-  std::vector<int32_t> labels() const;
-  // [n-gram * kLongest + n], as weights hold them.
+  PackedNgram operator[](size_t q) const { return ngrams_[q]; }
+  // [n-gram * kLongest + n], as weights hold them; and as NgramList has them.
   std::vector<uint16_t> keys() const;
-  // Four labels of 16 bits each, for checkpoints; they rise.
-  uint64_t packed(size_t q) const { return packed(ngrams_[q]); }
-  bool is_valid(uint64_t packed, size_t L) const;
+  std::vector<int32_t> labels() const;
+  bool is_valid(PackedNgram ngram, size_t L) const;
   // The number of an n-gram, or kNoPlace.
-  size_t find_packed(uint64_t packed) const;
-  size_t find(const std::array<int32_t, NgramList::kLongest>& ngram) const;  // -1 behind the last label
+  size_t find(PackedNgram ngram) const {
+    const auto found = std::lower_bound(ngrams_.begin(), ngrams_.end(), ngram);
+    return found != ngrams_.end() && *found == ngram ? static_cast<size_t>(found - ngrams_.begin()) : kNoPlace;
+  }
 
   // Looks up the node of the trie that each n-gram is.
   void place(const LabelNgrams& trie);
@@ -57,13 +67,9 @@ class NgramIndex {
   }
 
  private:
-  static uint64_t packed(const Ngram& ngram);
-  static Ngram unpacked(uint64_t packed);
-  bool merge(std::vector<Ngram> more);
-
   NgramOptions options_;
-  std::vector<Ngram> ngrams_;
-  std::vector<std::pair<Ngram, size_t>> rare_;  // those that did not occur often enough yet, in order, and how often
+  std::vector<PackedNgram> ngrams_;
+  std::vector<std::pair<PackedNgram, size_t>> rare_;  // those that did not occur often enough yet, and how often
   std::vector<LabelNgrams::Node> node_;
   std::vector<int32_t> of_node_;  // [node], -1 where it is no n-gram that has a weight
 };

@@ -10,9 +10,6 @@
 namespace tagwright {
 namespace {
 
-constexpr const char* kNoPath = "the constraints leave no labelling";
-constexpr const char* kNoAllowedPath = "no labelling has labels that y allows and keeps to the constraints";
-
 // Fills `lists` with those labels of each column, columns(t) or all where that is empty, that y allows and that do not
 // score -inf. Returns whether each has one.
 template <class Columns>
@@ -48,7 +45,6 @@ const std::vector<std::vector<int32_t>>* SentenceSums::active_sets(const Corpus&
 bool SentenceSums::sum(const Corpus& corpus, size_t s, const Lattice& lattice, const PruningRule& rule, size_t most) {
   const bool partial = corpus.is_partial(s);
   const auto* const active = corpus.sets() ? &active_ : nullptr;
-  all.has_ngrams = allowed.has_ngrams = lattice.edges.ngrams() != nullptr;
   try {
     const int32_t* also = corpus.labels.empty() || partial ? nullptr : corpus.labels.data() + corpus.first_token(s);
     std::vector<int32_t> best;
@@ -59,13 +55,13 @@ bool SentenceSums::sum(const Corpus& corpus, size_t s, const Lattice& lattice, c
       best = answer.paths[0].labels;
       also = best.data();
     }
-    all.sums = label_sums(lattice, {rule, also, most}, arena, all.ngrams);
+    all.sums = forward_backward(lattice, {rule, also, most}, arena, all.ngrams);
     if (all.sums.wide) return false;
     need(all.sums.log_z != kForbidden, kNoPath);
     if (!partial) return true;
     need(fill_allowed(corpus, s, lattice, [&](size_t t) { return all.labels(t); }, lists_), kNoAllowedPath);
     allowed_lattice_.emplace(restricted(lattice, active, lists_));
-    allowed.sums = label_sums(*allowed_lattice_, {}, arena, allowed.ngrams);
+    allowed.sums = forward_backward(*allowed_lattice_, {}, arena, allowed.ngrams);
     need(allowed.sums.log_z != kForbidden, kNoAllowedPath);
     return true;
   } catch (const std::invalid_argument& error) {

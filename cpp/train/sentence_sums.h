@@ -15,9 +15,8 @@ namespace tagwright {
 
 // The distribution over some labellings of a sentence.
 struct Expectation {
-  Sums sums;         // with n-grams: log Z and the probabilities of labels only
-  NgramSums ngrams;  // filled where there are n-grams
-  bool has_ngrams = false;
+  Sums sums;
+  NgramSums ngrams;  // of `sums`, where there are n-grams
 
   std::span<const int32_t> labels(size_t t) const { return sums.columns[t].labels; }
   const double* nodes(size_t t) const { return sums.columns[t].node; }
@@ -29,7 +28,7 @@ struct Expectation {
   void enter_step(size_t t, Visit&& visit) {
     t_ = t;
     width_ = labels(t).size();
-    if (!has_ngrams) {
+    if (!sums.ngrams) {
       if (sums.logs) sums.step(t - 1, pairs_);
       return;
     }

@@ -143,7 +143,7 @@ std::vector<uint8_t> to_bytes(const Corpus& corpus, std::span<const int32_t> sen
     packed.clear();
     gradient.clear();
     for (const auto& [q, g] : own.ngrams) {
-      packed.push_back(ngrams.packed(q));
+      packed.push_back(ngrams[q]);
       gradient.push_back(g);
     }
     to.put_list(packed);
@@ -182,7 +182,7 @@ std::vector<ReceivedGradient> from_bytes(std::span<const uint8_t> bytes, const C
     const auto packed = from.list<uint64_t>();
     const auto own = from.reals(packed.size());
     for (size_t q = 0; q < packed.size(); ++q) {
-      const size_t number = ngrams.find_packed(packed[q]);
+      const size_t number = ngrams.find(packed[q]);
       need(number != kNoPlace, "gradient: an n-gram that has no weight");
       gradient.ngrams.emplace_back(static_cast<uint32_t>(number), own[q]);
     }

@@ -15,7 +15,6 @@ struct PerceptronStep {
   size_t batch = 1;
   bool grow = true;  // whether a gradient gives weights to what has none
 
-  static constexpr bool kSquares = false;
   static constexpr float kMostEdge = std::numeric_limits<float>::infinity();
   double scale(double sentence_weight) const {
     return static_cast<float>(sentence_weight / static_cast<double>(batch));
@@ -33,7 +32,6 @@ struct AdaGradStep {
   double rate = 0.5, l2 = 0;
   bool grow = true;
 
-  static constexpr bool kSquares = true;
   // Edge weights stay within this, so that sums of their factors neither overflow nor lose what matters.
   static constexpr float kMostEdge = 40;
   double scale(double sentence_weight) const { return sentence_weight; }

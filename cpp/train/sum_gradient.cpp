@@ -178,30 +178,12 @@ void SumGradient::set_bounds(std::span<const float> bounds) {
 
 const Edges& SumGradient::exact_edges() const {
   return exact_edges_.get([&] {
-    std::vector<int32_t> previous, current, set, set_previous, set_current;
-    std::vector<double> score, correction;
-    const auto& edges = store_.edges();
-    const auto& sets = store_.sets();
-    for (size_t i = 0; i < edges.rows(); ++i) {
-      for (size_t q = 0; q < edges.size(i); ++q) {
-        previous.push_back(static_cast<int32_t>(i));
-        current.push_back(edges.keys(i)[q]);
-        score.push_back(edges.values(i)[q]);
-      }
-    }
-    for (size_t r = 0; r < sets.rows(); ++r) {
-      for (size_t q = 0; q < sets.size(r); ++q) {
-        set.push_back(static_cast<int32_t>(r));
-        set_previous.push_back(Corrections::previous(sets.keys(r)[q]));
-        set_current.push_back(Corrections::current(sets.keys(r)[q]));
-        correction.push_back(sets.values(r)[q]);
-      }
-    }
-    const EdgeExtras extras{.correction_sets = store_.corpus().sets(),
-                            .correction_set = set,
-                            .corrections = {set_previous, set_current, {nullptr, correction.data()}}};
-    EdgeScores made = EdgeScores::from_triples(store_.corpus().L, 0.0, {previous, current, {nullptr, score.data()}},
-                                               EdgeForm::kSparse, extras);
+    WeightKeys<Owned> keys;
+    std::vector<float> weights;
+    store_.list_edges(false, keys, weights);
+    EdgeScores made =
+        edges_of(store_.corpus().L, keys.view(), store_.corpus().sets(),
+                 {{weights.data(), nullptr}, {weights.data() + keys.edges(), nullptr}}, EdgeForm::kSparse);
     return Edges(limits().rules ? made.constrained(limits().rules) : std::move(made));
   });
 }
@@ -273,7 +255,6 @@ void SumGradient::compute(const Corpus& corpus, size_t s, Gradient::Workspace& a
   gradient.reset(corpus, s);
   if (sentence.T == 0) return;
   score(sentence);
-  sums.all.has_ngrams = sums.allowed.has_ngrams = ngrams_ != nullptr;
   sums.all.sums = workspace.pruner.sum(corpus, s, workspace.scores.data(), sums.arena);
   const double kept_log_z = sums.all.sums.log_z;
   bool pruned = kept_log_z != kForbidden;
@@ -335,18 +316,18 @@ bool SumGradient::sum_ngrams(const Sentence& sentence, const Sums* kept) const {
          .edges = [&, first = sentence.first](
                       size_t t, double* out) { factors_.fill(corpus, first + t, columns[t - 1], columns[t], out); },
          .factors = true});
-    to.sums = label_sums(to.ngrams);
+    to.sums = to.ngrams.sums(nullptr);
     return to.sums.log_z != kForbidden;
   };
   if (corpus.is_partial(s)) {
     ColumnLabels& labels = workspace.allowed_labels;
     const bool found = labels.collect(corpus, s, kept, scores, stride) && sum(labels, workspace.sums.allowed);
-    need(found || kept, no_known_labelling(corpus.number_of(s)));
+    corpus.need_of(s, found || kept, kNoAllowedPath);
     if (!found) return false;
   }
   workspace.labels.collect(corpus, s, kept);
   const bool found = sum(workspace.labels, workspace.sums.all);
-  need(found || kept, "sentence " + std::to_string(corpus.number_of(s)) + ": the constraints leave no labelling");
+  corpus.need_of(s, found || kept, kNoPath);
   return found;
 }
 

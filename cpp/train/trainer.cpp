@@ -3,40 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <mutex>
 #include <numeric>
 
 #include "base/need.h"
 #include "base/stop.h"
 
 namespace tagwright {
-
-// Workspaces, as many as threads compute gradients at the same time.
-class Workspaces {
- public:
-  explicit Workspaces(const Gradient& gradient) : gradient_(gradient) {}
-
-  template <class Work>
-  void with(Work&& work) {
-    std::unique_ptr<Gradient::Workspace> own;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        own = std::move(idle_.back());
-        idle_.pop_back();
-      }
-    }
-    if (!own) own = gradient_.workspace();
-    work(*own);
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(own));
-  }
-
- private:
-  const Gradient& gradient_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Gradient::Workspace>> idle_;
-};
 
 namespace {
 
@@ -103,10 +75,6 @@ std::unique_ptr<Gradient> make_gradient(const WeightStore& store, PathLimits lim
   return std::make_unique<SumGradient>(store, std::get<SumOptions>(options), std::move(limits));
 }
 
-void check_sentences(const Corpus& corpus, std::span<const int32_t> sentences) {
-  for (const int32_t s : sentences) need(s >= 0 && static_cast<size_t>(s) < corpus.sentences(), "no such sentence");
-}
-
 }  // namespace
 
 Trainer::Trainer(Corpus corpus, std::vector<uint16_t> parts, TrainerOptions options)
@@ -124,9 +92,8 @@ void Trainer::compute(const Corpus& corpus, std::span<const int32_t> sentences, 
   pool.for_each(sentences.size(), [&](size_t n) {
     check_stop();
     corpus.visit();
-    workspaces.with([&](Gradient::Workspace& own) {
-      gradient_->compute(corpus, static_cast<size_t>(sentences[n]), own, gradients_[n]);
-    });
+    const Workspaces::Taken own(workspaces, [&] { return gradient_->workspace(); });
+    gradient_->compute(corpus, static_cast<size_t>(sentences[n]), *own, gradients_[n]);
   });
 }
 
@@ -158,12 +125,12 @@ EpochStats Trainer::step(const Corpus& corpus, std::span<const int32_t> sentence
 
 EpochStats Trainer::run(std::span<const int32_t> sentences, size_t threads, const Corpus* cut) {
   const Corpus& corpus = cut ? *cut : store_.corpus();
-  check_sentences(corpus, sentences);
+  corpus.check_sentences(sentences);
   need(threads >= 1, "threads must be at least 1");
   const size_t batch = std::min(options_.batch, std::max<size_t>(1, sentences.size()));
   const Trimmed trimmed(thread_arena(), size_t{64} << 20);
   ThreadPool pool(std::min(threads, batch));
-  Workspaces workspaces(*gradient_);
+  Workspaces workspaces;
   EpochStats stats;
   for (size_t at = 0; at < sentences.size(); at += batch) {
     const std::span<const int32_t> own = sentences.subspan(at, std::min(batch, sentences.size() - at));
@@ -175,10 +142,10 @@ EpochStats Trainer::run(std::span<const int32_t> sentences, size_t threads, cons
 }
 
 std::vector<uint8_t> Trainer::gradient(std::span<const int32_t> sentences, size_t threads) {
-  check_sentences(store_.corpus(), sentences);
+  store_.corpus().check_sentences(sentences);
   const Trimmed trimmed(thread_arena(), size_t{64} << 20);
   ThreadPool pool(std::clamp<size_t>(threads, 1, std::max<size_t>(1, sentences.size())));
-  Workspaces workspaces(*gradient_);
+  Workspaces workspaces;
   compute(store_.corpus(), sentences, pool, workspaces);
   gradient_->end_batch();
   return to_bytes(store_.corpus(), sentences, gradients_, store_.ngrams());
@@ -227,7 +194,7 @@ void Trainer::end_epoch() {
 
 std::vector<std::pair<double, double>> Trainer::log_z(std::span<const int32_t> sentences) const {
   need(std::holds_alternative<SumOptions>(options_.gradient), "log Z is known only of gradients that are sums");
-  check_sentences(store_.corpus(), sentences);
+  store_.corpus().check_sentences(sentences);
   std::vector<std::pair<double, double>> found;
   const std::unique_ptr<Gradient::Workspace> workspace = gradient_->workspace();
   SparseGradient gradient;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/pool.h"
 #include "base/thread_pool.h"
 #include "train/best_path_gradient.h"
 #include "train/step_rules.h"
@@ -27,8 +28,6 @@ struct TrainerOptions {
   NgramOptions ngrams = {};
   PathLimits limits = {};
 };
-
-class Workspaces;
 
 class Trainer {
  public:
@@ -57,6 +56,7 @@ class Trainer {
   void extend(Corpus corpus, AllowedLists allowed = {});
 
  private:
+  using Workspaces = Pool<Gradient::Workspace>;
   // Fills gradients_ for these sentences.
   void compute(const Corpus& corpus, std::span<const int32_t> sentences, ThreadPool& pool, Workspaces& workspaces);
   // Steps by gradients_, which are those of these sentences of a corpus; on this thread where there is no pool.

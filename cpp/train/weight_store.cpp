@@ -56,12 +56,14 @@ void WeightStore::extend(Corpus corpus) {
   nodes_.grow(corpus_.features());
   if (index_.add(corpus_)) hold_ngrams();
   if (!options_.observe) return;
-  corpus_.for_each_met([&](size_t f, uint16_t y) { observe_node(f, y); });
+  for (size_t token = 0; token < corpus_.tokens(); ++token)
+    for (const int32_t y : corpus_.allowed_of(token))
+      for (const int32_t f : corpus_.features_of(token)) observe_node(static_cast<size_t>(f), static_cast<uint16_t>(y));
   observe_steps();
 }
 
 void WeightStore::hold_ngrams() {
-  for (size_t q = 0; q < index_.size(); ++q) ngrams_.find_or_add(0, index_.packed(q));
+  for (size_t q = 0; q < index_.size(); ++q) ngrams_.find_or_add(0, index_[q]);
   view_->ngrams_replaced(index_);
   for (size_t q = 0; q < index_.size(); ++q)
     if (const float weight = ngrams_.values(0)[q]; weight != 0) view_->ngram_changed(q, weight);
@@ -99,42 +101,44 @@ Moments WeightStore::moments_of(double sum, float squares) const {
   return made;
 }
 
-Weights WeightStore::weights(bool averaged) const {
-  struct Held {
-    WeightKeys<Owned> keys;
-    std::vector<uint16_t> parts;
-  };
-  const auto held = std::make_shared<Held>();
-  held->parts = part_of_;
-  WeightKeys<Owned>& keys = held->keys;
-  std::vector<float> values;
-  values.reserve(size());
+// Calls add_key(row, key) for the entries of rows, and appends their weights to `values`.
+template <class AnyRows, class AddKey>
+void WeightStore::list(const AnyRows& rows, bool averaged, std::vector<float>& values, AddKey&& add_key) const {
   const double n = std::max(visited_, 1.0);
-  const auto visit = [&](const auto& rows, auto&& add_key) {
-    for (size_t r = 0; r < rows.rows(); ++r) {
-      const auto weight = rows.values(r);
-      const auto moments = rows.moments(r);
-      for (size_t q = 0; q < weight.size(); ++q) {
-        add_key(r, rows.keys(r)[q]);
-        values.push_back(averaged ? static_cast<float>(weight[q] - sum_of(moments[q]) / n) : weight[q]);
-      }
+  for (size_t r = 0; r < rows.rows(); ++r) {
+    const auto weight = rows.values(r);
+    const auto moments = rows.moments(r);
+    for (size_t q = 0; q < weight.size(); ++q) {
+      add_key(r, rows.keys(r)[q]);
+      values.push_back(averaged ? static_cast<float>(weight[q] - sum_of(moments[q]) / n) : weight[q]);
     }
-  };
-  keys.row_label.reserve(nodes_.entries());
-  visit(nodes_, [&](size_t, uint16_t key) { keys.row_label.push_back(key); });
-  for (size_t f = 0, end = 0; f < nodes_.rows(); ++f) keys.row_end.push_back(end += nodes_.size(f));
-  visit(edges_, [&](size_t i, uint16_t j) {
+  }
+}
+
+void WeightStore::list_edges(bool averaged, WeightKeys<Owned>& keys, std::vector<float>& values) const {
+  list(edges_, averaged, values, [&](size_t i, uint16_t j) {
     keys.previous.push_back(static_cast<uint16_t>(i));
     keys.current.push_back(j);
   });
-  visit(sets_, [&](size_t set, uint64_t pair) {
+  list(sets_, averaged, values, [&](size_t set, uint64_t pair) {
     keys.set.push_back(static_cast<int32_t>(set));
     keys.set_previous.push_back(static_cast<uint16_t>(Corrections::previous(pair)));
     keys.set_current.push_back(static_cast<uint16_t>(Corrections::current(pair)));
   });
+}
+
+Weights WeightStore::weights(bool averaged) const {
+  const auto held = std::make_shared<PartKeys>(PartKeys{{}, part_of_});
+  WeightKeys<Owned>& keys = held->keys;
+  std::vector<float> values;
+  values.reserve(size());
+  keys.row_label.reserve(nodes_.entries());
+  list(nodes_, averaged, values, [&](size_t, uint16_t key) { keys.row_label.push_back(key); });
+  for (size_t f = 0, end = 0; f < nodes_.rows(); ++f) keys.row_end.push_back(end += nodes_.size(f));
+  list_edges(averaged, keys, values);
   keys.runs = index_.keys();
-  visit(ngrams_, [](size_t, uint64_t) {});
-  return corpus_.weights(keys.view(), std::move(values), held->parts, held);
+  list(ngrams_, averaged, values, [](size_t, uint64_t) {});
+  return corpus_.weights(held, std::move(values));
 }
 
 void WeightStore::start_from(const Weights& model, std::span<const int32_t> label) {
@@ -147,7 +151,9 @@ void WeightStore::start_from(const Weights& model, std::span<const int32_t> labe
     };
   };
   if (index_.add(model, renamed)) hold_ngrams();
-  model.for_each_ngram(renamed, [&](const auto& ngram, float w) { update_ngram(index_.find(ngram), set_to(w)); });
+  model.for_each_ngram(renamed, [&](std::span<const int32_t> ngram, float w) {
+    update_ngram(index_.find(packed_ngram(ngram)), set_to(w));
+  });
   model.each(
       renamed, [&](size_t f, uint16_t key, float w) { update_node(f, key, true, set_to(w)); },
       [&](uint16_t i, uint16_t j, float w) {

@@ -76,10 +76,9 @@ class WeightStore {
   const Corpus& corpus() const { return corpus_; }
   const Parts& parts() const { return parts_; }
   const StoreOptions& options() const { return options_; }
-  const Rows& nodes() const { return nodes_; }            // [feature]: label or part
-  const Rows& edges() const { return edges_; }            // [previous]: current
-  const PairRows& sets() const { return sets_; }          // [set]: pair of labels
-  const PairRows& ngram_rows() const { return ngrams_; }  // [0]: packed n-grams, beside those of ngrams()
+  const Rows& nodes() const { return nodes_; }    // [feature]: label or part
+  const Rows& edges() const { return edges_; }    // [previous]: current
+  const PairRows& sets() const { return sets_; }  // [set]: pair of labels
   const NgramIndex& ngrams() const { return index_; }
   size_t size() const { return nodes_.entries() + edges_.entries() + sets_.entries() + ngrams_.entries(); }
   double visited() const { return visited_; }  // sentences
@@ -137,6 +136,8 @@ class WeightStore {
 
   // --- as a whole ---
 
+  // Appends the weights of edges, then those of corrections, or their averages, to `values`, and their keys to `keys`.
+  void list_edges(bool averaged, WeightKeys<Owned>& keys, std::vector<float>& values) const;
   // The weights, or their average over all sentences visited.
   Weights weights(bool averaged) const;
   // Warm start from a model whose features come first in the corpus. label: [its label] the number here.
@@ -170,6 +171,8 @@ class WeightStore {
   void for_each_kind(Visit&& visit);
   double sum_of(const Moments& moments) const { return options_.squares ? moments.sum : moments.precise_sum(); }
   Moments moments_of(double sum, float squares) const;
+  template <class AnyRows, class AddKey>
+  void list(const AnyRows& rows, bool averaged, std::vector<float>& values, AddKey&& add_key) const;
   void check_state(const WeightState<Borrowed>& state);
   void observe_node(size_t feature, uint16_t label);
   void observe_steps();
@@ -235,7 +238,7 @@ void WeightStore::for_each_kind(Visit&& visit) {
       });
   visit(
       size_t{3}, ngrams_, [&](uint64_t key) { return index_.is_valid(key, L); },
-      [&](size_t, uint64_t key, float w) { view_->ngram_changed(index_.find_packed(key), w); });
+      [&](size_t, uint64_t key, float w) { view_->ngram_changed(index_.find(key), w); });
 }
 
 }  // namespace tagwright

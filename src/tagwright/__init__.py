@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from tagwright.decoding.decoders import AStar, Beam, IterativeViterbiAStar, Staggered, decoders
     from tagwright.decoding.edges import Edges
     from tagwright.decoding.keep import KeepDivergence, KeepRatio, KeepSize
-    from tagwright.decoding.marginals import marginals, marginals_batch
-    from tagwright.decoding.sampling import sample
+    from tagwright.decoding.marginals import marginals, marginals_batch, sample
     from tagwright.decoding.spans import spans
     from tagwright.evaluation.evaluate import evaluate
     from tagwright.features.templates import Features, TemplateError
@@ -93,8 +92,7 @@ _PLACES = _by_name(
         "decoding.decoders": "AStar Beam IterativeViterbiAStar Staggered decoders",
         "decoding.edges": "Edges",
         "decoding.keep": "KeepDivergence KeepRatio KeepSize",
-        "decoding.marginals": "marginals marginals_batch",
-        "decoding.sampling": "sample",
+        "decoding.marginals": "marginals marginals_batch sample",
         "decoding.spans": "spans",
         "evaluation.evaluate": "evaluate",
         "features.templates": "Features TemplateError",
@@ -115,27 +113,20 @@ _PLACES = _by_name(
 # Names that 0.5.0 exported; removed in the release after next.
 _MOVED = _by_name(
     {
-        "cluster": "BatchTagger Ray",
-        "data.tokens": "Tokenizer",
-        "decoding.arrays": "PathArrays",
         "decoding.decode": "Decoding Path Work",
         "decoding.decoders": "Decoder DecoderRow",
         "decoding.keep": "Keep",
-        "decoding.marginals": "BatchMarginals Marginals",
-        "decoding.spans": "Span",
+        "decoding.marginals": "Marginals",
         "evaluation.result": "Evaluation",
         "models.agreement": "Agreement",
         "models.bidirectional": "BidirectionalModel",
-        "models.explanation": "Explanation",
         "models.tagging": "Lattice Tagging",
-        "reports.report": "Report",
     }
 )
 _DECODERS = {
     "Auto": "auto",
     "CarpeDiem": "carpediem",
     "IterativeAStar": "iterative_astar",
-    "Posterior": "posterior",
     "Tree": "tree",
     "Viterbi": "viterbi",
     "ViterbiAStar": "viterbi_astar",

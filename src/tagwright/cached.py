@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
-__all__ = ["cached_property"]
-
 T = TypeVar("T")
 
 
@@ -19,12 +17,10 @@ class cached_property(Generic[T]):  # noqa: N801 - named as that of functools, i
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
-        """Take the method that computes the value."""
         self.make = make
         self.__doc__ = make.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Keep the name under which the value is stored."""
         self.name = name
 
     @overload

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Collection
-from typing import TypeGuard
+import warnings
+from collections.abc import Callable, Collection
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "above_zero", "at_least_one", "at_least_zero", "is_number", "is_whole", "not_negative", "one_of", "real", "seed",
-    "shown",
-]  # fmt: skip
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _MOST = 2**31  # of anything that is counted
 _LARGEST_SEED = 2**128  # as large as NumPy's own
@@ -27,12 +27,12 @@ def shown(value: object) -> str:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether a value is a whole number; truth values are none."""
+    """Return whether a value is a whole number; booleans are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a real number; truth values and times are none, whatever NumPy derives them from."""
+    """Return whether a value is a real number; booleans and times are not, whatever NumPy derives them from."""
     return is_whole(value) or isinstance(value, float | np.floating)
 
 
@@ -93,3 +93,20 @@ def one_of(name: str, value: object, choices: Collection[str]) -> None:
     """Check one of a few words."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {shown(value)}")
+
+
+def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function accept keyword arguments under their names in 0.5.0 (old=new), with a DeprecationWarning."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> R:
+            for old in names.keys() & kwargs.keys():
+                message = f"{old} is deprecated: use {names[old]} in its place"
+                warnings.warn(message, DeprecationWarning, stacklevel=2)
+                kwargs[names[old]] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -6,8 +6,6 @@ import html
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["Html", "counted", "cut", "html_table", "join", "notebook_table", "shortened", "tag", "visible"]
-
 # Characters that show nothing, that reorder what stands around them, or that no document may have: controls, marks of
 # direction, separators of lines and paragraphs, halves of surrogates and noncharacters. Joiners are not among them:
 # words of Persian and of Indian languages need those.

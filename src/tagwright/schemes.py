@@ -8,11 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "CONTINUES", "OPEN", "PARTS", "PREFIXES", "SCHEMES", "Scheme", "SpanLabels", "find_spans", "scheme_of",
-    "scheme_rule", "span_labels", "span_parts", "split_label",
-]  # fmt: skip
-
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.commands import columns, complaint, printed, run
+from support.commands import columns, complaint, printed
 from support.corpora import CONLLU, ten_sentences
 
 import tagwright as tw
@@ -241,15 +241,6 @@ def test_diff_shows_the_best_and_where_the_others_differ(folder):
             ]
             assert len({line.index("->") for line in lines}) == 1
     assert next(blocks, None) is None
-
-
-def test_the_earlier_spelling_of_diff(folder):
-    old = run("tag", "-m", folder / "crf", "-k", "2", "--diff", given=TEXT)
-    assert old.stderr == "Warning: tagwright tag --diff is now tagwright tag --to diff\n"
-    assert old.stdout == printed("tag", "-m", folder / "crf", "-k", "2", "--to", "diff", given=TEXT)
-    both = run("tag", "-m", folder / "crf", "-k", "2", "--diff", "--to", "slash", given=TEXT)
-    assert both.exit_code == 2
-    assert "--to slash and --diff do not go together" in both.stderr
 
 
 def test_diff_with_probabilities(folder):

@@ -75,15 +75,10 @@ def test_decoders():
     assert [line.split()[0] for line in said.splitlines()[2:]] == [row.name for row in tw.decoders()]
 
 
-def test_renamed_commands_still_work(corpus, model):
+def test_renamed_commands_still_work():
     result = run("decoders")
     assert (result.exit_code, result.stdout) == (0, printed("info", "--decoders"))
     assert result.stderr == "Warning: tagwright decoders is now tagwright info --decoders\n"
-    result = run("plot", "curve", model, "-o", corpus.with_name("curve.jpg"))
-    assert result.exit_code == 2
-    warning, error = result.stderr.splitlines()
-    assert warning == "Warning: tagwright plot is now tagwright report --plot"
-    assert "ends in .png, .svg, .pdf" in error
 
 
 def test_version_and_start():
@@ -342,6 +337,49 @@ def test_eval_of_spans(tmp_path):
     assert "knows none of its labels (B-NP, " in complaint("eval", "-m", tmp_path / "m", path, "--label", "3")
 
 
+SPLIT = """\
+# text = I can't go.
+1\tI\t_\t_\tPRP\t_\t_\t_\t_\t_
+2-3\tcan't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tca\t_\t_\tMD\t_\t_\t_\t_\t_
+3\tn't\t_\t_\tRB\t_\t_\t_\t_\t_
+4\tgo\t_\t_\tVB\t_\t_\t_\t_\tSpaceAfter=No
+5\t.\t_\t_\t.\t_\t_\t_\t_\t_
+
+"""
+
+
+def test_eval_of_text_that_is_split_again(tmp_path):
+    gold, path = tmp_path / "gold.conllu", tmp_path / "m"
+    gold.write_text(SPLIT)
+    printed("train", gold, path, "--label", "xpos", "--learner", "crf", "--tokenize", "english")
+    for name in ("english", "auto"):
+        found = json.loads(printed("eval", "-m", path, gold, "--json", "--tokenize", name))
+        assert (found["tokens"], found["token_accuracy"], found["calibration"]) == (5, 1, None)
+    found = json.loads(printed("eval", "-m", path, gold, "--json", "--tokenize", "whitespace"))
+    assert (found["tokens"], found["token_accuracy"]) == (5, 0.2)
+    assert {(own["gold"], own["predicted"]) for own in found["confusions"]} == {
+        (gold, "(no token)") for gold in ("MD", "RB", "VB", ".")
+    }
+    page = tmp_path / "page.html"
+    printed("report", "-m", path, gold, "-o", page, "--tokenize", "whitespace")
+    assert page.read_text().count("The tokeniser did not find this token.") == 4
+    # Partly known labels, and words of a range that do not spell it.
+    gold.write_text(SPLIT.replace("\tVB\t", "\tVB,MD\t").replace("\tRB\t", "\t_\t").replace("can't\t", "cannot\t"))
+    found = json.loads(printed("eval", "-m", path, gold, "--json", "--partial", "--tokenize", "whitespace"))
+    assert (found["tokens"], found["token_accuracy"]) == (4, 0.5)
+
+
+def test_text_that_is_split_again_has_one_column(tmp_path):
+    path = tmp_path / "chunks.txt"
+    path.write_text("The DT B-NP\ncat NN I-NP\n\n")
+    (tmp_path / "templates").write_text("U:%x[0,1]\n")
+    printed("train", path, tmp_path / "m", "--features", tmp_path / "templates")
+    assert "--tokenize: text has one column, but the model's" in complaint(
+        "eval", "-m", tmp_path / "m", path, "--tokenize", "english"
+    )
+
+
 SUMMARY = f"""\
 model
 -----------  ---------------------
@@ -506,7 +544,7 @@ def test_tag_conllu_with_a_model_of_columns(model, tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\tthe\tthe\tX\tx\t_\t0\troot\t_\t_\n\n")
     assert printed("tag", "-m", model, path) == "1\tthe\tthe\tX\tDT\t_\t0\troot\t_\t_\n\n"
-    assert f"{path}:1: 'pos' is no label of CoNLL-U" in complaint("tag", "-m", model, path, "--label", "pos")
+    assert f"{path}:1: 'pos' is not a label of CoNLL-U" in complaint("tag", "-m", model, path, "--label", "pos")
 
 
 def test_tag_conllu_from_a_pipe(model):
@@ -744,8 +782,8 @@ def test_file_that_cannot_be_unpacked(tmp_path, suffix, content):
         ("9", ":1: no label column 9; columns in the file: 2"),
         ("0", ":1: no label column 0"),
         ("2+9", ":1: no label column 9"),
-        ("tag", ":1: 'tag' is no label column"),
-        ("upos", ":1: 'upos' is no label column"),
+        ("tag", ":1: 'tag' is not a label column"),
+        ("upos", ":1: 'upos' is not a label column"),
         ("1", ":1: nothing stands before the label in column 1"),
     ],
 )
@@ -758,7 +796,7 @@ def test_unknown_label_column(corpus, tmp_path, command, label, said):
 def test_unknown_field_of_conllu(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\ta\ta\tX\tx\t_\t0\troot\t_\t_\n")
-    assert f"{path}:1: 'pos' is no label of CoNLL-U" in complaint("train", path, tmp_path / "m", "--label", "pos")
+    assert f"{path}:1: 'pos' is not a label of CoNLL-U" in complaint("train", path, tmp_path / "m", "--label", "pos")
 
 
 def test_unknown_preset(corpus, tmp_path):

@@ -417,7 +417,7 @@ def test_fields():
         assert data.text(sentence, ["L"]).split("\t")[at] == "L"
     for content in ("It\tsat\n", "It sat\n"):
         assert data.text(sentences(content, fields="upos", columns=2)[0], ["L"]) == content[:-1] + content[2] + "L\n\n"
-    with pytest.raises(DataError, match="'pos' is no label of CoNLL-U"):
+    with pytest.raises(DataError, match="'pos' is not a label of CoNLL-U"):
         sentences(TEN, fields="pos")
     # A requested label goes first.
     assert labels(TEN, label="upos", fields="xpos") == [["NOUN"]]
@@ -449,10 +449,10 @@ def test_fields_need_hold_no_label(content, field):
         ("# x\na\tb\n# y\nc\n", {"comments": True}, "4: 1 column, but the first token has 2; fix this line"),
         ("\na\tb\n", {"label": "0"}, "2: no label column 0; columns in the file: 2, counted from 1"),
         ("a b\n", {"label": "2+3"}, "1: no label column 3; columns in the file: 2, counted from 1"),
-        ("a\tb\n", {"label": "x"}, "1: 'x' is no label column; choose --label last, 3 or 2+3, counted from 1"),
-        ("a\tb\n", {"label": ""}, "1: '' is no label column; choose --label last, 3 or 2+3, counted from 1"),
-        ("a\tb\n", {"label": "-1"}, "1: '-1' is no label column; choose --label last, 3 or 2+3, counted from 1"),
-        ("a\tb\n", {"label": "2+2"}, "1: '2+2' is no label column; choose --label last, 3 or 2+3, counted from 1"),
+        ("a\tb\n", {"label": "x"}, "1: 'x' is not a label column; choose --label last, 3 or 2+3, counted from 1"),
+        ("a\tb\n", {"label": ""}, "1: '' is not a label column; choose --label last, 3 or 2+3, counted from 1"),
+        ("a\tb\n", {"label": "-1"}, "1: '-1' is not a label column; choose --label last, 3 or 2+3, counted from 1"),
+        ("a\tb\n", {"label": "2+2"}, "1: '2+2' is not a label column; choose --label last, 3 or 2+3, counted from 1"),
         ("a\tb\n", {"label": "2+1"}, "1: nothing stands before the label in column 1 of 2; put the token before it"),
         ("a\nb\n", {"label": "last"}, "1: nothing stands before the label in column 1 of 1; put the token before it"),
         ("a\tX\n\nb\tX\nc\t\n", {"label": "last"}, "4: the label in column 2 is empty; fill it in"),
@@ -482,10 +482,10 @@ def test_errors_name_file_and_line(tmp_path, content, options, message, step):
         (
             CONLLU,
             "last",
-            "3: 'last' is no label of CoNLL-U; choose --label upos, xpos, feats or a joint such as upos+fe",
+            "3: 'last' is not a label of CoNLL-U; choose --label upos, xpos, feats or a joint such as upos+fe",
         ),
-        (CONLLU, "upos+", "3: 'upos+' is no label of CoNLL-U; choose"),
-        (CONLLU, "upos+upos", "3: 'upos+upos' is no label of CoNLL-U; choose"),
+        (CONLLU, "upos+", "3: 'upos+' is not a label of CoNLL-U; choose"),
+        (CONLLU, "upos+upos", "3: 'upos+upos' is not a label of CoNLL-U; choose"),
         (
             f"# x\n1\ta\ta{NO_FIELDS}\n2\ta\n",
             None,
@@ -493,7 +493,11 @@ def test_errors_name_file_and_line(tmp_path, content, options, message, step):
         ),
         (f"1\ta\ta{NO_FIELDS}\t_\n", None, "1: 11 columns, but CoNLL-U has 10, with a TAB between; fix this line"),
         (f"1-2\ta\n1\ta\ta{NO_FIELDS}\n", None, "1: 2 columns, but CoNLL-U has 10, with a TAB between; fix this line"),
-        (f"1\ta\ta{NO_FIELDS}\nx-1\ta\ta{NO_FIELDS}", None, "2: 'x-1' is no CoNLL-U id; use 1, a range 1-2 or a node"),
+        (
+            f"1\ta\ta{NO_FIELDS}\nx-1\ta\ta{NO_FIELDS}",
+            None,
+            "2: 'x-1' is not a CoNLL-U ID; use 1, a range 1-2 or a node",
+        ),
         ("# x\n1\ta\ta\t\t_\t_\t_\t_\t_\t_\n", "upos", "2: the label in column 4 is empty; fill it in"),
         (
             "1\ta\ta\t_\tn|s\t_\t_\t_\t_\t_\n",

@@ -43,7 +43,7 @@ def test_decoder_table():
     assert [row.name for row in known if row.deadline] == ["auto", "tree"]
     options = {row.name: [option.name for option in row.options] for row in known if row.options}
     assert options == {
-        "beam": ["width", "keep"],
+        "beam": ["width", "pruning"],
         "staggered": ["expand"],
         "astar": ["bound"],
         "iterative_viterbi_astar": ["extra"],
@@ -66,8 +66,8 @@ def test_classes_agree_with_the_table():
         tw.AStar(6),
         tw.IterativeViterbiAStar(2),
     )
-    assert repr(tw.Beam(keep=tw.KeepSize(3))) == "Beam(width=8, keep=KeepSize(n=3))"
-    assert repr([tw.AStar(bound=None), tw.Beam(3)]) == "[AStar(bound=None), Beam(width=3, keep=None)]"
+    assert repr(tw.Beam(pruning=tw.KeepSize(3))) == "Beam(width=8, pruning=KeepSize(n=3))"
+    assert repr([tw.AStar(bound=None), tw.Beam(3)]) == "[AStar(bound=None), Beam(width=3, pruning=None)]"
     for decoder in (tw.Beam(3), tw.AStar(None), tw.Staggered("all")):
         assert pickle.loads(pickle.dumps(decoder)) == decoder
         with pytest.raises(FrozenInstanceError):
@@ -410,9 +410,9 @@ def test_bad_input(nodes, edges, options, message):
         (lambda: tw.Beam(width=0), "Beam: width must be a whole number of at least 1 .*, not 0"),
         (lambda: tw.Beam(width=True), "Beam: width must be a whole number of at least 1 .*, not True"),
         (lambda: tw.Staggered(expand="none"), "Staggered: expand must be 'column' or 'all', not 'none'"),
-        (lambda: tw.Beam(keep=5), r"Beam: keep must be None, KeepDivergence\(...\), .*, not 5"),
-        (lambda: tw.Beam(keep=Keep()), r"keep must be None, KeepDivergence\(...\), .*, not Keep"),
-        (lambda: tw.Beam(2, keep=tw.KeepSize(3)), "a width or a rule, not both"),
+        (lambda: tw.Beam(pruning=5), r"Beam: pruning must be None, KeepDivergence\(...\), .*, not 5"),
+        (lambda: tw.Beam(pruning=Keep()), r"pruning must be None, KeepDivergence\(...\), .*, not Keep"),
+        (lambda: tw.Beam(2, pruning=tw.KeepSize(3)), "a width or a pruning rule, not both"),
         (lambda: tw.AStar(bound=2.5), "AStar: bound must be None or a whole number from 0 to 63, not 2.5"),
         (lambda: tw.AStar(bound="6"), "AStar: bound must be None or a whole number from 0 to 63, not '6'"),
         (lambda: tw.score(NODES, EDGES, [0, 1]), "3 tokens, 2 labels"),
@@ -547,7 +547,7 @@ def test_a_beam_keeps_the_best_labels_of_a_column(L, k):
 
 def test_a_beam_too_wide_for_its_rows_to_be_kept():
     nodes, edges = np.random.default_rng(0).normal(size=(3, 600)), np.random.default_rng(1).normal(size=(600, 600))
-    for decoder in (tw.Beam(600), tw.Beam(keep=tw.KeepSize(600))):
+    for decoder in (tw.Beam(600), tw.Beam(pruning=tw.KeepSize(600))):
         found = tw.decode(nodes, edges, decoder=decoder).paths[0]
         assert found.labels.tolist() == best(nodes, edges, decoder="viterbi").labels.tolist()
         assert found.score == pytest.approx(tw.score(nodes, edges, found.labels), rel=1e-12)

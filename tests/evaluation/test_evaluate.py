@@ -4,7 +4,6 @@ import json
 import random
 import subprocess
 import sys
-import time
 import warnings
 from collections import Counter
 
@@ -416,14 +415,12 @@ def test_at_most_ten_confusions():
 
 
 def test_a_million_tokens():
-    """About a second; the limit leaves room for a slow machine. An L * L matrix of these labels would be 200 MB."""
+    """An L * L matrix of these labels would take 200 MB."""
     rng = random.Random(0)
     labels = span_labels("OBIES", [f"type{y}" for y in range(1250)])
     sentences = [rng.choices(labels, k=25) for _ in range(200)]
     gold, guess = sentences * 200, [*sentences[1:], sentences[0]] * 200
-    began = time.perf_counter()
     found = evaluate(gold, guess)
-    assert time.perf_counter() - began < 10
     assert found.tokens == 1_000_000
     assert found.spans.micro.support == 200 * evaluate(sentences, sentences).spans.micro.support
 

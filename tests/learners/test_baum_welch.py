@@ -452,7 +452,7 @@ def test_a_label_that_the_sentences_do_not_need():
 def test_sparse_sums_come_close(keep):
     X, y = many_labels()
     exact = tw.HMM().fit(X[:20], y[:20]).fit_unlabelled(X, iterations=4, tolerance=0)
-    sparse = tw.HMM().fit(X[:20], y[:20]).fit_unlabelled(X, iterations=4, tolerance=0, keep=keep)
+    sparse = tw.HMM().fit(X[:20], y[:20]).fit_unlabelled(X, iterations=4, tolerance=0, pruning=keep)
     possible = np.concatenate([np.isfinite(exact.model_.lattice(words)[0]).sum(axis=1) for words in X])
     for a, b in zip(exact.history_, sparse.history_, strict=True):
         assert b["log_likelihood"] == pytest.approx(a["log_likelihood"], rel=1e-4)
@@ -463,7 +463,7 @@ def test_sparse_sums_come_close(keep):
 
 def test_one_label_is_kept():
     X, y = many_labels()
-    learner = tw.HMM().fit(X[:20], y[:20]).fit_unlabelled(X, iterations=5, keep=tw.KeepSize(1))
+    learner = tw.HMM().fit(X[:20], y[:20]).fit_unlabelled(X, iterations=5, pruning=tw.KeepSize(1))
     assert all(fact["kept"] == 1 for fact in learner.history_)
     assert learner.predict(X)
 
@@ -507,7 +507,7 @@ def test_the_same_seed_gives_the_same_model():
 @pytest.mark.parametrize("keep", [None, tw.KeepDivergence(0.01)], ids=str)
 def test_threads_do_not_matter(keep):
     X, _ = many_labels()
-    models = [tw.HMM(threads=n).fit_unlabelled(X, 7, iterations=4, keep=keep).model_ for n in (1, 2, 5)]
+    models = [tw.HMM(threads=n).fit_unlabelled(X, 7, iterations=4, pruning=keep).model_ for n in (1, 2, 5)]
     assert same_arrays(models[0].arrays, models[1].arrays)
     assert same_arrays(models[0].arrays, models[2].arrays)
 
@@ -574,8 +574,8 @@ def test_ctrl_c_keeps_the_model_so_far(monkeypatch):
         ({"tolerance": -1}, "tolerance must be a number of at least 0"),
         ({"tolerance": math.nan}, "tolerance must be a number of at least 0"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),
-        ({"keep": 0.1}, "keep must be None, KeepDivergence"),
-        ({"keep": "auto"}, "keep must be None, KeepDivergence"),
+        ({"pruning": 0.1}, "pruning must be None, KeepDivergence"),
+        ({"pruning": "auto"}, "pruning must be None, KeepDivergence"),
         ({"X": []}, "there is no token to learn from"),
         ({"X": [[], []]}, "there is no token to learn from"),
         ({"X": "text"}, "X must be a list of sentences, not str; write"),

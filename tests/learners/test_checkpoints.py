@@ -15,7 +15,7 @@ from support.flat import crf
 
 import tagwright as tw
 from tagwright.learners.batch import Objective
-from tagwright.learners.options import make, set_flat
+from tagwright.learners.options import learner_class, set_flat
 from tagwright.models import file as container
 
 X10, Y10 = ten_sentences()
@@ -32,8 +32,8 @@ import sys
 sys.path.insert(0, {tests!r})
 import tagwright as tw
 from support.corpora import many_labels
-from tagwright.learners.options import make
-make({learner!r}, {options!r}).fit(*many_labels(), checkpoint={path!r})
+from tagwright.learners.options import learner_class, set_flat
+set_flat(learner_class({learner!r})(), **{options!r}).fit(*many_labels(), checkpoint={path!r})
 """
 
 
@@ -96,7 +96,8 @@ def test_a_killed_batch_training_resumes_to_the_same_weights(tmp_path, learner, 
     assert done >= 10
     X, y = many_labels()
     options["max_iterations"] = done + 7
-    assert_same(make(learner, options).fit(X, y, checkpoint=path), make(learner, options).fit(X, y))
+    one, other = (set_flat(learner_class(learner)(), **options) for _ in range(2))
+    assert_same(one.fit(X, y, checkpoint=path), other.fit(X, y))
 
 
 def test_a_checkpoint_is_a_model(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import tagwright as tw
 from tagwright.data.corpus import CorpusLabels, CorpusRows
-from tagwright.data.inputs import inputs_of
+from tagwright.data.files import inputs_of
 from tagwright.data.reading import read
 from tagwright.learners.streams import Files
 

@@ -25,7 +25,7 @@ from tagwright import _core
 from tagwright.decoding.keep import keep_arguments
 from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples
-from tagwright.learners.options import make
+from tagwright.learners.options import set_flat
 
 X10, Y10 = ten_sentences()
 FEW = many_labels(sentences=20, labels=12)
@@ -930,9 +930,9 @@ def test_an_option_of_another_solver_is_refused():
         ("lbfgs", "rate", "adagrad"),
     ):
         with pytest.raises(ValueError, match=f"solver='{solver}' has no option '{name}'; it is for solver='{other}'"):
-            make("crf", {"solver": solver, name: 0.5})
+            set_flat(tw.CRF(), **{"solver": solver, name: 0.5})
     with pytest.raises(ValueError, match="solver='adagrad' has no option 'speed'"):
-        make("crf", {"speed": 2})
+        set_flat(tw.CRF(), speed=2)
 
 
 def test_the_spelling_of_0_5_0_still_works():

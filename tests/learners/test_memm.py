@@ -262,7 +262,7 @@ def test_a_long_history_is_not_a_lattice():
     with pytest.raises(ValueError, match="is not a lattice"):
         model.tag(["a"], "viterbi")
     with pytest.raises(ValueError, match="takes no pruning rule"):
-        model.tag(["a"], tw.Beam(keep=tw.KeepRatio(0.1)))
+        model.tag(["a"], tw.Beam(pruning=tw.KeepRatio(0.1)))
     assert model.tag([]) == []
 
 

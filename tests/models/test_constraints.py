@@ -217,7 +217,7 @@ def test_log_z_and_gradient_of_a_constrained_crf():
             for dense in (False, True):
                 more = {} if lists is None else {"allowed": _core.AllowedLists.read(lists, [3, 1, 2], [3])}
                 text = core_text(sentences, features)
-                corpus = _core.Corpus.read(text, core_templates(features), right, L=3)
+                corpus = _core.Corpus.read(text, core_templates(features), right, names=labels)
                 trainer = _core.BatchObjective.make(
                     corpus, all_pairs=True, dense_edges=dense, rules=constraints.core(), **more
                 )

@@ -120,7 +120,7 @@ def test_a_saved_model_has_the_same(tmp_path):
 def test_bad_arguments():
     model = tw.CRF(solver=tw.LBFGS(max_iterations=2)).fit(X10, Y10).model_
     with pytest.raises(ValueError, match="KeepDivergence"):
-        model.marginals(X10, keep=3)
+        model.marginals(X10, pruning=3)
     with pytest.raises(ValueError, match="threads"):
         model.marginals(X10, threads=0)
 

@@ -22,7 +22,7 @@ import tagwright as tw
 from tagwright.models.explanation import compared
 from tagwright.models.tagging import TagOptions
 from tagwright.reports.collect import Tagged
-from tagwright.reports.reasons import reasons_of
+from tagwright.reports.sentences import reasons_of
 from tagwright.serve.app import Service, application
 from tagwright.serve.metrics import Metrics
 from tagwright.serve.settings import Settings

@@ -19,14 +19,12 @@ SOURCE = Path(tw.__file__).parents[1]
 
 # What `tagwright` of version 0.5.0 exported.
 OLD = [
-    "CRF", "HMM", "MEMM", "AStar", "Agreement", "Auto", "BatchMarginals", "BatchTagger", "Beam", "Bidirectional",
-    "BidirectionalModel", "CarpeDiem", "Constraints", "DataError", "Decoder", "DecoderRow", "Decoding", "Edges",
-    "Evaluation", "Explanation", "Features", "IterativeAStar", "IterativeViterbiAStar", "Keep", "KeepDivergence",
-    "KeepRatio", "KeepSize", "Lattice", "Marginals", "Model", "ModelError", "Path", "PathArrays", "Perceptron",
-    "Posterior", "Ray", "Report", "Span", "Staggered", "Tagging", "TemplateError", "Tokenizer", "Tree", "Viterbi",
-    "ViterbiAStar", "Work", "__version__", "decode", "decode_arrays", "decode_batch", "decoders", "dual_decomposition",
-    "evaluate", "load", "marginals", "marginals_batch", "paths", "read", "report", "sample", "score", "sentences",
-    "spans", "tokenize",
+    "CRF", "HMM", "MEMM", "AStar", "Agreement", "Auto", "Beam", "Bidirectional", "BidirectionalModel", "CarpeDiem",
+    "DataError", "Decoder", "DecoderRow", "Decoding", "Edges", "Evaluation", "Features", "IterativeAStar",
+    "IterativeViterbiAStar", "Keep", "KeepDivergence", "KeepRatio", "KeepSize", "Lattice", "Marginals", "Model",
+    "ModelError", "Path", "Perceptron", "Staggered", "Tagging", "TemplateError", "Tree", "Viterbi", "ViterbiAStar",
+    "Work", "__version__", "decode", "decode_batch", "decoders", "dual_decomposition", "evaluate", "load", "marginals",
+    "marginals_batch", "paths", "read", "score",
 ]  # fmt: skip
 GONE = sorted({*OLD} - {*tw.__all__})
 

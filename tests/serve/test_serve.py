@@ -672,10 +672,9 @@ def test_examples_of_the_page_are_tagged(server):
     assert all(server.tag(text=sentence) for sentence in SENTENCES)
 
 
-def test_limits_of_the_command(capsys):
-    fields = serve_command._limits(("wait=20", "max-body=7"), {"timeout": "2", "queue": None})
+def test_limits_of_the_command():
+    fields = serve_command._limits(("wait=20", "max-body=7", "timeout=2"))
     assert fields == {"wait": 0.02, "body": 7, "timeout": 2.0}
-    assert capsys.readouterr().err == "Warning: --timeout is now --set timeout=2\n"
     for setting, message in [
         ("speed=3", "NAME is batch, wait, queue, max_body"),
         ("batch=0", "batch=0: 0 is not in the range"),
@@ -683,6 +682,6 @@ def test_limits_of_the_command(capsys):
         ("timeout", "timeout=: '' is not a valid float"),
     ]:
         with pytest.raises(click.ClickException, match=message):
-            serve_command._limits((setting,), {})
+            serve_command._limits((setting,))
     defaults = {limit.field: limit.default * limit.scale for limit in serve_command.LIMITS.values()}
     assert all(getattr(Settings(), field) == value for field, value in defaults.items())

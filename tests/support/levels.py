@@ -81,6 +81,6 @@ def marginals():
                 own_on = None if on is None else on[s]
                 yield bits(tw.marginals(nodes[s], edges, rule, with_edges=L < 70, active=own_on))
                 if rule:
-                    yield path_bits(tw.decode(nodes[s], edges, 3, tw.Beam(keep=rule), active=own_on))
+                    yield path_bits(tw.decode(nodes[s], edges, 3, tw.Beam(pruning=rule), active=own_on))
         nodes, steps = rng.normal(size=(4, L)).astype(dtype), 40 * rng.normal(size=(3, L, L)).astype(dtype)
         yield bits(tw.marginals(nodes, steps)) + bits(tw.marginals(nodes, steps, tw.KeepSize(3)))

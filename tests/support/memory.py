@@ -10,7 +10,7 @@ import pytest
 # A sanitizer holds shadows of all memory and keeps what was freed.
 measurable = pytest.mark.skipif(
     "libasan" in os.environ.get("LD_PRELOAD", "") or not os.path.exists("/proc/self/status"),
-    reason="memory cannot be measured here",
+    reason="not applicable: a sanitizer or a system without /proc does not show the memory of a process",
 )
 
 _RUN = """

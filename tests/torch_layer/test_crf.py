@@ -389,14 +389,6 @@ def test_gradients_survive_a_second_pass_backward():
     torch.testing.assert_close(emissions.grad, 2 * first)
 
 
-def test_the_name_of_the_pruning_rule_in_0_5_0():
+def test_a_pickled_layer_keeps_its_pruning_rule():
     rule = tw.KeepSize(3)
-    with pytest.warns(DeprecationWarning, match="keep is deprecated: use pruning"):
-        old = CRF(4, keep=rule)
-    assert old.pruning == CRF(4, pruning=rule).pruning == rule
-    state = old.__getstate__()
-    state["keep"] = state.pop("pruning")
-    restored = CRF.__new__(CRF)
-    restored.__setstate__(state)
-    assert restored.pruning == rule
-    assert pickle.loads(pickle.dumps(old)).pruning == rule
+    assert pickle.loads(pickle.dumps(CRF(4, pruning=rule))).pruning == rule

@@ -12,9 +12,8 @@
 
 #include "base/stages.h"
 #include "base/stop.h"
-#include "decode/graph.h"
 #include "decode/ngrams/bounds.h"
-#include "decode/tree/incumbent.h"
+#include "decode/tree/search.h"
 
 namespace tagwright {
 namespace {
@@ -23,12 +22,12 @@ using Node = LabelNgrams::Node;
 
 // The backward pass: sums in double precision for everything that reaches the floor.
 //
-// A column keeps suffixes: a label and those that follow it, as far as an n-gram that began before it can extend. The
-// scores of all steps behind a suffix's first label are therefore known; n-grams that begin further left are added when
-// the label before is known, and bounded until then.
+// A state is a suffix: a label and those that follow it, as far as an n-gram that began before it can extend. The
+// scores of all steps behind its first label are therefore known; n-grams that begin further left are added when the
+// label before is known, and bounded until then.
 class BackwardSearch {
  public:
-  BackwardSearch(const Lattice& lattice, NgramTreeBounds& bounds, size_t k, Arena& arena)
+  BackwardSearch(const Lattice& lattice, NgramTreeBounds& bounds, SurvivingColumn* surviving, size_t k, Arena& arena)
       : lattice_(lattice),
         ngrams_(*lattice.edges.ngrams()),
         limits_(lattice.edges.ngram_bounds()),
@@ -36,7 +35,7 @@ class BackwardSearch {
         k_(k),
         long_(ngrams_.order() > 2),
         arena_(arena),
-        surviving_(arena.array<Surviving>(lattice.T)) {}
+        surviving_(surviving) {}
 
   // Finds every suffix on a path of at least this score; false where that takes more than `budget` sums.
   bool find(double least, size_t budget, Work& work) {
@@ -46,14 +45,14 @@ class BackwardSearch {
       const bool last = t + 1 == lattice_.T;
       const double needed = least - c.offset - c.error;
       find_candidates(t, needed - most);
-      find_groups(last ? Surviving() : surviving_[t + 1]);
+      find_groups(last ? SurvivingColumn() : surviving_[t + 1]);
       const size_t sums = find_pairs(needed, budget);
       if (sums > budget) return false;
       budget -= sums;
       meter_.count(lattice_.L + 4 * sums);
       work.edges += sums;
-      Surviving& here = surviving_[t];
-      here = {0, arena_.array<Suffix>(last ? candidates_.size() : pairs_.size())};
+      SurvivingColumn& here = surviving_[t];
+      here = {0, arena_.array<SurvivingState>(last ? candidates_.size() : pairs_.size())};
       for (size_t q = 0; q < candidates_.size() && last; ++q) {
         const int32_t y = candidates_[q].label;
         add(t, candidates_[q], {.label = y, .behind = lattice_.edges.stop(static_cast<size_t>(y))}, needed);
@@ -65,54 +64,9 @@ class BackwardSearch {
         break;
       }
       most = kForbidden;
-      for (size_t q = 0; q < here.size; ++q) most = std::max(most, here.suffixes[q].most);
+      for (size_t q = 0; q < here.size; ++q) most = std::max(most, here.states[q].most);
     }
     return true;
-  }
-
-  // Whether there is one.
-  bool any() const { return surviving_[0].size > 0; }
-
-  // Returns the best path, where any().
-  Path best() const {
-    const auto less = [](const Suffix& a, const Suffix& b) { return a.from < b.from; };
-    const Suffix* at = std::max_element(surviving_[0].suffixes, surviving_[0].suffixes + surviving_[0].size, less);
-    std::vector<int32_t> labels{at->label};
-    for (size_t t = 1; t < lattice_.T; ++t) {
-      at = surviving_[t].suffixes + at->best;
-      labels.push_back(at->label);
-    }
-    return {std::move(labels)};
-  }
-
-  // Returns up to k paths that reach the floor, best first.
-  std::vector<Path> enumerate(Work& work) {
-    if (!any()) return {};
-    const size_t T = lattice_.T;
-    double** const behind = arena_.array<double*>(T);
-    for (size_t t = 0; t < T; ++t) {
-      behind[t] = arena_.array<double>(surviving_[t].size);
-      for (size_t q = 0; q < surviving_[t].size; ++q) behind[t][q] = surviving_[t].suffixes[q].behind;
-    }
-    Graph graph;
-    graph.T = T;
-    graph.size = [&](size_t t) { return surviving_[t].size; };
-    graph.first = [&](double* out) {
-      for (size_t q = 0; q < surviving_[0].size; ++q) out[q] = surviving_[0].suffixes[q].node;
-    };
-    graph.next = [&](size_t t, size_t p, double* out) {
-      const Surviving& next = surviving_[t + 1];
-      const Suffix& from = surviving_[t].suffixes[p];
-      std::fill(out, out + next.size, kForbidden);
-      for (size_t q = from.begin; q < from.end; ++q) out[q] = from.edges[q - from.begin] + next.suffixes[q].node;
-    };
-    graph.heuristic = [&](size_t t) { return behind[t]; };
-    std::vector<Path> paths;
-    for (GraphPath& path : enumerate_paths(graph, k_, work)) {
-      for (size_t t = 0; t < T; ++t) path.at[t] = surviving_[t].suffixes[path.at[t]].label;
-      paths.push_back(scored(lattice_, std::move(path.at)));
-    }
-    return paths;
   }
 
   // Returns the score of continuing from label i of column t with labels next, after and last, including n-grams that
@@ -128,20 +82,6 @@ class BackwardSearch {
   }
 
  private:
-  struct Suffix {
-    int32_t label, next = -1, after = -1;  // of its column and of the two that follow
-    int32_t best = 0;                      // the suffix of the next column that the best path continues with
-    double behind;                         // score of the best path behind the label, its own node not counted
-    double node = 0;                       // its node score, with the start score in the first column
-    double from = 0;                       // behind + node
-    double most = 0;            // from, and the most that n-grams add that begin before the label and end behind it
-    size_t begin = 0, end = 0;  // suffixes of the next column that it may continue with
-    double* edges = nullptr;    // the steps to these, [suffix - begin]; for k > 1
-  };
-  struct Surviving {
-    size_t size = 0;
-    Suffix* suffixes = nullptr;
-  };
   // A label of a column that may be on such a path.
   struct Candidate {
     int32_t label, hot;  // hot: its place among the hot labels, or -1
@@ -159,9 +99,8 @@ class BackwardSearch {
     const TreeColumn& c = bounds_[t];
     candidates_.clear();
     for (size_t q = 0; q < c.hots; ++q) {
-      const auto key = static_cast<double>(c.key[q]);
-      const double reach = key + std::fabs(key) * 2 * kFloatRounding + kFloatTiny;  // a key may be rounded down
-      if (reach >= least && key != kForbidden)
+      const double reach = TreeBounds::reach_of(c.key[q]);
+      if (reach >= least && static_cast<double>(c.key[q]) != kForbidden)
         candidates_.push_back({c.hot[q], static_cast<int32_t>(q), static_cast<double>(c.hot_sum[q]), reach});
     }
     if (!(static_cast<double>(c.rest) >= least)) return;
@@ -174,16 +113,16 @@ class BackwardSearch {
   }
 
   // Groups the suffixes of the next column; equal ones are consecutive.
-  void find_groups(const Surviving& next) {
+  void find_groups(const SurvivingColumn& next) {
     groups_.clear();
-    const auto alike = [&](const Suffix& a, const Suffix& b) {
+    const auto alike = [&](const SurvivingState& a, const SurvivingState& b) {
       return a.label == b.label && (!long_ || a.next == b.next);
     };
     for (size_t begin = 0, end = 0; begin < next.size; begin = end) {
       double most = kForbidden;
-      for (; end < next.size && alike(next.suffixes[begin], next.suffixes[end]); ++end)
-        most = std::max(most, next.suffixes[end].most);
-      groups_.push_back({begin, end, next.suffixes[begin].label, most});
+      for (; end < next.size && alike(next.states[begin], next.states[end]); ++end)
+        most = std::max(most, next.states[end].most);
+      groups_.push_back({begin, end, next.states[begin].label, most});
     }
   }
 
@@ -207,10 +146,9 @@ class BackwardSearch {
   }
 
   void extend(size_t t, const Candidate& candidate, const Group& group, double needed) {
-    const Suffix* const suffixes = surviving_[t + 1].suffixes;
+    const SurvivingState* const suffixes = surviving_[t + 1].states;
     const double low = needed - candidate.reach - lattice_.slack();
-    Suffix made{
-        .label = candidate.label, .next = group.label, .behind = kForbidden, .begin = group.begin, .end = group.end};
+    SurvivingState made{.label = candidate.label, .next = group.label, .begin = group.begin, .end = group.end};
     if (long_) made.after = suffixes[group.begin].next;
     if (k_ > 1) made.edges = arena_.array<double>(group.end - group.begin);
     for (size_t p = group.begin; p < group.end; ++p) {
@@ -225,7 +163,7 @@ class BackwardSearch {
     if (made.behind != kForbidden) add(t, candidate, made, needed);
   }
 
-  void add(size_t t, const Candidate& candidate, Suffix made, double needed) {
+  void add(size_t t, const Candidate& candidate, SurvivingState made, double needed) {
     const double required = needed - made.behind;
     const bool hot = candidate.hot >= 0;
     if (hot && !bounds_.reaches(t, static_cast<size_t>(candidate.hot), made.next, made.after, required)) return;
@@ -235,7 +173,7 @@ class BackwardSearch {
     made.node = t ? lattice_.node(t, y) : lattice_.edges.start(y) + lattice_.node(t, y);
     made.from = made.node + made.behind;
     made.most = made.from + across;
-    surviving_[t].suffixes[surviving_[t].size++] = made;
+    surviving_[t].states[surviving_[t].size++] = made;
   }
 
   const Lattice& lattice_;
@@ -245,44 +183,39 @@ class BackwardSearch {
   const size_t k_;
   const bool long_;  // whether n-grams distinguish the third label of a suffix
   Arena& arena_;
-  Surviving* surviving_;  // [t]
+  SurvivingColumn* surviving_;  // [t]
   std::vector<Candidate> candidates_;
   std::vector<Group> groups_;
   std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // a candidate and a group that it may continue with
   Meter meter_;
 };
 
-class NgramTree {
+class NgramTree : public TreeSearch {
  public:
-  NgramTree(const Lattice& lattice, const Options& options, Arena& arena)
-      : lattice_(lattice),
-        k_(options.k),
-        T_(lattice.T),
+  NgramTree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer)
+      : TreeSearch(lattice, options, arena, answer),
         bounds_(lattice, arena),
-        back_(lattice, bounds_, options.k, arena),
-        path_(arena.array<int32_t>(lattice.T)),
-        incumbent_(lattice, options) {}
+        back_(lattice, bounds_, surviving_, options.k, arena) {}
 
-  // Rounds that close smaller and smaller gaps until few enough labels survive. None where Viterbi is the better
+  // Rounds that close smaller and smaller gaps until few enough labels survive. False where Viterbi is the better
   // choice.
-  std::optional<Answer> run() {
+  bool run() {
     constexpr size_t kRounds = 3, kRoundsTimed = 8;
     for (; round_ < (incumbent_.timed() ? kRoundsTimed : kRounds); ++round_) {
-      if (round()) return std::move(answer_);
+      if (round()) return true;
       if (incumbent_.late()) {
         incumbent_.report(answer_);
-        return std::move(answer_);
+        return true;
       }
       if (answer_.work.edges > most_work() && !incumbent_.timed()) break;
-      wide_ = std::max(2 * wide_, static_cast<float>(bounds_.scale() / 8));
+      wide_ = std::max(2 * wide_, static_cast<float>(scale_ / 8));
       tightened_ = 0;
     }
-    return std::nullopt;
+    return false;
   }
 
-  const Work& work() const { return answer_.work; }
-
  private:
+  const TreeBounds& bounds() const override { return bounds_; }
   // Edges that cost as much as Viterbi over contexts, about.
   uint64_t most_work() const { return T_ * (512 + lattice_.L + lattice_.edges.ngrams()->nodes() / 8); }
   size_t budget() const {
@@ -302,20 +235,10 @@ class NgramTree {
       if (const Outcome outcome = forward(false); outcome != Outcome::kOpen) return outcome == Outcome::kNoPath;
       if (!greedy() || !floor(least)) return false;
     }
-    for (int tries = 0; tries < 8 && !incumbent_.late(); ++tries) {
-      if (!back_.find(least, budget(), answer_.work)) return false;
-      if (k_ == 1) {
-        if (back_.any()) answer_.paths.push_back(back_.best());
-        return back_.any();
-      }
-      answer_.paths = back_.enumerate(answer_.work);
-      if (incumbent_.proven(answer_.paths, bounds_.scale(), least)) return true;
-      answer_.paths.clear();
-    }
-    return false;
+    return prove(least);
   }
 
-  enum class Outcome { kOpen, kNoPath, kLost };
+  bool back(double least) override { return back_.find(least, budget(), answer_.work); }
 
   // Makes the bounds of every column, or tightens those that were made. kNoPath: there is no path. kLost: time is up,
   // or it takes too long.
@@ -340,7 +263,7 @@ class NgramTree {
   // Closes the gaps of column t; false where no path reaches it.
   bool tighten(size_t t) {
     const size_t most_hot = std::max<size_t>(64, lattice_.L / 8), most_tightened = 2 * T_ + 8;
-    const float little = static_cast<float>(bounds_.scale()) / 256;
+    const float little = static_cast<float>(scale_) / 256;
     for (;;) {
       const BoundGap gap = bounds_.gap(t, wide_);
       if (!(gap.size > little)) return true;
@@ -361,18 +284,17 @@ class NgramTree {
   bool greedy() {
     const TreeColumn& last = bounds_[T_ - 1];
     const StateColumn& own = bounds_.states(T_ - 1);
-    double most = last.rest, best = kForbidden;
+    double best = kForbidden;
     const HotState* state = nullptr;
     for (size_t q = 0; q < last.hots; ++q) {
       const double stop = lattice_.edges.stop(static_cast<size_t>(last.hot[q]));
-      most = std::max(most, static_cast<double>(last.hot_sum[q]) + static_cast<double>(rounded_up(stop)));
       for (size_t s = own.begin[q]; s < own.begin[q + 1]; ++s) {
         if (!(static_cast<double>(own.states[s].value) + stop > best)) continue;
         best = static_cast<double>(own.states[s].value) + stop;
         state = own.states + s;
       }
     }
-    incumbent_.limit(last.offset + last.error + most);
+    incumbent_.limit(bounds_.limit());
     for (size_t t = T_ - 1; state; --t) {
       path_[t] = state->label;
       if (t == 0) return true;
@@ -384,13 +306,8 @@ class NgramTree {
     return false;
   }
 
-  // least: the k-th best score, if bounds were scores, of the paths that differ from the greedy path up to one hot
-  // label. A guess where these are too few; the surviving paths prove it or not.
-  bool floor(double& least) {
-    const double score = incumbent_.offer({path_, T_});
-    least = incumbent_.score() - lattice_.slack();
-    if (k_ == 1 || score == kForbidden) return incumbent_.score() != kForbidden;
-    const double guess = score - bounds_.scale() / 2;
+  // Of hot labels.
+  double estimate(double score) override {
     incumbent_.begin_estimates(score);
     double behind = 0;
     const auto at = [&](size_t t) { return t < T_ ? path_[t] : -1; };
@@ -403,20 +320,13 @@ class NgramTree {
       answer_.work.edges += c.hots;
       behind += step(path_[t]) + lattice_.node(t, static_cast<size_t>(path_[t]));
     }
-    least = incumbent_.kth(guess) - lattice_.slack() - bounds_[T_ - 1].error;
-    return least != kForbidden;
+    return score - scale_ / 2;
   }
 
-  const Lattice& lattice_;
-  const size_t k_, T_;
   NgramTreeBounds bounds_;
   BackwardSearch back_;
-  int32_t* path_;
-  Answer answer_;
   size_t round_ = 0, tightened_ = 0;
   float wide_ = 0;  // see NgramTreeBounds::gap
-  Incumbent incumbent_;
-  Meter meter_;
 };
 
 }  // namespace
@@ -424,7 +334,7 @@ class NgramTree {
 bool try_ngram_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
   // States have bounds of edges that all steps share.
   if (!lattice.is_uniform() || !TreeBounds::can(lattice)) return false;
-  return found_answer(NgramTree(lattice, options, arena), answer);
+  return NgramTree(lattice, options, arena, answer).run();
 }
 
 }  // namespace tagwright

@@ -132,6 +132,16 @@ bool TreeBounds::make(size_t t, size_t most, bool margin_only, Work& work) {
   return true;
 }
 
+// That of the best hot label, or of the rest. Keys are rounded, so they are not bounds.
+double TreeBounds::limit() const {
+  const TreeColumn& last = columns_[T_ - 1];
+  double most = last.rest;
+  for (size_t q = 0; q < last.hots; ++q)
+    most = std::max(most, static_cast<double>(last.hot_sum[q]) +
+                              static_cast<double>(rounded_up(edges_.stop(static_cast<size_t>(last.hot[q])))));
+  return last.offset + last.error + most;
+}
+
 size_t TreeBounds::open(size_t t, double least) {
   const TreeColumn& c = columns_[t];
   // Rounding is monotone: a sum that reaches `least` before rounding reaches the rounded one after it. -inf never does.

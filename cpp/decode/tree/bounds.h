@@ -10,6 +10,7 @@
 // Bounds are float32, relative to the best of the column before; a limit of their rounding error is known.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -54,16 +55,16 @@ class TreeBounds {
     const float more = columns_[t].rest - (columns_[t].top + usual_);
     return more > 0 && more <= std::numeric_limits<float>::max() ? static_cast<double>(more) : 0;
   }
-  // How much edges matter.
-  double scale() const { return scale_; }
+  // Upper bound of all paths, once the last column is made.
+  double limit() const;
 
   // Finds the labels of column t whose sum + out is at least this and not -inf; returns their number.
   size_t open(size_t t, double least);
   const int32_t* found() const { return found_; }
   // No less than the sum + out of the q-th label that was found: its float32 key may be rounded down.
-  double found_reach(size_t q) const {
-    const auto key = static_cast<double>(keys_[q]);
-    return key + (key < 0 ? -key : key) * 2 * kFloatRounding + kFloatTiny;
+  double found_reach(size_t q) const { return reach_of(keys_[q]); }
+  static double reach_of(float key) {
+    return static_cast<double>(key) + std::fabs(static_cast<double>(key)) * 2 * kFloatRounding + kFloatTiny;
   }
   const float* found_sum() const { return sums_; }  // [found]
 

@@ -11,62 +11,43 @@
 
 #include "base/stages.h"
 #include "base/stop.h"
-#include "decode/graph.h"
-#include "decode/tree/bounds.h"
-#include "decode/tree/incumbent.h"
+#include "decode/tree/search.h"
 
 namespace tagwright {
 namespace {
 
 constexpr size_t kFirst = 16;  // hot labels of the first round
 
-// The nodes of a column that survive the backward pass.
-struct Surviving {
-  size_t size = 0;
-  int32_t* label = nullptr;
-  double* behind = nullptr;  // [q]: score of the best path behind label[q], its own node not counted
-  double* node = nullptr;    // [q]: its node score, with the start score in the first column
-  double* from = nullptr;    // [q]: behind + node
-  int32_t* next = nullptr;   // [q]: the surviving node of the next column with which that path continues
-  double* edges = nullptr;   // [q][p]: to the surviving nodes of the next column; for k > 1
-};
-
-class Tree {
+class Tree : public TreeSearch {
  public:
-  Tree(const Lattice& lattice, const Options& options, Arena& arena)
-      : lattice_(lattice),
+  Tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer)
+      : TreeSearch(lattice, options, arena, answer),
         edges_(lattice.edges),
         costs_(lattice.edges.costs()),
-        k_(options.k),
-        T_(lattice.T),
         L_(lattice.L),
-        bounds_(lattice, arena),
-        arena_(arena),
-        surviving_(arena.array<Surviving>(lattice.T)),
-        path_(arena.array<int32_t>(lattice.T)),
-        incumbent_(lattice, options) {}
+        bounds_(lattice, arena) {}
 
-  // Rounds with more and more hot labels, until few enough nodes survive. None where Viterbi is the better choice.
-  std::optional<Answer> run() {
+  // Rounds with more and more hot labels, until few enough nodes survive. False where Viterbi is the better choice.
+  bool run() {
     bool margin_only = true;  // in the first round; see TreeBounds::make
     for (size_t most = kFirst; !round(most, margin_only); margin_only = false) {
       if (incumbent_.late()) {
         incumbent_.report(answer_);
-        return std::move(answer_);
+        return true;
       }
-      if (more_hot_labels_are_useless_ && !incumbent_.timed()) return std::nullopt;
-      if (costs_.one_round && !incumbent_.timed()) return std::nullopt;
+      if (more_hot_labels_are_useless_ && !incumbent_.timed()) return false;
+      if (costs_.one_round && !incumbent_.timed()) return false;
       if (margin_only && !flat_) continue;
       // With a deadline, an answer with a gap is better than the time that Viterbi takes.
-      if (most >= L_ || (4 * most > costs_.hot_labels && !incumbent_.timed())) return std::nullopt;
+      if (most >= L_ || (4 * most > costs_.hot_labels && !incumbent_.timed())) return false;
       most *= 4;
     }
-    return std::move(answer_);
+    return true;
   }
 
-  const Work& work() const { return answer_.work; }
-
  private:
+  const TreeBounds& bounds() const override { return bounds_; }
+
   // Whether the answer was found, or that there is none; false where more hot labels are needed, or time is up.
   bool round(size_t most, bool margin_only) {
     ++answer_.work.rounds;
@@ -75,24 +56,8 @@ class Tree {
     if (!greedy()) return false;
     double least = 0;
     if (!floor(least)) return false;
-    for (int tries = 0; tries < 8 && !incumbent_.late(); ++tries) {
-      if (!back(least)) {
-        // Tighter bounds do not help where the k-th path itself is far below the first.
-        more_hot_labels_are_useless_ = incumbent_.bound() - incumbent_.score() < (incumbent_.bound() - least) / 2;
-        return false;
-      }
-      if (k_ == 1) {
-        if (surviving_[0].size > 0) answer_.paths.push_back(best());
-        return surviving_[0].size > 0;
-      }
-      answer_.paths = enumerate();
-      if (incumbent_.proven(answer_.paths, bounds_.scale(), least)) return true;
-      answer_.paths.clear();
-    }
-    return false;
+    return prove(least);
   }
-
-  enum class Outcome { kOpen, kNoPath, kLost };
 
   // Makes the bounds of every column. kNoPath: there is no path. kLost: time is up, or the bounds of the rest exceed
   // typical scores by as much as an edge can score, so that they would prune little.
@@ -104,7 +69,7 @@ class Tree {
       meter_.count(4 * L_);
       if (!bounds_.make(t, most, margin_only, answer_.work)) return Outcome::kNoPath;
       excess += t + 1 < T_ ? bounds_.excess(t) : 0;
-      flat_ = excess > bounds_.scale();
+      flat_ = excess > scale_;
       if (flat_ && !incumbent_.timed()) return Outcome::kLost;
     }
     return Outcome::kOpen;
@@ -119,12 +84,7 @@ class Tree {
       if (last.key[q] > last.key[best]) best = q;
     if (last.hots == 0 || static_cast<double>(last.key[best]) == kForbidden) return false;
     path_[T_ - 1] = last.hot[best];
-    // The bound of all paths: of the best hot label, or of the rest. Keys are rounded, so they are not bounds.
-    double most = last.rest;
-    for (size_t q = 0; q < last.hots; ++q)
-      most = std::max(most, static_cast<double>(last.hot_sum[q]) +
-                                static_cast<double>(rounded_up(edges_.stop(static_cast<size_t>(last.hot[q])))));
-    incumbent_.limit(last.offset + last.error + most);
+    incumbent_.limit(bounds_.limit());
     for (size_t t = T_ - 1; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
       double reached = kForbidden;
@@ -142,18 +102,11 @@ class Tree {
     return true;
   }
 
-  // least: the k-th best score, if bounds were scores, of the paths that differ from the greedy path up to one label. A
-  // guess where these are too few; the surviving paths prove it or not.
-  bool floor(double& least) {
-    const double score = incumbent_.offer({path_, T_});
-    least = incumbent_.score() - lattice_.slack();
-    if (k_ == 1 || score == kForbidden) return incumbent_.score() != kForbidden;
+  double estimate(double score) override {
     // Fewer than k paths may be within half of what an edge can score: then the limit is widened.
     double guess = score;
-    for (double far = bounds_.scale() / 2; !estimate(score, guess = score - far) && far < 8 * bounds_.scale();)
-      far *= 4;
-    least = incumbent_.kth(guess) - lattice_.slack() - bounds_[T_ - 1].error;
-    return least != kForbidden;
+    for (double far = scale_ / 2; !estimate(score, guess = score - far) && far < 8 * scale_;) far *= 4;
+    return guess;
   }
 
   // Collects the best of these scores that reach the guess; returns whether there are k.
@@ -177,14 +130,20 @@ class Tree {
     return incumbent_.estimated();
   }
 
-  // Finds the nodes on paths of at least this score; false where there are too many.
-  bool back(double least) {
+  bool back(double least) override {
+    if (find_surviving(least)) return true;
+    // Tighter bounds do not help where the k-th path itself is far below the first.
+    more_hot_labels_are_useless_ = incumbent_.bound() - incumbent_.score() < (incumbent_.bound() - least) / 2;
+    return false;
+  }
+
+  bool find_surviving(double least) {
     // Sums in double precision that cost as much as Viterbi, about.
     size_t budget = T_ * (64 + 4 * std::min<size_t>(k_, 1024) + L_ * L_ / 256);
     double most = 0;
     for (size_t t = T_; t-- > 0;) {
       const TreeColumn& c = bounds_[t];
-      const Surviving* next = t + 1 < T_ ? &surviving_[t + 1] : nullptr;
+      const SurvivingColumn* next = t + 1 < T_ ? &surviving_[t + 1] : nullptr;
       const double needed = least - c.offset - c.error;
       const size_t n = bounds_.open(t, needed - most);
       const size_t pairs = n * (next ? next->size : 1);
@@ -192,42 +151,33 @@ class Tree {
       meter_.count(L_ + 4 * pairs);
       budget -= pairs;
       answer_.work.edges += pairs;
-      Surviving& here = surviving_[t];
-      here.size = 0;
-      here.label = arena_.array<int32_t>(n);
-      here.next = arena_.array<int32_t>(n);
-      here.behind = arena_.array<double>(n);
-      here.node = arena_.array<double>(n);
-      here.from = arena_.array<double>(n);
-      here.edges = k_ > 1 && next ? arena_.array<double>(pairs) : nullptr;
+      SurvivingColumn& here = surviving_[t];
+      here = {0, arena_.array<SurvivingState>(n)};
+      double* edges = k_ > 1 && next ? arena_.array<double>(pairs) : nullptr;
       most = kForbidden;
       for (size_t q = 0; q < n; ++q) {
         const size_t y = static_cast<size_t>(bounds_.found()[q]);
-        double behind = next ? kForbidden : edges_.stop(y);
-        int32_t where = 0;
-        double* edges = here.edges ? here.edges + here.size * next->size : nullptr;
+        SurvivingState made{.label = bounds_.found()[q], .end = next ? next->size : 0, .edges = edges};
+        if (!next) made.behind = edges_.stop(y);
         // An edge that cannot reach the floor need not be looked up.
         const double low = needed - bounds_.found_reach(q) - lattice_.slack();
         if (edges) std::fill_n(edges, next->size, kForbidden);
-        for (size_t p = 0; next && p < next->size; ++p) {
-          if (next->from[p] < low) continue;
-          const double step = lattice_.edge(t, y, static_cast<size_t>(next->label[p])), v = step + next->from[p];
+        for (size_t p = 0; p < made.end; ++p) {
+          const SurvivingState& to = next->states[p];
+          if (to.from < low) continue;
+          const double step = lattice_.edge(t, y, static_cast<size_t>(to.label)), v = step + to.from;
           if (edges) edges[p] = step;
-          if (v > behind) {
-            behind = v;
-            where = static_cast<int32_t>(p);
+          if (v > made.behind) {
+            made.behind = v;
+            made.best = static_cast<int32_t>(p);
           }
         }
-        if (!(static_cast<double>(bounds_.found_sum()[q]) + behind >= needed)) continue;
-        double node = lattice_.node(t, y);
-        if (t == 0) node = edges_.start(y) + node;
-        here.label[here.size] = static_cast<int32_t>(y);
-        here.next[here.size] = where;
-        here.behind[here.size] = behind;
-        here.node[here.size] = node;
-        here.from[here.size] = node + behind;
-        most = std::max(most, here.from[here.size]);
-        ++here.size;
+        if (!(static_cast<double>(bounds_.found_sum()[q]) + made.behind >= needed)) continue;
+        made.node = node(t, y);
+        made.from = made.node + made.behind;
+        most = std::max(most, made.from);
+        if (edges) edges += next->size;
+        here.states[here.size++] = made;
       }
       answer_.work.nodes += here.size;
       if (here.size == 0) {
@@ -238,52 +188,12 @@ class Tree {
     return true;
   }
 
-  Path best() const {
-    std::vector<int32_t> labels(T_);
-    size_t q = 0;
-    for (size_t p = 1; p < surviving_[0].size; ++p)
-      if (surviving_[0].from[p] > surviving_[0].from[q]) q = p;
-    for (size_t t = 0; t < T_; ++t) {
-      labels[t] = surviving_[t].label[q];
-      q = static_cast<size_t>(surviving_[t].next[q]);
-    }
-    return {std::move(labels)};
-  }
-
-  // Node scores are those that the backward pass read, even if another thread has changed them since: the heuristic was
-  // summed from them, and must be exact, or the search would not terminate.
-  std::vector<Path> enumerate() {
-    if (surviving_[0].size == 0) return {};
-    Graph graph;
-    graph.T = T_;
-    graph.size = [&](size_t t) { return surviving_[t].size; };
-    graph.first = [&](double* out) { std::copy_n(surviving_[0].node, surviving_[0].size, out); };
-    graph.next = [&](size_t t, size_t p, double* out) {
-      const Surviving& next = surviving_[t + 1];
-      for (size_t q = 0; q < next.size; ++q) out[q] = surviving_[t].edges[p * next.size + q] + next.node[q];
-    };
-    graph.heuristic = [&](size_t t) { return surviving_[t].behind; };
-    std::vector<Path> paths;
-    for (GraphPath& path : enumerate_paths(graph, k_, answer_.work)) {
-      for (size_t t = 0; t < T_; ++t) path.at[t] = surviving_[t].label[path.at[t]];
-      paths.push_back(scored(lattice_, std::move(path.at)));  // proven() needs scores
-    }
-    return paths;
-  }
-
-  const Lattice& lattice_;
   const Edges& edges_;
   const EdgeCosts costs_;
-  const size_t k_, T_, L_;
+  const size_t L_;
   TreeBounds bounds_;
-  Arena& arena_;
-  Surviving* surviving_;
-  int32_t* path_;
-  Answer answer_;
   bool flat_ = false;  // whether too many labels are alike to be pruned
   bool more_hot_labels_are_useless_ = false;
-  Incumbent incumbent_;
-  Meter meter_;
 };
 
 constexpr size_t kLong = 64;  // labels of a list; beyond, bounds of columns are faster
@@ -362,7 +272,7 @@ bool try_tree(const Lattice& lattice, const Options& options, Arena& arena, Answ
     return true;
   }
   if (!TreeBounds::can(lattice)) return false;
-  return found_answer(Tree(lattice, options, arena), answer);
+  return Tree(lattice, options, arena, answer).run();
 }
 
 // Returns the answer of a search, or of Viterbi where it gives up.

@@ -26,12 +26,7 @@ WeightArrays<Owned> WeightBuilder::finish() && {
   merge(edges_);
   merge(sets_);
   WeightArrays<Owned> out;
-  const auto names = [](const Index& index, NameArrays<Owned>& to) {
-    to.slots = index.slots();
-    to.ends = index.ends();
-    to.bytes.assign(index.bytes().begin(), index.bytes().end());
-  };
-  names(features, out.names);
+  out.names = features.arrays();
   out.row_end.assign(features.size(), 0);
   for (const Entry& one : nodes_) {
     out.row_end[one.key / L_] = out.row_label.size() + 1;
@@ -45,7 +40,7 @@ WeightArrays<Owned> WeightBuilder::finish() && {
     out.edge_score.push_back(static_cast<float>(one.weight));
   }
   if (!edge_features.size()) return out;
-  names(edge_features, out.edge_names);
+  out.edge_names = edge_features.arrays();
   for (const Entry& one : sets_) {
     out.set.push_back(static_cast<int32_t>(one.key / L_ / L_));
     out.set_previous.push_back(static_cast<uint16_t>(one.key / L_ % L_));

@@ -211,7 +211,7 @@ std::vector<BatchObjective::Batch> BatchObjective::batches(std::span<const int32
 BatchSums BatchObjective::expect(std::span<const double> weights, const PruningRule& rule,
                                  std::span<const int32_t> sentences, size_t threads, std::span<double> counts,
                                  std::span<double> per_sentence) const {
-  check(sentences);
+  corpus_.check_sentences(sentences);
   check_size(weights);
   check_size(counts);
   need(per_sentence.empty() || per_sentence.size() == sentences.size(), "there must be one number per sentence");
@@ -233,7 +233,7 @@ BatchSums BatchObjective::expect(std::span<const double> weights, const PruningR
 }
 
 void BatchObjective::observe(std::span<const int32_t> sentences, std::span<double> counts) const {
-  check(sentences);
+  corpus_.check_sentences(sentences);
   check_size(counts);
   need(!corpus_.labels.empty() || corpus_.tokens() == 0, "the right labels are not known");
   std::fill(counts.begin(), counts.end(), 0.0);
@@ -269,18 +269,13 @@ void BatchObjective::count_observed(size_t s, std::span<double> counts) const {
 
 Weights BatchObjective::model_weights(std::span<const double> weights) const {
   check_size(weights);
-  return layout_.model_weights(corpus_, weights);
+  return corpus_.weights(layout_.held(), std::vector<float>(weights.begin(), weights.end()));
 }
 
 void BatchObjective::warm_start(const Weights& model, std::span<const int32_t> label, std::span<double> weights) const {
   check_size(weights);
   corpus_.check_known(model);
   layout_.warm_start(model, label, weights);
-}
-
-void BatchObjective::check(std::span<const int32_t> sentences) const {
-  for (const int32_t s : sentences)
-    need(s >= 0 && static_cast<size_t>(s) < corpus_.sentences(), "the corpus has no sentence of this number");
 }
 
 void BatchObjective::check_size(std::span<const double> weights) const {

@@ -69,7 +69,6 @@ class BatchObjective {
   std::vector<Batch> batches(std::span<const int32_t> sentences, size_t lanes) const;
   void add_block(std::span<const int32_t> sentences, size_t lanes, std::vector<Batch>& to) const;
   void count_observed(size_t sentence, std::span<double> counts) const;
-  void check(std::span<const int32_t> sentences) const;
   void check_size(std::span<const double> weights) const;
 
   Corpus corpus_;

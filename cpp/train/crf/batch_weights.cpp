@@ -6,30 +6,6 @@
 #include "base/need.h"
 
 namespace tagwright {
-namespace {
-
-std::unique_ptr<const Edges> make_edges(const WeightLayout& layout, const Corpus& corpus, EdgeForm form,
-                                        const std::shared_ptr<const PairRules>& rules,
-                                        std::span<const double> weights) {
-  const auto widened = [](std::span<const uint16_t> labels) {
-    return std::vector<int32_t>(labels.begin(), labels.end());
-  };
-  const WeightKeys<Borrowed>& keys = layout.keys();
-  const std::vector<int32_t> previous = widened(keys.previous), current = widened(keys.current);
-  const std::vector<int32_t> set_previous = widened(keys.set_previous), set_current = widened(keys.set_current);
-  EdgeExtras extras{.correction_sets = corpus.sets(),
-                    .correction_set = keys.set,
-                    .corrections = {set_previous, set_current, {nullptr, weights.data() + layout.first_correction()}}};
-  // Scores of 0 count as well: so the nodes of these n-grams are those of the layout, whatever the weights.
-  const std::vector<int32_t> ngrams = layout.ngrams().labels();
-  if (!ngrams.empty()) extras.ngrams = {ngrams, weights.last(keys.ngrams()), true};
-  EdgeScores made = EdgeScores::from_triples(
-      corpus.L, 0.0, {previous, current, {nullptr, weights.data() + layout.first_edge()}}, form, extras);
-  return std::make_unique<const Edges>(rules ? made.constrained(rules, false) : std::move(made));
-}
-
-}  // namespace
-
 BatchWeights::BatchWeights(const Corpus& corpus, const WeightLayout& layout, EdgeForm form,
                            std::shared_ptr<const PairRules> rules, std::span<const double> weights)
     : corpus_(corpus),
@@ -44,7 +20,14 @@ BatchWeights::BatchWeights(const Corpus& corpus, const WeightLayout& layout, Edg
   for (size_t f = 0; f < rows_.rows(); ++f)
     if (layout.dense_row(f) >= 0)
       set_row(rows_, f, dense_.data() + static_cast<size_t>(layout.dense_row(f)) * layout.parts().keys());
-  edges_ = make_edges(layout, corpus, form, rules, weights);
+  // N-grams of weight 0 count as well, so that their nodes are those of the layout, whatever the weights.
+  EdgeScores made = edges_of(corpus.L, layout.keys(), corpus.sets(),
+                             {{nullptr, weights.data() + layout.first_edge()},
+                              {nullptr, weights.data() + layout.first_correction()},
+                              weights.last(layout.keys().ngrams()),
+                              true},
+                             form);
+  edges_ = std::make_unique<const Edges>(rules ? made.constrained(rules, false) : std::move(made));
 }
 
 void BatchWeights::score(size_t token, double* out) const {

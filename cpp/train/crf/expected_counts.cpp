@@ -49,7 +49,7 @@ ExpectedCounts::ExpectedCounts(const Corpus& corpus, const WeightLayout& layout,
       factors_(factors),
       counts_(layout.size(), 0.0),
       dense_(times(layout.dense_rows(), layout.parts().keys()), 0.0),
-      edges_(factors.dense ? factors.side[0].matrix.size() : factors.side[0].factor.size(), 0.0),
+      edges_(factors.entries(), 0.0),
       by_key_(layout.parts().keys(), 0.0),
       to_(corpus.L, 0.0) {}
 
@@ -175,36 +175,12 @@ void ExpectedCounts::add_products(const Sums& sums, size_t t, double times) {
   }
   from_.assign(left.from, left.from + left.labels.size());
   for (double& from : from_) from *= times;
-  const Factors::Side& rows = factors_.side[0];
-  for (size_t q = 0; q < labels.size() && !factors_.dense; ++q) to_[static_cast<size_t>(labels[q])] = right.to[q];
-  for (size_t p = 0; p < from_.size(); ++p) {
-    const auto i = static_cast<size_t>(left.labels[p]);
-    if (!factors_.dense) {
-      for (size_t e = rows.begin[i]; e < rows.begin[i + 1]; ++e)
-        edges_[e] += to_grain(from_[p] * rows.factor[e] * to_[static_cast<size_t>(rows.index[e])], grain);
-      continue;
-    }
-    double* const count = edges_.data() + i * factors_.stride;
-    const double* const factor = rows.matrix.data() + i * factors_.stride;
-    if (labels.size() == factors_.L) {
-      kernels().count_row(from_[p], factor, right.to, factors_.L, grain, count);
-    } else {
-      for (size_t q = 0; q < labels.size(); ++q)
-        count[labels[q]] += to_grain(from_[p] * factor[labels[q]] * right.to[q], grain);
-    }
-  }
-  for (size_t q = 0; q < labels.size() && !factors_.dense; ++q) to_[static_cast<size_t>(labels[q])] = 0;
+  factors_.count({left.labels, from_.data()}, {labels, right.to}, grain, to_.data(), edges_.data());
   for (const auto& [at, value] : corrected_) *at = value;
 }
 
 size_t ExpectedCounts::edge_place(int32_t i, int32_t j) const {
-  const auto row = static_cast<size_t>(i), column = static_cast<size_t>(j);
-  if (factors_.dense) return row * factors_.stride + column;
-  const Factors::Side& rows = factors_.side[0];
-  const std::span<const int32_t> own =
-      std::span(rows.index).subspan(rows.begin[row], rows.begin[row + 1] - rows.begin[row]);
-  const size_t found = place(own, j);
-  return found == kNoPlace ? kNoPlace : rows.begin[row] + found;
+  return factors_.entry(static_cast<size_t>(i), static_cast<size_t>(j));
 }
 
 void ExpectedCounts::add_to(std::span<double> to) const {

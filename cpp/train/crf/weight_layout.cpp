@@ -85,14 +85,17 @@ WeightLayout::WeightLayout(const Corpus& corpus, const LayoutOptions& options)
 WeightLayout::WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus, std::vector<uint16_t> parts)
     : L_(corpus.L),
       sets_(corpus.sets()),
-      held_(std::make_shared<const Held>(Held{std::move(keys), std::move(parts)})),
+      held_(std::make_shared<const PartKeys>(PartKeys{std::move(keys), std::move(parts)})),
       keys_(held_->keys.view()),
       parts_(Parts::of_array(held_->parts, L_)),
       set_end_(sets_, 0),
       dense_row_(corpus.features(), -1),
       ngrams_(Corpus(), {.order = kLongest - 1}) {
   need(keys_.row_end.size() == corpus.features(), "weights: there must be one row per feature");
-  check();
+  parts_.check();
+  check_keys(keys_, L_, parts_.keys());
+  need(keys_.set.empty() || (keys_.set.front() >= 0 && static_cast<size_t>(keys_.set.back()) < sets_),
+       "weights: a set of corrections that is not there");
   for (const int32_t set : keys_.set) ++set_end_[static_cast<size_t>(set)];
   std::partial_sum(set_end_.begin(), set_end_.end(), set_end_.begin());
   for (size_t f = 0; f < dense_row_.size(); ++f)
@@ -101,39 +104,11 @@ WeightLayout::WeightLayout(WeightKeys<Owned> keys, const Corpus& corpus, std::ve
   find_ngrams();
 }
 
-void WeightLayout::check() const {
-  parts_.check();
-  need(keys_.previous.size() == keys_.current.size(), "weights: edges.previous and edges.current differ in length");
-  need(keys_.set_previous.size() == keys_.set.size() && keys_.set_current.size() == keys_.set.size(),
-       "weights: the arrays of corrections differ in length");
-  uint64_t begin = 0;
-  for (const uint64_t end : keys_.row_end) {
-    need(end >= begin && end <= keys_.nodes(), "weights: rows.end must not decrease or exceed the number of labels");
-    for (uint64_t q = begin; q < end; ++q)
-      need(keys_.row_label[q] < parts_.keys() && (q == begin || keys_.row_label[q - 1] < keys_.row_label[q]),
-           "weights: the labels of a row must be in order and in range");
-    begin = end;
-  }
-  need(begin == keys_.nodes(), "weights: rows.end must end with the number of labels");
-  const auto pair = [&](size_t q) { return Corrections::pair(keys_.previous[q], keys_.current[q]); };
-  for (size_t q = 0; q < keys_.edges(); ++q)
-    need(keys_.previous[q] < L_ && keys_.current[q] < L_ && (q == 0 || pair(q - 1) < pair(q)),
-         "weights: edges must be in order and between labels in range");
-  for (size_t q = 0; q < keys_.corrections(); ++q)
-    need(keys_.set[q] >= 0 && static_cast<size_t>(keys_.set[q]) < sets_ && keys_.set_previous[q] < L_ &&
-             keys_.set_current[q] < L_ && (q == 0 || keys_.set[q - 1] <= keys_.set[q]),
-         "weights: corrections must be in order and in range");
-  need(keys_.runs.size() % kLongest == 0, "weights: ngrams.labels must hold four numbers per n-gram");
-}
-
 void WeightLayout::find_ngrams() {
   if (keys_.ngrams() == 0) return;
-  std::vector<uint64_t> packed(keys_.ngrams(), 0);
-  for (size_t at = 0; at < keys_.runs.size(); ++at)
-    packed[at / kLongest] = packed[at / kLongest] << 16 | keys_.runs[at];
-  for (size_t q = 0; q < packed.size(); ++q)
-    need(ngrams_.is_valid(packed[q], L_) && (q == 0 || packed[q - 1] < packed[q]),
-         "weights: n-grams must be in order and of labels in range");
+  std::vector<PackedNgram> packed;
+  for (size_t at = 0; at < keys_.runs.size(); at += kLongest)
+    packed.push_back(packed_ngram(keys_.runs.subspan(at, kLongest)));
   ngrams_.add(packed);
   trie_ = std::make_shared<const MutableNgrams>(L_, ngrams_.labels());
   ngrams_.place(*trie_);
@@ -162,19 +137,15 @@ void WeightLayout::warm_start(const Weights& model, std::span<const int32_t> lab
     if (at != kNoPlace) weights[at] = weight;
   };
   const std::vector<uint16_t> renamed = model.renamed_keys(label, parts_);
-  model.for_each_ngram(renamed, [&](const auto& labels, float weight) {
+  model.for_each_ngram(renamed, [&](std::span<const int32_t> labels, float weight) {
     const size_t length = labels.back() < 0 ? kShortest : kLongest;
     need(trie_ && length <= trie_->order() + 1, "the model has longer n-grams than this order allows");
-    if (const size_t q = ngrams_.find(labels); q != kNoPlace) put(first_ngram() + q, weight);
+    if (const size_t q = ngrams_.find(packed_ngram(labels)); q != kNoPlace) put(first_ngram() + q, weight);
   });
   model.each(
       renamed, [&](size_t f, uint16_t key, float weight) { put(node(f, key), weight); },
       [&](int32_t i, int32_t j, float weight) { put(edge(i, j), weight); },
       [&](size_t set, int32_t i, int32_t j, float weight) { put(correction(set, i, j), weight); });
-}
-
-Weights WeightLayout::model_weights(const Corpus& corpus, std::span<const double> weights) const {
-  return corpus.weights(keys_, std::vector<float>(weights.begin(), weights.end()), parts_.of, held_);
 }
 
 }  // namespace tagwright

@@ -67,19 +67,13 @@ class WeightLayout {
 
   // Copies the weights of a model to where they have a position. label: [label of the model] its number here.
   void warm_start(const Weights& model, std::span<const int32_t> label, std::span<double> weights) const;
-  // The weights as a model holds them, in single precision.
-  Weights model_weights(const Corpus& corpus, std::span<const double> weights) const;
+  const std::shared_ptr<const PartKeys>& held() const { return held_; }
 
  private:
-  void check() const;
   void find_ngrams();
 
-  struct Held {
-    WeightKeys<Owned> keys;
-    std::vector<uint16_t> parts;
-  };
   size_t L_, sets_;
-  std::shared_ptr<const Held> held_;  // shared with models made from it
+  std::shared_ptr<const PartKeys> held_;  // shared with models made from it
   WeightKeys<Borrowed> keys_;
   Parts parts_;
   std::vector<size_t> set_end_;  // [set], counted from the first correction

@@ -15,10 +15,8 @@ from tagwright.data.conllu import Conllu
 from tagwright.data.reading import text
 from tagwright.data.sentence import Request, Sentence
 from tagwright.decoding.spans import Span
-from tagwright.models.as_json import finite, labelling, share
 from tagwright.models.model import Tagging
-
-__all__ = ["WRITERS", "Answer", "Writer"]
+from tagwright.models.tagging import finite, labelling, share
 
 
 @dataclass(frozen=True)
@@ -35,20 +33,9 @@ class Answer:
 
 
 class Writer(abc.ABC):
-    """Writes answers in one form.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        The names of a model's labels, in its order.
-    k : int
-        The number of labellings that were requested.
-    fields : str
-        Where labels go in CoNLL-U: upos, xpos, feats or a joint.
-    """
+    """Writes answers in one form; fields: where labels go in CoNLL-U (upos, xpos, feats or a joint)."""
 
     def __init__(self, labels: Sequence[str], k: int, fields: str) -> None:
-        """Keep what is the same for all sentences."""
         self.labels, self.k, self.fields = labels, k, fields
 
     @abc.abstractmethod

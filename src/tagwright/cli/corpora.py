@@ -5,47 +5,27 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tagwright.cli.learners import Training
+from tagwright.cli.learners import FitCall
 from tagwright.cli.logging import log
-from tagwright.data.inputs import Input, inputs_of
+from tagwright.data.files import Input, inputs_of
 from tagwright.learners.streams import Files
-
-__all__ = ["fit", "read_corpora"]
 
 _LARGE = 32 << 20  # bytes of files that are held in memory, with their encoded features
 _PACKED = 8  # times as large as they are when packed
 
 
 def fit(
-    training: Training, paths: Sequence[str], reading: dict[str, Any], partial: bool, dev: Any, progress: bool | None
+    training: FitCall, paths: Sequence[str], reading: dict[str, Any], partial: bool, dev: Any, progress: bool | None
 ) -> tuple[int, int]:
-    """Train on corpora; the model records how they were read.
+    """Train on files, folders or standard input; return the number of sentences and of tokens.
 
-    Parameters
-    ----------
-    training : Training
-        The learner, and arguments of its `fit`.
-    paths : sequence of str
-        Files, folders, or ``"-"``.
-    reading : dict
-        format, label and comments.
-    partial : bool
-        Whether a label may be a list of labels, or ``_``.
-    dev : (X, y) or None
-        Dev data.
-    progress : bool or None
-        Whether to show a bar.
-
-    Returns
-    -------
-    sentences, tokens : int
-        The size of the corpora.
+    reading: format, label and comments, which the model records; partial: whether a label may be a list, or ``_``.
     """
     learner, cache = training.learner, training.cache
     known = inspect.signature(learner.fit).parameters
@@ -74,6 +54,11 @@ def read_corpora(
     tokens = sum(map(len, y))
     log.debug("read %s sentences, %s tokens in %.1f s", f"{len(X):,}", f"{tokens:,}", time.perf_counter() - began)
     return X, y, stream.blanks
+
+
+def written(context: click.Context, options: Iterable[str]) -> set[str]:
+    """Return which options were written on the command line."""
+    return {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
 
 
 def _check_stdin(paths: Sequence[str], why: str) -> None:

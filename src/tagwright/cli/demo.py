@@ -19,8 +19,6 @@ from tagwright.decoding.examples import model_like
 from tagwright.models.model import Model, load
 from tagwright.table import table
 
-__all__ = ["EXAMPLES", "SENTENCES", "demo"]
-
 EXAMPLES = Path(__file__).parents[1] / "examples"
 """The sample corpus; examples/ in the source."""
 L2 = 0.1  # of the CRF of --train

@@ -20,13 +20,12 @@ from tagwright import __version__
 from tagwright.cli.options import LABELLING_RULES
 from tagwright.cli.tagging import Tagger, TagOptions
 from tagwright.cluster.batch_tagger import BatchTagger
-from tagwright.cluster.files import Job, Outcome, digest_of, everywhere, jobs_of, once
+from tagwright.cluster.files import Job, Outcome, everywhere, jobs_of, once
 from tagwright.cluster.parquet import is_parquet, tag_parquet
 from tagwright.cluster.ray import connected
+from tagwright.data.files import digest_of
 from tagwright.learners.interrupts import stops
 from tagwright.models.model import BUILT_IN
-
-__all__ = ["FileWork", "tag_files"]
 
 _TEXT_ONLY = ("as_json", "to", "spans", "scheme", "dictionary", "partial", *LABELLING_RULES)
 
@@ -39,21 +38,14 @@ def _tagger(options: TagOptions, key: str) -> Tagger:
 
 @dataclass(frozen=True)
 class FileWork:
-    """The task of a worker for one file.
-
-    Parameters
-    ----------
-    options : TagOptions
-        With absolute paths.
-    column : str
-        Of Parquet files.
-    key : str
-        A digest of the model and all options.
-    """
+    """The task of a worker for one file."""
 
     options: TagOptions
+    """With absolute paths."""
     column: str
+    """Of Parquet files."""
     key: str
+    """A digest of the model and all options."""
 
     def __call__(self, job: Job) -> Outcome:
         """Tag a file, unless it is finished already."""

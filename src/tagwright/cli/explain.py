@@ -14,8 +14,6 @@ from tagwright.models.explanation import Explanation, compared, explanation_json
 from tagwright.models.model import Model
 from tagwright.table import table
 
-__all__ = ["explain"]
-
 Row = list[list[str]]
 
 

@@ -11,8 +11,6 @@ from tagwright.models.foreign import import_model
 from tagwright.models.summary import summary
 from tagwright.table import table
 
-__all__ = ["import_"]
-
 
 @click.command("import")
 @click.argument("source", type=FILE)

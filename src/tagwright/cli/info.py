@@ -8,8 +8,7 @@ import numpy as np
 from tagwright.cli.options import COUNT, FILE
 from tagwright.decoding.decoders import decoders as decoder_rows
 from tagwright.models.bidirectional import BidirectionalModel
-from tagwright.models.facts import fact_in
-from tagwright.models.history import FORMATS, unit_of
+from tagwright.models.facts import FORMATS, fact_in, unit_of
 from tagwright.models.model import Model, load
 from tagwright.models.summary import summary
 from tagwright.table import table

@@ -16,16 +16,6 @@ from tagwright.features.templates import Features
 from tagwright.learners import LEARNERS
 from tagwright.learners.options import Option, OptionError, flat_options, learner_class, set_flat
 
-__all__ = [
-    "OLD_OPTIONS",
-    "Training",
-    "complete_setting",
-    "current_spelling",
-    "help_of_settings",
-    "make_training",
-    "settings_of",
-]
-
 _NOT_SET = {"features", "constraints", "left", "right", "dictionary", "epochs", "threads", "warm_start"}
 """Options of learners that are arguments of their own, or that only Python can make."""
 _OF_ONE_MEMM = {"direction"}  # in a bidirectional model each MEMM has its own
@@ -38,16 +28,15 @@ _SPANS = Option("spans", "choice", "true", "Whether I-X is allowed after B-X and
 OLD_OPTIONS = {
     name: f"{name}={{}}"
     for name in (
-        "min_count", "patience", "seed", "pairs", "margin", "parts", "batch", "order", "min_ngram_count", "solver",
-        "l1", "l2", "max_iterations", "tolerance", "start_on", "rate", "direction", "history", "beam", "rounds", "step",
-        "schedule", "decoder", "cache", "workers",
+        "min_count", "patience", "seed", "pairs", "margin", "parts", "batch", "solver", "l1", "l2", "max_iterations",
+        "tolerance", "start_on", "rate", "direction", "history", "beam", "rounds", "step", "schedule", "decoder",
     )
 } | {"min_weight": "", "keep": "pruning={}", "all_pairs": "pairs=all", "no_spans": "spans=false"}  # fmt: skip
-"""Options of `train` in earlier releases, and the settings that they are now; flags have no place for a value."""
+"""Options of `train` in 0.5.0, and the settings that they are now; flags have no place for a value."""
 _OF_LBFGS = {"l1", "l2", "max_iterations", "tolerance", "start_on", "keep", "all_pairs"}
 
 
-class Training(NamedTuple):
+class FitCall(NamedTuple):
     """A learner, and the arguments of its `fit`."""
 
     learner: Any
@@ -111,20 +100,11 @@ def _parsed(kind: str, settings: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str], given: set[str]) -> Training:
+def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str], given: set[str]) -> FitCall:
     """Return the learner of a command line.
 
-    Parameters
-    ----------
-    kind : str
-        A name of `LEARNERS`.
-    options : mapping
-        features, lists, scheme, dictionary, those of LABELLING_RULES, threads and, where the command has them, epochs,
-        warm_start, checkpoint, ray and min_weight.
-    settings : iterable of str
-        NAME=VALUE, as `--set` has them.
-    given : set of str
-        The options that were written; those that the learner does not have are an error.
+    settings: NAME=VALUE, as `--set` takes them; given: the options that were written, of which those that the learner
+    does not have are an error.
     """
     cls, known = learner_class(kind), flat_options(kind)
     of_fit = inspect.signature(cls.fit).parameters
@@ -154,7 +134,7 @@ def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str]
         raise click.ClickException("--set workers is for --ray")
     try:
         old = {} if options.get("min_weight") is None else {"min_weight": float(options["min_weight"])}
-        return Training(_made(kind, values, old), run, cache)
+        return FitCall(_made(kind, values, old), run, cache)
     except (OptionError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 

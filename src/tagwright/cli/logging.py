@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 import click
 
-__all__ = ["log", "show_log"]
-
 log = logging.getLogger("tagwright")
 
 

@@ -12,8 +12,6 @@ import click
 from tagwright import __version__
 from tagwright.data.output import whole_streams
 
-__all__ = ["main"]
-
 GROUPS = {
     "Use a model": {
         "tag": "Label files, folders or standard input.",
@@ -37,8 +35,8 @@ COMMANDS = [name for commands in GROUPS.values() for name in commands]
 
 _KEYWORDS = {"eval": ("eval", "evaluate"), "import": ("importing", "import_")}
 """Module and function of commands whose name Python reserves or has a function for."""
-_RENAMED = {"decoders": ["info", "--decoders"], "plot": ["report", "--plot"]}
-"""Earlier commands; removed in the release after next."""
+_RENAMED = {"decoders": ["info", "--decoders"]}
+"""Commands of 0.5.0; removed in the release after next."""
 
 
 class OneLine(click.Group):

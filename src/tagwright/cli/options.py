@@ -14,31 +14,6 @@ from tagwright.data.tokens import TOKENIZERS
 from tagwright.decoding.decoders import decoders, plan
 from tagwright.features.presets import PRESETS
 
-__all__ = [
-    "COUNT",
-    "FILE",
-    "FILES",
-    "FOLDER",
-    "INPUT",
-    "LABELLING_RULES",
-    "OUTPUT",
-    "Command",
-    "corpus_arguments",
-    "decoder_option",
-    "flag_of",
-    "force_option",
-    "gold_options",
-    "limit_options",
-    "model_option",
-    "reading_options",
-    "rule_options",
-    "rules_of",
-    "tagging_options",
-    "threads_option",
-    "tokenize_option",
-    "training_options",
-]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 COUNT = click.IntRange(1)
@@ -151,9 +126,9 @@ def rules_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def tokenize_option(text: str) -> Callable[[Command], Command]:
+def tokenize_option(text: str, default: str | None = "auto") -> Callable[[Command], Command]:
     """Return the option that names a tokeniser; text: its help."""
-    return click.option("--tokenize", type=click.Choice(["auto", *TOKENIZERS]), default="auto", help=text)
+    return click.option("--tokenize", type=click.Choice(["auto", *TOKENIZERS]), default=default, help=text)
 
 
 def partial_option(text: str) -> Callable[[Command], Command]:
@@ -185,6 +160,11 @@ gold_options = _all(
     click.option("-l", "--label", help="Column of the right label; by default as in training."),
     limit_options("Gold labels may be partly known: NN,VB for one of the two; tokens with _ are not counted."),
     tagging_options,
+    tokenize_option(
+        "Split the text of GOLD again before it is tagged; auto: as the model was trained. Gold tokens that are not "
+        "found count as wrong. By default, the tokens of GOLD are tagged.",
+        None,
+    ),
     reading_options,
 )
 """A model, and the file with gold labels that it is compared with."""

@@ -7,30 +7,13 @@ from collections.abc import Iterable
 
 import click
 
-from tagwright.data.inputs import inputs_of
+from tagwright.data.files import inputs_of
 from tagwright.data.output import is_stream
 from tagwright.models.file import is_model
 
-__all__ = ["check_inputs", "check_model_target"]
-
 
 def check_model_target(model: str, inputs: Iterable[str | None], force: bool) -> None:
-    """Refuse to write a model over an input, or over an existing file that is not a model.
-
-    Parameters
-    ----------
-    model : str
-        The file to write.
-    inputs : iterable of str or None
-        Files and folders that the command reads; None and ``"-"`` are skipped.
-    force : bool
-        Whether the user allows it.
-
-    Raises
-    ------
-    click.ClickException
-        If the file must not be replaced.
-    """
+    """Refuse to write a model over an input, or over an existing file that is not a model, unless `force`."""
     check_inputs(model, inputs, force)
     if force or is_stream(model) or not os.path.isfile(model) or os.path.getsize(model) == 0 or is_model(model):
         return
@@ -41,7 +24,7 @@ def check_model_target(model: str, inputs: Iterable[str | None], force: bool) ->
 
 
 def check_inputs(output: str, inputs: Iterable[str | None], force: bool) -> None:
-    """Refuse to write to a file that the command reads, unless `force`."""
+    """Refuse to write to a file that the command reads, unless `force`; None and ``"-"`` are no files."""
     if force or is_stream(output) or not os.path.exists(output):
         return
     for path in inputs:

@@ -18,8 +18,6 @@ from tagwright.models.summary import size_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PLOTS", "report"]
-
 PLOTS = ("confusion", "calibration", "curve")
 """The pictures that --plot draws."""
 
@@ -96,7 +94,8 @@ def _picture(plot: str, source: str, most: int, options: dict[str, Any]) -> Call
         return functools.partial(draw_confusion, table=confusion_of(found.evaluation(), most))
     found.model.need_probabilities()
     calibration = found.evaluation().calibration
-    assert calibration is not None
+    if calibration is None:
+        raise click.ClickException("--plot calibration needs the tokens of GOLD; leave out --tokenize")
     return functools.partial(draw_calibration, found=calibration)
 
 

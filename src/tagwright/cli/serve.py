@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import click
 
 from tagwright.cli.logging import show_log
-from tagwright.cli.options import COUNT, Command, threads_option
-
-__all__ = ["serve"]
+from tagwright.cli.options import COUNT, threads_option
+from tagwright.serve.settings import Settings
 
 _NEEDS = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
@@ -24,45 +23,36 @@ class Limit(NamedTuple):
     """Its name in `Settings`."""
     kind: Any
     """A type of click, which checks it."""
-    default: int
     help: str
     scale: float = 1.0
     """Its unit, in that of `Settings`."""
 
+    @property
+    def default(self) -> int:
+        """That of `Settings`, in the unit of the option."""
+        default: float = getattr(Settings, self.field)
+        return round(default / self.scale)
+
 
 LIMITS = {
-    "batch": Limit("batch", COUNT, 64, "requests per batch"),
-    "wait": Limit("wait", click.FloatRange(0, 10_000), 0, "milliseconds that a request waits for others", 1e-3),
-    "queue": Limit("queue", COUNT, 1024, "waiting requests; more get status 503"),
-    "max_body": Limit("body", COUNT, 1_000_000, "bytes of a request"),
-    "max_tokens": Limit("tokens", COUNT, 10_000, "tokens of a request"),
-    "max_k": Limit("k", COUNT, 100, "labellings per sentence"),
-    "timeout": Limit("timeout", click.FloatRange(0.1), 10, "seconds for a request"),
+    "batch": Limit("batch", COUNT, "requests per batch"),
+    "wait": Limit("wait", click.FloatRange(0, 10_000), "milliseconds that a request waits for others", 1e-3),
+    "queue": Limit("queue", COUNT, "waiting requests; more get status 503"),
+    "max_body": Limit("body", COUNT, "bytes of a request"),
+    "max_tokens": Limit("tokens", COUNT, "tokens of a request"),
+    "max_k": Limit("k", COUNT, "labellings per sentence"),
+    "timeout": Limit("timeout", click.FloatRange(0.1), "seconds for a request"),
 }
 
 
-def _old_options(command: Command) -> Command:
-    """Add the options of 0.5.0 that are settings now; hidden."""
-    for name in LIMITS:
-        command = click.option(f"--{name.replace('_', '-')}", hidden=True)(command)
-    return command
-
-
-def _limits(settings: tuple[str, ...], old: dict[str, str | None]) -> dict[str, Any]:
+def _limits(settings: tuple[str, ...]) -> dict[str, Any]:
     """Return the limits for `Settings`."""
-    given = {name: text for name, text in old.items() if text is not None}
-    if given:
-        now = " ".join(f"--set {name}={text}" for name, text in given.items())
-        flags = " ".join(f"--{name.replace('_', '-')}" for name in given)
-        click.echo(f"Warning: {flags} is now {now}", err=True)
+    values = {}
     for setting in settings:
         name, _, text = setting.partition("=")
         name = name.strip().replace("-", "_")
         if name not in LIMITS:
             raise click.ClickException(f"--set {setting}: write NAME=VALUE, where NAME is {', '.join(LIMITS)}")
-        given[name] = text
-    values = {}
-    for name, text in given.items():
         limit = LIMITS[name]
         try:
             value = limit.kind.convert(text, None, None)
@@ -95,7 +85,6 @@ _LIMITS_TEXT = ", ".join(f"{name}={limit.default} ({limit.help})" for name, limi
     metavar="NAME=VALUE",
     help=f"Set a limit; may be repeated: {_LIMITS_TEXT}.",
 )
-@_old_options
 @click.option("--quiet", is_flag=True, help="Print only warnings.")
 def serve(
     models: tuple[str, ...],
@@ -105,7 +94,6 @@ def serve(
     workers: int,
     settings: tuple[str, ...],
     quiet: bool,
-    **old: str | None,
 ) -> None:
     """Serve models over HTTP: a JSON API under /v1, metrics, and a web page that shows labellings and lattices.
 
@@ -121,13 +109,12 @@ def serve(
         raise click.ClickException(f"{missing[0]} is not installed; pip install 'tagwright[serve]' installs it")
     from tagwright.serve.server import listening
     from tagwright.serve.server import serve as run
-    from tagwright.serve.settings import Settings
 
     named = tuple(map(_named, models)) or (("english", None),)
     for _, path in named:
         if path is not None:
             Path(path).open("rb").close()  # an error here is one of the command, not of a worker
-    limits = Settings(named, threads, **_limits(settings, old))
+    limits = Settings(named, threads, **_limits(settings))
     listener = listening(host, port)
     address = f"[{host}]" if ":" in host else host
     with show_log(quiet, verbose=False):

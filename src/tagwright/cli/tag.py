@@ -21,11 +21,9 @@ from tagwright.cli.options import (
 from tagwright.cli.overwriting import check_inputs
 from tagwright.cli.tagging import Tagger, TagOptions
 from tagwright.cluster.parquet import is_parquet
-from tagwright.data.inputs import inputs_of
+from tagwright.data.files import inputs_of
 from tagwright.data.output import is_standard_output, writing
 from tagwright.models.file import is_model
-
-__all__ = ["tag"]
 
 _SHARES = ("label", "all")
 
@@ -62,7 +60,6 @@ class _Tag(click.Command):
     help="Write CoNLL-U, a line of word/TAG per sentence, or with -k the best labelling and the differences of the "
     "others; by default, the lines of INPUT with labels.",
 )
-@click.option("--diff", is_flag=True, hidden=True)
 @click.option(
     "--spans",
     is_flag=True,
@@ -124,11 +121,6 @@ def tag(sources: tuple[str, ...], output: str, force: bool, address: str | None,
       tagwright tag -m pos.safetensors a.txt b.txt -o tagged/
       tagwright tag -m pos.safetensors --ray auto corpus -o tagged
     """
-    if settings.pop("diff"):
-        click.echo("Warning: tagwright tag --diff is now tagwright tag --to diff", err=True)
-        if settings["to"] not in (None, "diff"):
-            raise click.ClickException(f"--to {settings['to']} and --diff do not go together")
-        settings["to"] = "diff"
     options = TagOptions(**settings)
     options.check()
     _check_no_model(sources)

@@ -23,8 +23,6 @@ from tagwright.models.limits import scheme_constraints
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model, load
 
-__all__ = ["TagOptions", "Tagger", "constraints_of", "load_for_text", "rows_of", "tokenizer_of", "with_notes"]
-
 _MOST_MARGINALS = 1 << 21  # probabilities that are in memory at once
 
 
@@ -113,7 +111,6 @@ class Tagger:
     """A model that tags files by the options of `tag`."""
 
     def __init__(self, options: TagOptions) -> None:
-        """Open the model; refuse options that it does not support."""
         self._options = options
         self._model = model = load_for_text(options.model_path)
         if options.proba or options.spans:

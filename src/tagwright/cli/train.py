@@ -11,10 +11,10 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from tagwright.cli.corpora import fit, read_corpora
+from tagwright.cli.corpora import fit, read_corpora, written
 from tagwright.cli.learners import (
     OLD_OPTIONS,
-    Training,
+    FitCall,
     complete_setting,
     current_spelling,
     help_of_settings,
@@ -33,15 +33,12 @@ from tagwright.cli.options import (
     training_options,
 )
 from tagwright.cli.overwriting import check_model_target
-from tagwright.data.output import check_target, is_standard_output, is_stream
-from tagwright.data.rescue import rescued
+from tagwright.data.output import check_target, is_standard_output, is_stream, rescued
 from tagwright.learners import LEARNERS
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 from tagwright.models.summary import array_sizes, size_text
 from tagwright.table import table
-
-__all__ = ["train"]
 
 _FLAGS = ("all_pairs", "no_spans")
 
@@ -139,14 +136,14 @@ def train(
     old = {name: value for name, value in old.items() if value is not None}
     if old:
         settings = (*current_spelling(learner, old), *settings)
-    given = {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
+    given = written(context, options)
     training = make_training(learner, options | {"min_weight": old.get("min_weight")}, settings, given)
     _check_options(options, training, model)
     code = _run(training, corpora, model, options)
     context.exit(code)
 
 
-def _check_options(options: dict[str, Any], training: Training, model: str) -> None:
+def _check_options(options: dict[str, Any], training: FitCall, model: str) -> None:
     if options["partial"] and "+" in options["label"]:
         raise click.ClickException("--partial takes labels of one column, not joint ones")
     if options["checkpoint"]:
@@ -159,7 +156,7 @@ def _check_options(options: dict[str, Any], training: Training, model: str) -> N
         raise click.ClickException("choose one of --quiet and --verbose")
 
 
-def _run(training: Training, corpora: tuple[str, ...], model: str, options: dict[str, Any]) -> int:
+def _run(training: FitCall, corpora: tuple[str, ...], model: str, options: dict[str, Any]) -> int:
     """Train, save the model and print a summary; return the exit code."""
     began = time.perf_counter()
     learner, quiet, dev_path = training.learner, options["quiet"], options["dev"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tagwright.cli.corpora import read_corpora
+from tagwright.cli.corpora import read_corpora, written
 from tagwright.cli.learners import make_training, settings_of
 from tagwright.cli.options import COUNT, FILE, corpus_arguments, force_option, threads_option, training_options
 from tagwright.cli.overwriting import check_model_target
@@ -19,8 +19,6 @@ from tagwright.learners import options as table_of_options
 from tagwright.learners.interrupts import stops
 from tagwright.learners.options import nested_name
 from tagwright.table import table
-
-__all__ = ["tune"]
 
 _NOT_TRIED = {"cache", "workers", "max_iterations", "decoder"}
 _FACTOR = 3  # one of this many combinations continues, with this many times as many epochs
@@ -69,8 +67,8 @@ def tune(
     check_model_target(model, [*corpora, dev], options["force"])
     check_target(model)
     values, solver = _values(learner, tried)
-    given = {name for name in options if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE}
-    made = make_training(learner, options, [f"solver={solver}"] if solver else [], given - {"epochs"}).learner
+    given = written(context, options) - {"epochs"}
+    made = make_training(learner, options, [f"solver={solver}"] if solver else [], given).learner
     length = nested_name(learner, table_of_options.length(solver))
     values = values or {name: list(own) for name, own in table_of_options.tried(learner, solver).items()}
     grid = {nested_name(learner, name): own for name, own in values.items()}

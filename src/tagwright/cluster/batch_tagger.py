@@ -12,8 +12,6 @@ import numpy as np
 from tagwright import checks
 from tagwright.models.model import BUILT_IN, Model, load
 
-__all__ = ["BatchTagger"]
-
 
 @functools.lru_cache(maxsize=4)
 def _opened(path: str, stamp: tuple[int, ...]) -> Model:
@@ -68,7 +66,6 @@ class BatchTagger:
         proba: bool = False,
         threads: int = 1,
     ) -> None:
-        """Check what can be checked without the model."""
         checks.at_least_one("k", k)
         checks.at_least_one("threads", threads)
         self.model_path = None if model_path is None else os.path.abspath(model_path)

@@ -11,16 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tagwright.data.files import OPENERS, DataError
-from tagwright.data.inputs import Input, inputs_of
+from tagwright.data.files import OPENERS, DataError, Input, digest_of, inputs_of
 from tagwright.data.output import replacing
 
-__all__ = ["Job", "Outcome", "digest_of", "everywhere", "jobs_of", "once"]
-
-_RECORDS = ".tagwright"  # the folder, in that of the results, that says what they were made of
-_RETRIES = 100  # of a piece of work whose worker dies, before something is wrong with more than the worker
-_AHEAD = 64  # pieces of work that wait for a worker, at least
-_A_WHILE = 0.2  # seconds between two looks at the keyboard
+_RECORDS = ".tagwright"  # the folder of the records, in that of the results
+_RETRIES = 100  # of a job whose worker dies, before it fails
+_AHEAD = 64  # jobs that wait for a worker, at least
+_A_WHILE = 0.2  # seconds between two checks for Ctrl-C
 
 
 class Job(NamedTuple):
@@ -62,12 +59,6 @@ def _is_packed(file: Input) -> bool:
     return Path(file.name).suffix.lower() in OPENERS
 
 
-def digest_of(path: str | os.PathLike[str]) -> str:
-    """Return the digest of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 class _Digested(io.RawIOBase):
     """A writable file that computes the digest of its contents."""
 
@@ -83,22 +74,10 @@ class _Digested(io.RawIOBase):
 
 
 def once(job: Job, key: str, work: Callable[[str, Any], None]) -> bool:
-    """Do a job, unless it is done: by its record, for the same input, with the same key and this very result.
+    """Do a job, unless its record shows that it is done: same input, same key, this very result. Return whether it ran.
 
-    Parameters
-    ----------
-    job : Job
-        The file, and where its result is written; it appears there when it is complete.
-    key : str
-        Digest of everything that determines the result, besides the input.
-    work : callable
-        Called with the path of the input and the file that the result is written to.
-
-    Returns
-    -------
-    bool
-        Whether there was anything to do.
-
+    key: a digest of everything that determines the result, besides the input. work: called with the path of the input
+    and the file to write to, which appears under its name when it is complete.
     """
     about = {"key": key, "input": digest_of(job.source)}
     with contextlib.suppress(OSError, ValueError):
@@ -118,21 +97,9 @@ def once(job: Job, key: str, work: Callable[[str, Any], None]) -> bool:
 def everywhere(
     ray: Any, work: Callable[[Job], Outcome], jobs: Iterable[Job], cpus: int, check: Callable[[], None]
 ) -> Iterator[tuple[Job, Outcome]]:
-    """Yield each job and what became of it, as they end; a job whose worker dies is done again.
+    """Yield each job and its outcome, as they end; a job whose worker dies is repeated.
 
-    Parameters
-    ----------
-    ray : module
-        Connected to a cluster.
-    work : callable
-        Called for each job, in any process.
-    jobs : iterable of Job
-        In the order in which they are started.
-    cpus : int
-        CPUs per job.
-    check : callable
-        Called several times per second; it may raise.
-
+    ray: the module, connected to a cluster; cpus: per job; check: called several times per second, and may raise.
     """
     task = ray.remote(_called).options(num_cpus=cpus, max_retries=_RETRIES)
     shared, ahead = ray.put(work), max(_AHEAD, 2 * int(ray.cluster_resources().get("CPU", 0)))

@@ -7,8 +7,6 @@ from typing import Any
 
 from tagwright.cluster.batch_tagger import BatchTagger
 
-__all__ = ["is_parquet", "tag_parquet"]
-
 _ROWS = 4096  # that are tagged at a time
 
 

@@ -14,11 +14,9 @@ from tagwright import checks
 from tagwright.cluster.training import Cluster
 from tagwright.learners.progress import log
 
-__all__ = ["Ray", "RayEngine", "connected"]
-
-_RESTARTS = 100  # of a worker, before something is wrong with more than the worker
+_RESTARTS = 100  # of a worker, before the training fails
 _NO_ANSWER = 10.0  # seconds
-_A_WHILE = 0.2  # seconds between two looks at the keyboard
+_A_WHILE = 0.2  # seconds between two checks for Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,6 @@ class RayEngine:
     """Workers are actors. One that dies is started again, with its shard of the corpus, and its call repeated."""
 
     def __init__(self) -> None:
-        """Take the cluster that this process is connected to."""
         self._ray = _ray()
         self._workers: list[Any] = []
 

@@ -12,17 +12,15 @@ import numpy.typing as npt
 from tagwright import _core, checks
 from tagwright.constraints.arrays import from_arrays, to_arrays
 from tagwright.decoding.decoders import Decoder, plan_by_score
+from tagwright.decoding.keep import KeepArguments
 from tagwright.learners.constraining import core_limits, word_lists
 from tagwright.learners.progress import log
-
-__all__ = ["BatchSums", "BatchWorker", "Cluster", "Engine", "MixedTraining", "OnlineWorker", "ReplicatedTraining"]
+from tagwright.learners.training import Numbers
 
 FAN = 8  # arrays of counts that one worker adds
 
 Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int32]
 State = dict[str, npt.NDArray[Any]]
-Rule = tuple[str, float, int]
 Order = tuple[Numbers, Numbers]
 """Of the sentences of a batch: the shard of each, and its number among those of the shard."""
 Shard = dict[str, Any]
@@ -127,7 +125,6 @@ class BatchSums:
     """
 
     def __init__(self, engine: Engine, run: Any, workers: int) -> None:
-        """Send each shard of the corpus to its worker."""
         trainer = run.trainer
         setup = {
             "keys": trainer.keys(),
@@ -138,7 +135,7 @@ class BatchSums:
         self._all = _Shards(engine, run, workers, BatchWorker, setup, trainer.block)
 
     def expect(
-        self, weights: Floats, rule: Rule, sentences: Numbers, threads: int, counts: Floats
+        self, weights: Floats, rule: KeepArguments, sentences: Numbers, threads: int, counts: Floats
     ) -> tuple[float, int, int]:
         """Fill the expected counts of sentences, whose numbers rise; return log Z, tokens, labels kept."""
         engine, workers = self._all.engine, self._all.workers
@@ -170,7 +167,6 @@ class ReplicatedTraining:
     shards = 1  # of which the weights depend
 
     def __init__(self, engine: Engine, run: Any, workers: int) -> None:
-        """Send each shard of the corpus to its worker."""
         setup = {"options": run.core_options(), "decoder": run.learner.decoder}
         self._all = _Shards(engine, run, workers, OnlineWorker, setup)
         self._version = 0  # batches whose steps the workers have taken, plus epochs ended
@@ -243,7 +239,6 @@ class MixedTraining:
     """Iterative parameter mixing (McDonald, Hall and Mann 2010): an epoch per shard, then the mean of their weights."""
 
     def __init__(self, engine: Engine, run: Any, workers: int) -> None:
-        """Send each shard of the corpus to its worker."""
         setup = {"options": run.core_options(), "decoder": run.learner.decoder}
         self._all = _Shards(engine, run, workers, OnlineWorker, setup)
 
@@ -253,7 +248,7 @@ class MixedTraining:
         return len(self._all.workers)
 
     def begin(self) -> None:
-        """Do nothing: every epoch sends the weights."""
+        """Do nothing: each epoch sends the weights."""
 
     def epoch(self, epoch: int, report: Callable[[int], object]) -> dict[str, float]:
         """Read all shards once; return the share of wrong tokens."""
@@ -301,7 +296,7 @@ class BatchWorker:
             **_limits(shard, setup),
         )
 
-    def expect(self, weights: Floats, rule: Rule, sentences: Numbers, threads: int) -> tuple[Floats, Any]:
+    def expect(self, weights: Floats, rule: KeepArguments, sentences: Numbers, threads: int) -> tuple[Floats, Any]:
         """Return expected counts; and log Z of each sentence, tokens and labels kept."""
         counts, per_sentence = np.empty(len(weights)), np.empty(len(sentences))
         _, tokens, kept = self._trainer.expect(weights, rule, sentences, threads, counts, per_sentence)

@@ -12,8 +12,6 @@ from tagwright import _core, checks
 from tagwright.constraints.reading import Ints
 from tagwright.schemes import CONTINUES, OPEN, span_parts
 
-__all__ = ["LIMIT", "CountRule", "RuleOptions", "Units", "core_rules", "count_rules"]
-
 LIMIT = 2000
 """Searches per sentence, by default."""
 

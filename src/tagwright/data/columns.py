@@ -8,8 +8,6 @@ from tagwright import _core
 from tagwright.data.files import BLANK, cells
 from tagwright.data.sentence import Form, Request, Sentence
 
-__all__ = ["Columns", "check_widths", "joined_labels"]
-
 
 class Columns(Form):
     """A column file; tagged, it has one more column."""
@@ -70,7 +68,7 @@ class Columns(Form):
         width = self.width
         parts = [str(width)] if label.lower() == "last" else label.split("+")
         if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) < len(parts):
-            raise self.error(number, f"{label!r} is no label column; choose --label last, 3 or 2+3, counted from 1")
+            raise self.error(number, f"{label!r} is not a label column; choose --label last, 3 or 2+3, counted from 1")
         columns = [int(part) for part in parts]
         commas = "; TABs or blanks separate columns, commas do not" if width == 1 and "," in line else ""
         for column in columns:

@@ -10,8 +10,6 @@ from tagwright.data.columns import check_widths, joined_labels
 from tagwright.data.files import DataError
 from tagwright.data.sentence import Form, Request, Sentence
 
-__all__ = ["FIELDS", "Conllu"]
-
 FIELDS = {"upos": 3, "xpos": 4, "feats": 5}
 """The fields that may hold a label."""
 
@@ -42,7 +40,7 @@ class Conllu(Form):
         names = [] if label is None else label.lower().split("+")
         if not FIELDS.keys() >= set(names) or len(set(names)) < len(names):
             remedy = "choose --label upos, xpos, feats or a joint such as upos+feats"
-            raise self.error(number, f"{label!r} is no label of CoNLL-U; {remedy}")
+            raise self.error(number, f"{label!r} is not a label of CoNLL-U; {remedy}")
         self.picks = tuple(FIELDS[name] for name in names)
 
     @staticmethod
@@ -71,7 +69,7 @@ class Conllu(Form):
                 at.append(i)
                 tokens.append(row)
             elif not _RANGE_OR_EMPTY.fullmatch(row[0]):
-                raise self.error(first + i, f"{row[0]!r} is no CoNLL-U id; use 1, a range 1-2 or a node 1.1")
+                raise self.error(first + i, f"{row[0]!r} is not a CoNLL-U ID; use 1, a range 1-2 or a node 1.1")
         labels = None
         if self.request.label is not None:
             labels = joined_labels(self, tokens, self.picks, at, first)
@@ -103,6 +101,19 @@ class Conllu(Form):
         lines.append("")
         return lines
 
+    def joined(self, sentence: Sentence) -> list[bool]:
+        """Return for each token whether it has ``SpaceAfter=No``; words of a range are joined if they spell it."""
+        ids = {sentence.lines[i].split("\t")[0]: t for t, i in enumerate(sentence.at)}
+        found = [_no_space_after(sentence.lines[i]) for i in sentence.at]
+        for line in sentence.lines:
+            ends = [ids.get(end) for end in line.split("\t")[0].split("-")]
+            if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
+                first, last = ends[0], ends[1]
+                spelled = "".join(row[0] for row in sentence.rows[first : last + 1])
+                found[first:last] = [spelled == line.split("\t")[1]] * (last - first)
+                found[last] = _no_space_after(line)
+        return found
+
     def line_format(self) -> _core.LineFormat | None:
         """Return the format for the core's reader: a requested label is read, otherwise one is written."""
         return _core.LineFormat.make(
@@ -132,3 +143,7 @@ class Conllu(Form):
             remedy = "choose the --label that the model was trained on"
             raise DataError(f"label {label!r} is not of the form {joint}; {remedy}")
         return parts
+
+
+def _no_space_after(line: str) -> bool:
+    return "SpaceAfter=No" in line.split("\t")[_MISC].split("|")

@@ -1,4 +1,4 @@
-"""A corpus as the core holds it: sentences and labels become lists one at a time, when they are used."""
+"""A corpus as the core holds it: sentences become lists one at a time, when they are used; and labels in cells."""
 
 from __future__ import annotations
 
@@ -6,11 +6,28 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagwright import _core
-from tagwright.data.allowed import allowed_labels
 
-__all__ = ["CorpusLabels", "CorpusRows"]
+ANY, BETWEEN = "_", ","
+
+
+def allowed_labels(cell: str) -> str | frozenset[str] | None:
+    """Return the label that a cell holds, the labels it holds with commas between them, or None for any.
+
+    A cell with nothing before, between or behind its commas is a label itself: ``,`` is the tag of a comma.
+
+    Example:
+        >>> from tagwright.data.corpus import allowed_labels
+        >>> allowed_labels("NN"), sorted(allowed_labels("NN,VB")), allowed_labels("_"), allowed_labels(",")
+        ('NN', ['NN', 'VB'], None, ',')
+
+    """
+    if cell == ANY:
+        return None
+    labels = cell.split(BETWEEN)
+    return frozenset(labels) if len(labels) > 1 and all(labels) else cell
 
 
 class _Lazy(Sequence[Any]):
@@ -20,7 +37,6 @@ class _Lazy(Sequence[Any]):
         raise NotImplementedError
 
     def __getitem__(self, s: Any) -> Any:
-        """Return one sentence; a list of them for a slice."""
         if isinstance(s, slice):
             return [self._item(n) for n in range(*s.indices(len(self)))]
         n = s + len(self) if s < 0 else s
@@ -29,29 +45,19 @@ class _Lazy(Sequence[Any]):
         return self._item(n)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield one sentence after the other."""
         return map(self._item, range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Become a list in another process."""
         return list, (list(self),)
 
 
 class CorpusRows(_Lazy):
-    """The sentences of a corpus: a list of rows of columns each.
-
-    Parameters
-    ----------
-    text : _core.Text
-        All columns of all tokens.
-    """
+    """The sentences of a corpus: a list of rows of columns each."""
 
     def __init__(self, text: _core.Text) -> None:
-        """Refer to the text."""
         self.text = text
 
     def __len__(self) -> int:
-        """Return the number of sentences."""
         return self.text.sentences
 
     def _item(self, s: int) -> list[list[str]]:
@@ -63,26 +69,30 @@ class CorpusLabels(_Lazy):
 
     Parameters
     ----------
-    read : _core.LabelledText
-        What the core read.
-    partial : bool
-        Whether a label such as ``NN,VB`` stands for one of several, and ``_`` for any.
+    known : list
+        The distinct labels: a name; a set of names, one of which is right; or None where nothing is known.
+    ids : int32 array
+        The label of every token, by its place in `known`.
+    lengths : list of int
+        Tokens of each sentence.
     """
 
-    def __init__(self, read: _core.LabelledText, partial: bool = False) -> None:
-        """Interpret each label once."""
-        self.ids = read.ids
-        self.known: list[str | frozenset[str] | None] = [_label(name) if partial else name for name in read.names]
-        self.lengths: list[int] = read.text.lengths().tolist()
-        self._ends = np.cumsum(self.lengths, dtype=np.int64)
+    def __init__(self, known: list[Any], ids: npt.NDArray[np.int32], lengths: list[int]) -> None:
+        self.known, self.ids, self.lengths = known, ids, lengths
+        self._ends = np.cumsum(lengths, dtype=np.int64)
+
+    @classmethod
+    def read(cls, read: _core.LabelledText, partial: bool = False) -> CorpusLabels:
+        """Return what the core read; partial: whether ``NN,VB`` stands for one of the two, and ``_`` for any."""
+        known = [_label(name) if partial else name for name in read.names]
+        return cls(known, read.ids, read.text.lengths().tolist())
 
     @property
     def partial(self) -> bool:
         """Whether a label is partly known."""
-        return not all(isinstance(known, str) for known in self.known)
+        return any(known is None or isinstance(known, frozenset) for known in self.known)
 
     def __len__(self) -> int:
-        """Return the number of sentences."""
         return len(self.lengths)
 
     def _item(self, s: int) -> list[Any]:

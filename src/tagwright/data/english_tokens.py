@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 import re
 
-__all__ = ["Span", "english_sentences", "english_spans"]
-
 Span = tuple[int, int]
 """Where a token begins and ends in its line, in characters."""
 

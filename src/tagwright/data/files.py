@@ -1,10 +1,11 @@
-"""Lines of files: plain, ``.gz``, ``.xz`` or standard input, read chunk by chunk, with errors that name the place."""
+"""Input files: names and folders, and lines of plain, ``.gz`` and ``.xz`` files or standard input, chunk by chunk."""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
 import gzip
+import hashlib
 import itertools
 import lzma
 import os
@@ -12,20 +13,9 @@ import re
 import select
 import sys
 import zlib
-from collections.abc import Iterator
-from typing import IO, Any
-
-__all__ = [
-    "BLANK",
-    "DataError",
-    "Source",
-    "cells",
-    "line_blocks",
-    "lines_of",
-    "name_of",
-    "typed",
-    "word_list",
-]
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 Source = str | os.PathLike[str] | IO[bytes]
 """A path (``.gz`` and ``.xz`` are unpacked), ``"-"`` for standard input, or a binary file object."""
@@ -139,3 +129,40 @@ def _chunks(source: Source, name: str) -> Iterator[bytes]:
                     yield bytes(chunk)
         except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
             raise DataError(f"{name}: cannot be unpacked, {error}; fetch or pack it again") from None
+
+
+def digest_of(path: str | os.PathLike[str]) -> str:
+    """Return the digest of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Input(NamedTuple):
+    """A file, and its name below the folder that was named."""
+
+    path: Path
+    name: str
+
+
+def inputs_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Input]:
+    """Return the files of some paths: a folder stands for all files in it and below it, by their names.
+
+    Files whose names begin with a dot are left out. DataError for a folder without files, and where there is nothing.
+    """
+    paths = [given] if isinstance(given, str | os.PathLike) else list(given)
+    found: list[Input] = []
+    for path in map(Path, paths):
+        if not path.is_dir():
+            found.append(Input(path, path.name))
+            continue
+        below = sorted(
+            file
+            for file in path.rglob("*")
+            if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        )
+        if not below:
+            raise DataError(f"{path}: a folder without files; name one that has some")
+        found += (Input(file, file.relative_to(path).as_posix()) for file in below)
+    if not found:
+        raise DataError("no file to read; name one, or a folder")
+    return found

@@ -1,4 +1,4 @@
-"""The file formats, in the order in which ``auto`` asks whether a file has them."""
+"""The file formats, in the order in which ``auto`` tries them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from tagwright.data.files import BLANK, cells
 from tagwright.data.plain_text import Paragraphs, PlainText
 from tagwright.data.sentence import Form, Request
 from tagwright.data.tokens import tokenize
-
-__all__ = ["FORMATS", "Recognition", "format_names", "format_of"]
 
 FORMATS: tuple[type[Form], ...] = (Conllu, PlainText, Paragraphs, Columns)
 
@@ -53,7 +51,6 @@ class Recognition:
     """
 
     def __init__(self, kind: type[Form] | None, request: Request, typed: bool = False, ahead: bool = False) -> None:
-        """Start without a line."""
         self.form: Form | None = None
         """The form, as far as it is known."""
         self.sure = False

@@ -9,24 +9,17 @@ import functools
 import io
 import os
 import re
+import resource
 import select
+import shlex
 import stat
 import sys
+import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
-
-__all__ = [
-    "Target",
-    "check_target",
-    "is_standard_output",
-    "is_stream",
-    "replacing",
-    "whole_streams",
-    "writing",
-]
 
 Target = str | os.PathLike[str] | IO[bytes]
 """A path, ``"-"`` for standard output, or a binary file object."""
@@ -313,3 +306,54 @@ def _naming(name: str) -> Iterator[None]:
     except OSError as error:
         error.filename, error.filename2 = name, None
         raise
+
+
+MOST_PIECES = 99
+LARGE_PIECE = 1 << 30  # bytes; below what any file system takes
+
+
+def rescued(save: Callable[[Target], None], path: str, failure: OSError) -> str:
+    """Save beside `path`, or in the temporary folder, what could not be written to `path`; return where, in words."""
+    requested = Path("model.safetensors" if path == "-" else path)
+    folders = [] if is_stream(path) else [requested.absolute().parent]
+    with contextlib.suppress(OSError):
+        folders.append(Path(tempfile.gettempdir()))
+    for folder in folders:
+        kept = folder / f"{requested.stem}-{os.urandom(4).hex()}{requested.suffix}"
+        with contextlib.suppress(OSError):
+            if failure.errno != errno.EFBIG:
+                save(kept)
+                return f"the model is kept as {kept}"
+            with _Pieces(kept) as pieces:
+                save(cast("IO[bytes]", pieces))
+            name = shlex.quote(os.fspath(kept))
+            return f"the model is kept in {pieces.number} pieces, to be joined with: cat {name}.* > {name}"
+    return "the model is lost: it could not be written elsewhere either"
+
+
+class _Pieces(contextlib.ExitStack):
+    """Files as large as the limit on file sizes allows, named so that cat joins them; on an error there is none."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.number = 0
+        self._path, self._room = path, 0
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        self._size = LARGE_PIECE if limit == resource.RLIM_INFINITY else min(limit, LARGE_PIECE)
+
+    def write(self, data: Any) -> None:
+        """Write to the last file what it has room for, and the rest to new ones."""
+        left = memoryview(data).cast("B")
+        while left:
+            if not self._room:
+                self._open_next()
+            now, left = left[: self._room], left[self._room :]
+            self._file.write(now)
+            self._room -= len(now)
+
+    def _open_next(self) -> None:
+        if self.number == MOST_PIECES or not self._size:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), os.fspath(self._path))
+        self.number += 1
+        self._file = self.enter_context(replacing(f"{self._path}.{self.number:02}"))
+        self._room = self._size

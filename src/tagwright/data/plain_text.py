@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from tagwright.data.english_tokens import Span
 from tagwright.data.files import cells
 from tagwright.data.sentence import Form, Request, Sentence
-from tagwright.data.tokens import Span, tokenizer_named
-
-__all__ = ["Paragraphs", "PlainText"]
+from tagwright.data.tokens import tokenizer_named
 
 _NARROWEST, _WIDEST = 40, 130  # columns that text is wrapped at
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]’”]*$")
@@ -26,7 +25,6 @@ class PlainText(Form):
     sentence_per_line = True
 
     def __init__(self, line: str, number: int, request: Request) -> None:
-        """Find the tokeniser; refuse to read labels."""
         super().__init__(line, number, request)
         self.tokenizer = tokenizer_named(request.tokenize)
         self._comments: list[str] = []  # since the last sentence

@@ -11,8 +11,6 @@ from tagwright.data.files import BLANK, DataError, Source, line_blocks, lines_of
 from tagwright.data.formats import Recognition, format_of
 from tagwright.data.sentence import Form, Request, Sentence
 
-__all__ = ["batches", "batches_or_answers", "labelled_texts", "read", "text"]
-
 Shortcut = Callable[[Form, bytes], bytes | None]
 _AHEAD = 100  # lines that a guess may look at
 
@@ -213,7 +211,33 @@ def _check_not_empty(request: Request, empty_ok: bool) -> None:
 def read(
     source: Source, format: str = "auto", label: str | int = "last", comments: bool = False
 ) -> tuple[list[list[list[str]]], list[list[str]]]:
-    """Return the rows of every sentence of a corpus, and its labels. The arguments are those of `batches`."""
+    """Read a labelled file.
+
+    Parameters
+    ----------
+    source : str, path or binary file
+        A path (``.gz`` and ``.xz`` are decompressed), ``"-"`` for standard input, or a binary file object.
+    format : {"auto", "columns", "conllu"}, default="auto"
+        The format; "auto" recognises it by the name of the file or by its first lines.
+    label : str or int, default="last"
+        The label column, counted from 1, ``"2+3"`` for a joint label, or a field of CoNLL-U: ``"upos"``, ``"xpos"``,
+        ``"feats"`` or a joint such as ``"upos+feats"``.
+    comments : bool, default=False
+        Whether lines that begin with ``# `` are comments; in CoNLL-U they always are.
+
+    Returns
+    -------
+    X : list of sentences
+        For each token the columns before the label; in CoNLL-U FORM, LEMMA, UPOS, XPOS and FEATS, with ``_`` for the
+        label.
+    y : list of list of str
+        The labels.
+
+    Raises
+    ------
+    DataError
+        If the file is malformed; the message names the line.
+    """
     X: list[list[list[str]]] = []
     y: list[list[str]] = []
     for batch in batches(source, format, str(label), comments):

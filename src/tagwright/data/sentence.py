@@ -7,10 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar, NamedTuple
 
 from tagwright import _core
+from tagwright.data.english_tokens import Span
 from tagwright.data.files import DataError
-from tagwright.data.tokens import Span
-
-__all__ = ["Form", "Request", "Sentence"]
 
 
 class Request(NamedTuple):
@@ -67,7 +65,6 @@ class Form(abc.ABC):
     """What was guessed, where the guess may be wrong."""
 
     def __init__(self, line: str, number: int, request: Request) -> None:
-        """Take the first token line and its number; a label that the file does not have is a DataError."""
         self.request = request
 
     @staticmethod
@@ -96,6 +93,10 @@ class Form(abc.ABC):
     @abc.abstractmethod
     def tagged(self, sentence: Sentence, labels: Sequence[str], shares: Sequence[str]) -> list[str]:
         """Return the lines to write, with what stands between sentences; shares: probabilities as text, or empty."""
+
+    def joined(self, sentence: Sentence) -> list[bool]:
+        """Return for each token whether the next one follows without a blank, as far as the file records it."""
+        return [False] * len(sentence.rows)
 
     def line_format(self) -> _core.LineFormat | None:
         """Return the format for the core's reader of lines; None if only Python reads it."""

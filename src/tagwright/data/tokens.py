@@ -10,8 +10,6 @@ from typing import NamedTuple
 from tagwright.data.english_tokens import Span, english_sentences, english_spans
 from tagwright.data.files import cells
 
-__all__ = ["TOKENIZERS", "Span", "Tokenizer", "sentences", "tokenize", "tokenizer_named", "unsplit"]
-
 
 class Tokenizer(NamedTuple):
     """A row of `TOKENIZERS`."""
@@ -65,12 +63,22 @@ def unsplit(line: str, knows: Callable[[str], bool]) -> list[str]:
 def tokenize(text: str, tokenizer: str = "english") -> list[str]:
     """Return the tokens of a text.
 
-    Args:
-        text: any text; line ends are blanks like others.
-        tokenizer: ``"english"``, ``"whitespace"``, ``"none"`` (tokens between blanks and TABs), or what else is in
-            `tagwright.data.tokens.TOKENIZERS`.
+    Parameters
+    ----------
+    text : str
+        Any text; a line end is a blank like others.
+    tokenizer : {"english", "whitespace", "none"}, default="english"
+        A name of `tagwright.data.tokens.TOKENIZERS`; "none" splits at blanks and TABs only.
 
-    >>> tokenize("It's rice, isn't it?")
+    Returns
+    -------
+    list of str
+        The tokens.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> tw.tokenize("It's rice, isn't it?")
     ['It', "'s", 'rice', ',', 'is', "n't", 'it', '?']
     """
     return [text[begin:end] for begin, end in tokenizer_named(tokenizer).spans(text)]
@@ -79,7 +87,20 @@ def tokenize(text: str, tokenizer: str = "english") -> list[str]:
 def sentences(text: str, tokenizer: str = "english") -> list[list[str]]:
     """Return the tokens of each sentence of a text. A line end always ends a sentence.
 
-    >>> sentences("I can't stay. See you at 5pm!")
+    Parameters
+    ----------
+    text, tokenizer
+        As for `tokenize`.
+
+    Returns
+    -------
+    list of list of str
+        The tokens of each sentence.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> tw.sentences("I can't stay. See you at 5pm!")
     [['I', 'ca', "n't", 'stay', '.'], ['See', 'you', 'at', '5', 'pm', '!']]
     """
     split = tokenizer_named(tokenizer).sentences

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["UPOS", "penn_to_upos"]
-
 UPOS = frozenset(
     [
         "ADJ",

@@ -13,8 +13,6 @@ from tagwright.decoding.decode import edges_of_all, plan_of, under
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.padded import padded
 
-__all__ = ["PathArrays", "decode_arrays"]
-
 
 class PathArrays(NamedTuple):
     """The paths of a batch, best first."""

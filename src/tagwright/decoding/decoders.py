@@ -10,12 +10,8 @@ from typing import Any, ClassVar, NamedTuple, cast, dataclass_transform
 
 import numpy as np
 
-from tagwright import _core
+from tagwright import _core, checks
 from tagwright.decoding.keep import Keep, is_rule, keep_arguments, parse_keep
-
-__all__ = [
-    "AStar", "Beam", "Decoder", "DecoderOption", "DecoderRow", "IterativeViterbiAStar", "Staggered", "decoders",
-]  # fmt: skip
 
 
 class DecoderOption(NamedTuple):
@@ -86,12 +82,10 @@ class Decoder:
     name: ClassVar[str]
 
     def __init_subclass__(cls, name: str | None = None) -> None:
-        """Make the subclass a dataclass for the decoder of this name."""
         cls.name = name or cls.name
         dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
-        """Check the options."""
         if vars(self):
             _core_plan(type(self).__name__, self.name, vars(self))
 
@@ -103,7 +97,7 @@ class Beam(Decoder, name="beam"):
     ----------
     width : int, default=8
         Number of partial paths per column.
-    keep : KeepDivergence, KeepSize or KeepRatio, optional
+    pruning : KeepDivergence, KeepSize or KeepRatio, optional
         Pruning rule instead of a width (Pal et al. 2006, section 4.1), which reads the scores of the best partial paths
         as log beliefs.
 
@@ -116,13 +110,15 @@ class Beam(Decoder, name="beam"):
     """
 
     width: int = _DEFAULT["beam", "width"]
-    keep: Keep | None = _DEFAULT["beam", "keep"]
+    pruning: Keep | None = _DEFAULT["beam", "pruning"]
 
     def __post_init__(self) -> None:
-        """Check the options."""
         super().__post_init__()
-        if self.keep is not None and self.width != Beam.width:
-            raise ValueError("Beam: give a width or a rule, not both")
+        if self.pruning is not None and self.width != Beam.width:
+            raise ValueError("Beam: give a width or a pruning rule, not both")
+
+
+Beam.__init__ = checks.renamed(keep="pruning")(Beam.__init__)  # type: ignore[method-assign]
 
 
 class Staggered(Decoder, name="staggered"):

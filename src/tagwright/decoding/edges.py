@@ -13,8 +13,6 @@ from tagwright import _core, checks
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.tensors import is_tensor, tensor_values
 
-__all__ = ["Edges"]
-
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 
 AS_IT_IS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -83,7 +81,6 @@ class Edges:
         ngrams: Ngrams | None = None,
         default: float | None = None,
     ) -> None:
-        """Check the arguments and build the edges."""
         sides = sides_of(start, stop, order, corrections, ngrams)
         if hasattr(scores, "tocoo"):
             if sparse is False:
@@ -181,7 +178,6 @@ class Edges:
         return self
 
     def __repr__(self) -> str:
-        """Return the number of labels and the storage format."""
         core = self._core
         if core.is_stepwise:
             form = "one matrix per step"

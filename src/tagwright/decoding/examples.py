@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["model_like"]
-
 
 def model_like(
     T: int, L: int, seed: int = 0, edges_per_label: int = 30

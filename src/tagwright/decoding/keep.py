@@ -7,8 +7,6 @@ from typing import ClassVar, TypeAlias
 
 from tagwright import checks
 
-__all__ = ["Keep", "KeepDivergence", "KeepRatio", "KeepSize"]
-
 KeepArguments: TypeAlias = tuple[str, float, int]
 """A rule for the core: its name ("" for no pruning), its parameter, and the smallest number of labels."""
 
@@ -40,12 +38,10 @@ class KeepDivergence(Keep):
     at_least: int = 1
 
     def __post_init__(self) -> None:
-        """Check the options."""
         checks.not_negative("KeepDivergence(epsilon=...)", self.epsilon)
         checks.at_least_one("KeepDivergence(at_least=...)", self.at_least)
 
     def __str__(self) -> str:
-        """Return the text form."""
         return f"divergence:{float(self.epsilon)!r}:{self.at_least}"
 
 
@@ -63,11 +59,9 @@ class KeepSize(Keep):
     n: int = 8
 
     def __post_init__(self) -> None:
-        """Check the options."""
         checks.at_least_one("KeepSize(n)", self.n)
 
     def __str__(self) -> str:
-        """Return the text form."""
         return f"size:{self.n}"
 
 
@@ -85,13 +79,11 @@ class KeepRatio(Keep):
     r: float = 1e-3
 
     def __post_init__(self) -> None:
-        """Check the options."""
         checks.above_zero("KeepRatio(r)", self.r)
         if self.r > 1:
             raise ValueError(f"KeepRatio(r) must be above 0 and at most 1, not {self.r!r}")
 
     def __str__(self) -> str:
-        """Return the text form."""
         return f"ratio:{float(self.r)!r}"
 
 
@@ -116,15 +108,15 @@ def parse_keep(text: str) -> Keep:
     raise ValueError(f"{text!r} is not a pruning rule; {form}")
 
 
-def keep_arguments(keep: Keep | None) -> KeepArguments:
+def keep_arguments(rule: Keep | None) -> KeepArguments:
     """Return a rule for the core."""
-    match keep:
+    match rule:
         case None:
             return "", 0.0, 1
         case KeepDivergence():
-            return keep.name, float(keep.epsilon), int(keep.at_least)
+            return rule.name, float(rule.epsilon), int(rule.at_least)
         case KeepSize():
-            return keep.name, float(keep.n), 1
+            return rule.name, float(rule.n), 1
         case KeepRatio():
-            return keep.name, float(keep.r), 1
-    raise ValueError(f"keep must be None, KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {keep!r}")
+            return rule.name, float(rule.r), 1
+    raise ValueError(f"pruning must be None, KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {rule!r}")

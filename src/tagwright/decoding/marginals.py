@@ -1,8 +1,7 @@
-"""Log Z and marginal probabilities of labels and edges, by forward-backward: `marginals`, `marginals_batch`."""
+"""Log Z, marginal probabilities and samples, by forward-backward: `marginals`, `marginals_batch`, `sample`."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
@@ -16,8 +15,6 @@ from tagwright.decoding.decode import ActiveSets, Lattices, edges_of_all, many_l
 from tagwright.decoding.edges import Edges, FloatArray, array_of, ints
 from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.decoding.padded import padded, to_fill
-
-__all__ = ["BatchMarginals", "Marginals", "marginals", "marginals_batch"]
 
 
 class BatchMarginals(NamedTuple):
@@ -49,6 +46,7 @@ class Marginals(NamedTuple):
     """Entropy of the labelling, -sum p(path) log p(path), in nats: 0 where one path has all the probability."""
 
 
+@checks.renamed(keep="pruning")
 def marginals(
     nodes: object,
     edges: object,
@@ -58,7 +56,6 @@ def marginals(
     active: ActiveSets | None = None,
     constraints: Constraints | None = None,
     allowed: AllowedLabels | None = None,
-    keep: Keep | None = None,
 ) -> Marginals:
     """Compute log Z and the probabilities of labels of one sentence, by exact or sparse forward-backward.
 
@@ -77,8 +74,6 @@ def marginals(
         Whether to fill `edges` of the result, T * L * L numbers.
     active, constraints, allowed : optional
         As for `decode`. Labellings that the limits exclude have probability 0.
-    keep : optional
-        Deprecated name of `pruning`.
 
     Returns
     -------
@@ -98,7 +93,6 @@ def marginals(
     ([[0.684, 0.316], [0.483, 0.517]], 1.854)
 
     """
-    pruning = renamed_keep(pruning, keep)
     return _marginals(one_lattice(nodes, edges, active, constraints, allowed), pruning, with_edges, 1)[0]
 
 
@@ -114,7 +108,6 @@ def marginals_batch(
     allowed: Sequence[AllowedLabels | None] | None = None,
     lengths: object = None,
     mask: object = None,
-    keep: Keep | None = None,
 ) -> list[Marginals]: ...
 
 
@@ -131,10 +124,10 @@ def marginals_batch(
     edge_counts: str | tuple[object, object],
     labels: object = None,
     out: FloatArray | None = None,
-    keep: Keep | None = None,
 ) -> BatchMarginals: ...
 
 
+@checks.renamed(keep="pruning")
 def marginals_batch(
     nodes: object,
     edges: object,
@@ -149,7 +142,6 @@ def marginals_batch(
     edge_counts: str | tuple[object, object] | None = None,
     labels: object = None,
     out: FloatArray | None = None,
-    keep: Keep | None = None,
 ) -> list[Marginals] | BatchMarginals:
     """Compute log Z and the probabilities of labels of many sentences.
 
@@ -175,8 +167,6 @@ def marginals_batch(
         scores, and `log_likelihood` is filled.
     out : float32 or float64 array of shape (B, T, L), optional
         Array into which `nodes` of the result is written.
-    keep : optional
-        Deprecated name of `pruning`.
 
     Returns
     -------
@@ -197,7 +187,6 @@ def marginals_batch(
     ([[0.731, 0.269], [0.269, 0.731]], [[0.5, 0.5], [0.0, 0.0], [0.0, 0.0]])
 
     """
-    pruning = renamed_keep(pruning, keep)
     if edge_counts is None:
         if labels is not None or out is not None:
             raise ValueError("labels and out need edge_counts='sum' or the pairs that are to be counted")
@@ -241,16 +230,64 @@ def _tags(labels: object, B: int, T: int) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def renamed_keep(pruning: Keep | None, keep: Keep | None) -> Keep | None:
-    """Return the pruning rule, whose name was `keep` in 0.5.0."""
-    if keep is None:
-        return pruning
-    warnings.warn("keep is deprecated: use pruning in its place", DeprecationWarning, stacklevel=3)
-    return keep
-
-
 def _marginals(given: Lattices, pruning: Keep | None, with_edges: bool, threads: int) -> list[Marginals]:
     rule = keep_arguments(pruning)
     checks.at_least_one("threads", threads)
     found = _core.marginals(*given, rule, bool(with_edges), int(threads))
     return [Marginals(per_node, log_z, kept, per_edge, entropy) for per_node, per_edge, log_z, entropy, kept in found]
+
+
+def sample(
+    nodes: object,
+    edges: object,
+    n: int = 1,
+    seed: int = 0,
+    *,
+    active: ActiveSets | None = None,
+    constraints: Constraints | None = None,
+    allowed: AllowedLabels | None = None,
+) -> npt.NDArray[np.int32]:
+    """Draw n labellings of one sentence from p(path) = exp(score - log Z).
+
+    Forward filtering, backward sampling: one exact forward pass, then each labelling is drawn from its last label to
+    its first. Draws are independent and with replacement. Draw r depends on the seed and r only, so that a larger n
+    extends the same sequence.
+
+    Parameters
+    ----------
+    nodes : array-like of shape (T, L)
+        Node scores, as for `decode`.
+    edges : Edges or array-like of shape (L, L) or (T-1, L, L)
+        Edge scores.
+    n : int, default=1
+        Number of labellings.
+    seed : int, default=0
+        Seed of the random numbers.
+    active, constraints, allowed : optional
+        As for `decode`. Labellings that the limits exclude have probability 0.
+
+    Returns
+    -------
+    ndarray of shape (n, T)
+        The labels of each draw.
+
+    Raises
+    ------
+    ValueError
+        For scores that are NaN or +inf, shapes that do not match, or if there is no path.
+
+    Examples
+    --------
+    >>> import tagwright as tw
+    >>> drawn = tw.sample([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [-1.0, 0.0]], n=1000, seed=1)
+    >>> drawn.shape, bool(abs((drawn[:, 0] == 0).mean() - 0.684) < 0.05)
+    ((1000, 2), True)
+
+    """
+    checks.at_least_one("n", n)
+    checks.seed(seed)
+    given = one_lattice(nodes, edges, active, constraints, allowed)
+    if n * given.nodes[0].shape[0] >= 2**40:
+        raise ValueError(f"n is {n:,}: as many labellings of {len(given.nodes[0]):,} tokens do not fit into memory")
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    return _core.sample(*given, int(n), int(state[0]))

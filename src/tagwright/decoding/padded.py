@@ -11,8 +11,6 @@ import numpy.typing as npt
 from tagwright import checks
 from tagwright.decoding.edges import AS_IT_IS, FloatArray, array_of, no_mask, scores_of
 
-__all__ = ["Padded", "lengths_of", "padded"]
-
 Lengths: TypeAlias = npt.NDArray[np.int64]
 
 

@@ -15,8 +15,6 @@ from tagwright.decoding.decode import ActiveSets, decode, one_lattice
 from tagwright.decoding.decoders import Decoder
 from tagwright.schemes import CONTINUES, OPEN, span_parts
 
-__all__ = ["Span", "SpanReader", "spans"]
-
 
 class Span(NamedTuple):
     """A span of tokens and how probable it is."""

@@ -7,8 +7,6 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["is_tensor", "tensor_values"]
-
 
 def is_tensor(values: object) -> TypeGuard[Any]:
     """Return whether this is a tensor of PyTorch."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["PRESETS"]
-
 _WORDS = """
 U00:%x[-2,0]
 U01:%x[-1,0]

@@ -20,26 +20,24 @@ from tagwright.decoding.keep import Keep, keep_arguments
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import check_same_parts, label_parts
-from tagwright.learners.learner import RunOptions, accuracy
+from tagwright.learners.learner import RunOptions
 from tagwright.learners.options import LBFGS, solver_of
 from tagwright.learners.progress import Progress, brief
-from tagwright.learners.training import Training, is_best, stalled
+from tagwright.learners.training import Numbers, Training, is_best, stalled
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
-
-__all__ = ["BatchTraining", "Lbfgs", "Objective"]
 
 PERIOD = 10  # iterations over which progress is judged, and between measurements on dev data and checkpoints
 MOST_ITERATIONS = 100_000
 MEMORY = 10  # steps that L-BFGS remembers
-_MOST_LOOKS = 20  # of a line search
-_SHORTEST = 1e-10  # share of the first step of a line search: less is as good as nothing
-_ENOUGH = 1e-4  # of the decrease that the slope promises: a step is worth taking
-_ROUNDING = 1e-13  # of the objective: smaller gains are none
-_STEEP = 0.9  # of the slope at the start: a longer step is better
-_LONGER = 4.0  # times as long is the next look
-_LEVEL = 1e-7  # no slope is above this, or above this share of the first gradient: the minimum
-_FAR = 0.1  # of the gradient's first norm: a line search that fails so far from the end is worth a warning
+_MOST_STEPS = 20  # evaluations of a line search
+_SHORTEST = 1e-10  # of the first step of a line search; a shorter one is a failure
+_ENOUGH = 1e-4  # of the decrease that the slope predicts (the first of Wolfe's conditions)
+_ROUNDING = 1e-13  # of the objective; smaller gains are rounding errors
+_STEEP = 0.9  # of the slope at the start; a steeper one needs a longer step (the second condition)
+_LONGER = 4.0  # factor by which a step grows
+_LEVEL = 1e-7  # largest slope at the minimum, also as a share of the first gradient
+_FAR = 0.1  # of the first gradient's norm; a line search that fails above it is reported
 _ENDS = {
     "converged": "converged",
     "limit": "stopped",
@@ -48,7 +46,6 @@ _ENDS = {
 }
 
 Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int32]
 
 
 class BatchTraining(Training):
@@ -61,7 +58,6 @@ class BatchTraining(Training):
     """Of options of the solver that are None."""
 
     def __init__(self, learner: Any, examples: Examples, run: RunOptions | None = None, engine: Any = None) -> None:
-        """Read the corpus; start from an old model or resume from a checkpoint where there is one."""
         self.solver = solver_of(learner).resolved(**self.defaults)
         rule = getattr(learner, "pruning", None)
         self.rule: Keep | None = None if rule == "exact" else rule
@@ -158,13 +154,14 @@ class BatchTraining(Training):
 
     def _note(self, fact: dict[str, float], weights: Floats, measure: bool) -> None:
         """Add an iteration to the history; measure its weights, and write a checkpoint, if it is time."""
-        model = self._measured(fact, weights, len(self.history) + 1) if measure else None
         self.last = weights
         self.history.append(fact)
         if not measure:
             return
+        trained = self.trainer.model_weights(weights)
+        model = self.measured(fact, trained, len(self.history))
         if self.learner.patience is None or is_best(self.history):
-            self.finish_with(model or self.trainer.model_weights(weights), len(self.history))
+            self.finish_with(model or trained, len(self.history))
         self._checkpoint()
 
     def _checkpoint(self) -> None:
@@ -176,20 +173,12 @@ class BatchTraining(Training):
         self.write(state, {"descent": self.descent})
         self.written = len(self.history)
 
-    def _measured(self, fact: dict[str, float], weights: Floats, after: int) -> Model | None:
-        if self.run_options.dev is None:
-            return None
-        model = self.model(self.trainer.model_weights(weights), after)
-        X, y = self.run_options.dev
-        fact["dev"] = accuracy(model, X, y, threads=self.learner.threads)
-        return model
-
     def _end(self) -> None:
         """Measure the last weights, if they were not, and take them, unless others were better."""
         self._finish_with_last()
         self._checkpoint()  # as in a longer training, which would not measure here
         if self.run_options.dev is not None and self.history and "dev" not in self.history[-1]:
-            model = self._measured(self.history[-1], self.last, len(self.history))
+            model = self.measured(self.history[-1], self.trainer.model_weights(self.last), len(self.history))
             if model is not None and is_best(self.history):
                 self.finish_with(model, len(self.history))
 
@@ -373,13 +362,13 @@ class Lbfgs:
             return False
         side = np.where(self.weights == 0, -np.sign(slopes), np.sign(self.weights))
         low, high = 0.0, math.inf
-        # Curvature does not know where signs would change: with l1 it is often too bold, many times in a row.
+        # The curvature ignores that signs may not change: with l1, steps are often too long, many times in a row.
         length = min(1.0, 2 * self.length) if self.objective.l1 > 0 else 1.0
         if not self.pairs:
             length = min(1.0, 1 / math.sqrt(-slope))
         # The first direction is the gradient, which is as large as the sentences' weights make it.
         shortest = _SHORTEST * (1.0 if self.pairs else length)
-        for _ in range(_MOST_LOOKS):
+        for _ in range(_MOST_STEPS):
             if length < shortest:
                 return False
             weights = self.weights + length * direction

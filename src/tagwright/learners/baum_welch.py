@@ -17,18 +17,6 @@ from tagwright.learners.learner import Sentences
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 
-__all__ = [
-    "LEAST_BACKOFF",
-    "LEAST_LABEL",
-    "WORD",
-    "BaumWelch",
-    "Corpus",
-    "Emissions",
-    "Transitions",
-    "label_names",
-    "names_of",
-]
-
 LEAST_BACKOFF = 1e-3  # so that no transition is impossible
 LEAST_LABEL = 1e-9  # lower bound of the probability of a single label
 _SPREAD = 0.5  # at random: weights lie between 1 - this and 1 + this

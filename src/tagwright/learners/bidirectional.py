@@ -18,8 +18,6 @@ from tagwright.models.bidirectional import BidirectionalModel
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model, load
 
-__all__ = ["Bidirectional"]
-
 
 @documented
 @dataclass(repr=False, eq=False)

@@ -16,8 +16,6 @@ from tagwright.learners.labels import Known
 from tagwright.models.limits import scheme_constraints
 from tagwright.models.model import Model
 
-__all__ = ["core_limits", "digest_of", "training_constraints", "training_limits", "word_lists"]
-
 
 def training_constraints(
     given: Constraints | Mapping[str, Any] | str | int | list[Any] | None,
@@ -26,20 +24,10 @@ def training_constraints(
     y: Iterable[Any],
     labels: Sequence[str],
 ) -> Constraints | None:
-    """Return the constraints of a training for its labels, after a check that the right labels keep to them.
+    """Return the constraints of a training for its labels, after a check that the gold labels satisfy them.
 
-    Parameters
-    ----------
-    given
-        The learner's parameter: None, constraints, a dict of their arguments other than the labels, the name of a
-        scheme, or a list of these, all of which apply. A number n is a tag dictionary of the words that occur at least
-        n times.
-    old
-        A model that training starts from, whose constraints apply too.
-    X, y
-        Sentences, which may be read again, and their labels.
-    labels
-        The names of all labels.
+    given: the learner's parameter, where a dict holds arguments of `Constraints`; old: a model that training starts
+    from, whose constraints apply too; X, y: sentences and labels, which may be read again.
     """
     made = None if old is None or old.constraints is None else old.constraints.for_labels(labels)
     for one in given if isinstance(given, list | tuple) else [given]:

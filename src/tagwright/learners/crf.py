@@ -22,8 +22,6 @@ from tagwright.learners.options import (
 )
 from tagwright.models.model import Model
 
-__all__ = ["CRF"]
-
 _OF_LBFGS = ("l1", "l2", "max_iterations", "tolerance", "start_on", "all_pairs")
 _OF_ADAGRAD = ("rate", "batch", "l2")
 

@@ -22,8 +22,6 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.data.output import replacing
 
-__all__ = ["EncodedError", "Encoding", "Opened", "opened", "writing_encoded"]
-
 FORMAT = 1
 _MAGIC = "tagwright corpus"
 _LINE = 128  # bytes of the first line

@@ -16,18 +16,15 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from tagwright import _core
-from tagwright.data.corpus import CorpusLabels, CorpusRows
 from tagwright.learners.encoded import EncodedError, Opened, opened, writing_encoded
-from tagwright.learners.labels import Marks, Weights, known_labels, label_counts, marks, numbers, rank_counted
+from tagwright.learners.labels import Marks, Weights, known_labels, label_counts, marks, numbers, rank, rank_counted
 from tagwright.learners.progress import log
-from tagwright.learners.streams import Column, Files, ListPiece, Stream, TextPiece
+from tagwright.learners.streams import Column, Files, Stream
 from tagwright.models.model import Model
 from tagwright.models.native import core_templates, core_text
 
 if TYPE_CHECKING:
     from tagwright.learners.training import Training
-
-__all__ = ["Examples", "GrowingExamples", "StreamedExamples", "any_missing"]
 
 
 class Examples:
@@ -43,9 +40,8 @@ class Examples:
     def __init__(self, X: Any, y: Any, weights: Weights | None = None) -> None:
         """Take sentences and labels that were checked; weights: of the sentences."""
         self.X: Any = X
-        self.weights = weights
-        self.y: Any
-        self.y, self.partial = known_labels(y)
+        self.y: Any = known_labels(y)
+        self.weights, self.partial = weights, self.y.partial
 
     def is_partial(self) -> bool:
         """Return whether labels are partly known."""
@@ -59,13 +55,9 @@ class Examples:
 
     def read(self, run: Training, first: Sequence[str]) -> list[str]:
         """Read the sentences; return the labels by frequency, those that only `first` has last."""
-        held = isinstance(self.X, CorpusRows) and isinstance(self.y, CorpusLabels) and self.weights is None
-        piece = TextPiece(self.X, self.y) if held else ListPiece(self.X, self.y, self.weights)
-        count: Counter[Any] = Counter()
-        piece.count(count)
-        labels = rank_counted(count, piece.tokens > 0, first)
-        known = piece.marks(labels) if self.partial else None
-        self.ids = piece.ids(labels) if known is None else known.ids
+        labels = rank(self.y, first, self.weights)
+        known = marks(self.y, labels) if self.partial else None
+        self.ids = numbers(self.y, labels) if known is None else known.ids
         self.marks = None
         """Partial labels and weights of sentences, as the core takes them."""
         if known is not None or self.weights is not None:
@@ -81,7 +73,7 @@ class Examples:
             "text": self.text,
             "templates": core_templates(run.features),
             "labels": self.ids,
-            "L": len(run.labels),
+            "names": run.labels,
             "known": run.known,
             "min_count": run.learner.min_count,
             "threads": run.learner.threads,
@@ -134,13 +126,13 @@ class StreamedExamples(Examples):
         with self._bar("reading", None) as bar:
             for piece in self._stream.texts(run.features if run else None, counted=run is None):
                 if self._counted is None:
-                    piece.count(count)
-                    partial = partial or (self._stream.partial and piece.is_partial())
+                    label_counts(piece.y, None, count)
+                    partial = partial or piece.y.partial
                 if run is not None and self._encoder is not None and surveys:
-                    self._encoder.survey(piece.text(run.features, sentences))
-                sentences += piece.sentences
-                tokens += piece.tokens
-                bar.update(piece.sentences)
+                    self._encoder.survey(core_text(piece.X, run.features, sentences))
+                sentences += len(piece.X)
+                tokens += len(piece.y.ids)
+                bar.update(len(piece.X))
         if self._counted is None:
             self.sentences, self.tokens, self.partial, self._counted = sentences, tokens, partial, count
         return count
@@ -157,13 +149,13 @@ class StreamedExamples(Examples):
         assert encoder is not None
         with writing_encoded(self._path, self._folder()) as file, self._bar("encoding", self.sentences) as bar:
             for piece in self._stream.texts(run.features):
-                file.add_encoded(encoder.encode(piece.text(run.features, done), run.learner.threads))
-                known = piece.marks(run.labels) if self.partial else None
-                file.add_labels(*(known or [piece.ids(run.labels)]))
+                file.add_encoded(encoder.encode(core_text(piece.X, run.features, done), run.learner.threads))
+                known = marks(piece.y, run.labels) if self.partial else None
+                file.add_labels(*(known or [numbers(piece.y, run.labels)]))
                 if known is not None:
-                    file.array("partial").add(any_missing(known.ids, piece.lengths()))
-                done += piece.sentences
-                bar.update(piece.sentences)
+                    file.array("partial").add(any_missing(known.ids, piece.y.lengths))
+                done += len(piece.X)
+                bar.update(len(piece.X))
             if (done, file.tokens) != (self.sentences, self.tokens):
                 raise ValueError("the sentences changed while they were read; train again")
             for kind, renamed in zip(("node", "edge"), encoder.finish(), strict=True):
@@ -245,18 +237,18 @@ class GrowingExamples(Examples):
 
     def labels_with(self, known: list[str]) -> list[str]:
         """Return known labels, followed by the new ones of the current sentences, by frequency."""
-        count = label_counts(self.y, None)
+        count = label_counts(self.y)
         if not count and known:
             return known
-        ranked = rank_counted(count, any(len(labels) for labels in self.y), known)
+        ranked = rank_counted(count, len(self.y.ids) > 0, known)
         return known + [name for name in ranked if name not in set(known)]
 
     def replace(self, X: Any, y: Any, weights: Weights | None, run: Training) -> None:
         """Replace the current sentences by the next ones, after a check of tokens and labels."""
-        labels, partial = known_labels(y)
-        rank_counted(label_counts(labels, None), True, run.labels)
+        labels = known_labels(y)
+        rank_counted(label_counts(labels), True, run.labels)
         core_text(X, run.features)
-        self.X, self.y, self.partial, self.weights = X, labels, partial, weights
+        self.X, self.y, self.partial, self.weights = X, labels, labels.partial, weights
 
     def corpus(self, run: Training, **changed: Any) -> _core.Corpus:
         """Return the current sentences, encoded."""

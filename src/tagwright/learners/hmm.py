@@ -7,7 +7,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,15 +34,13 @@ from tagwright.learners.baum_welch import (
 )
 from tagwright.learners.constraining import training_constraints
 from tagwright.learners.interrupts import stops
-from tagwright.learners.labels import Known, Numbers, Weights, checked_weights, known_labels, rank
+from tagwright.learners.labels import Known, LabelNumbers, Weights, checked_weights, known_labels, rank
 from tagwright.learners.learner import Labels, Learner, Sentences, check
-from tagwright.learners.options import Option, check_options, documented, opt
+from tagwright.learners.options import check_options, documented, opt
 from tagwright.learners.progress import Progress
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model
-
-__all__ = ["HMM"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,11 +53,6 @@ _LEAST_COUNT = 1e-3  # smaller expected counts are dropped, or every word would 
 _UNLIKELY = 1e-4  # labels that are less likely than the best one by this factor are left out of a suffix's row
 _NO_LABEL = 65_535  # pads a trigram to four labels
 _NEVER = 1e-300  # stands for a count of 0 where its logarithm is taken
-
-
-def _option(name: str, *about: Any, **limits: Any) -> Any:
-    option = Option(name, *about, **limits)
-    return field(default=option.default, metadata={"option": option})
 
 
 @documented
@@ -92,9 +85,9 @@ class HMM(Learner):
 
     """
 
-    suffix: int = _option("suffix", "int", 10, "The longest suffix that is read, in characters.", least=1)
-    rare: int = _option("rare", "int", 10, "Words that occur at most this often train suffixes.", least=1)
-    column: int = _option("column", "int", 0, "Where in a token's row the word is.", least=0)
+    suffix: int = opt("suffix")
+    rare: int = opt("rare")
+    column: int = opt("column")
     order: int = opt("order", choices=(1, 2), help="1 for bigrams of labels, 2 for trigrams.")
     constraints: Constraints | str | int | list[Any] | None = opt("constraints")
     decoder: str | Decoder = opt("decoder")
@@ -125,8 +118,8 @@ class HMM(Learner):
         self._check_options()
         _core.Text.from_rows(X, self.column + 1)  # raises for tokens that are not text
         weights = checked_weights(sample_weight, len(X))
-        y, partial = known_labels(y)
-        labels = rank(y, (), weights)
+        y = known_labels(y)
+        partial, labels = y.partial, rank(y, (), weights)
         if weights is not None:
             # A label that only sentences of weight 0 have is not observed.
             positive = [s for s in range(len(X)) if weights[s] > 0]
@@ -153,13 +146,14 @@ class HMM(Learner):
         more = getattr(self, "_kept", {}) | ({} if trigrams is None else trigrams.arrays(transitions))
         return Model(labels, self._templates(), transitions.arrays() | weight_arrays(rows) | more, facts)
 
+    @checks.renamed(keep="pruning")
     def fit_unlabelled(
         self,
         X: Sentences,
         labels: int | Sequence[str] | None = None,
         iterations: int | None = None,
         tolerance: float = 1e-6,
-        keep: Keep | None = None,
+        pruning: Keep | None = None,
         seed: int = 0,
         progress: bool | None = None,
     ) -> HMM:
@@ -190,7 +184,7 @@ class HMM(Learner):
         tolerance : float, default=1e-6
             EM stops when log p(X) rose by less than this per token, in nats, but not in the first 10 iterations,
             where it may rest on a plateau. 0 runs all `iterations`.
-        keep : Keep, optional
+        pruning : Keep, optional
             Sums exactly if None. `KeepDivergence`, `KeepSize` and `KeepRatio` sum over the labels that the pruning
             rule keeps: faster where there are many labels, but log p(X) is then that of the pruned lattices and may
             fall, and a label that is pruned on every token of a word is lost to that word.
@@ -220,7 +214,7 @@ class HMM(Learner):
         """
         old: Model | None = getattr(self, "model_", None)
         names = self._names_for(old, labels)
-        rule = keep_arguments(keep)
+        rule = keep_arguments(pruning)
         if iterations is not None:
             checks.at_least_one("iterations", iterations)
         checks.at_least_one("threads", self.threads)
@@ -415,7 +409,7 @@ def first_counts(
 ) -> Counts:
     """Return the counts of known labels; a set counts in equal shares, and a pair if both labels are known."""
     L = len(names)
-    number = Numbers(names)
+    number = LabelNumbers(names)
     by_word: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(int))
     pairs: dict[int, float] = defaultdict(int)
     frequency = np.zeros(L)
@@ -454,7 +448,7 @@ def maximise(
     model from these counts. Deviation from the textbook: transitions are smoothed by deleted interpolation as in
     `HMM.fit`, and rare words by suffixes, so that the likelihood need not rise in every round.
     """
-    number = Numbers(names)
+    number = LabelNumbers(names)
     partial = [s for s, labels in enumerate(y) if any(not isinstance(label, str) for label in labels)]
     complete = sorted({*range(len(y))} - {*partial})
     known = first_counts(
@@ -593,17 +587,8 @@ def count_rows(counted: Mapping[str, Mapping[int, float]], L: int) -> Rows:
 def suffix_rows(count: Rows, chains: Iterable[Sequence[str]], prior: Floats, plus: Floats) -> list[WeightRows]:
     """Return log p(suffix | label) up to a constant; shorter suffixes come first.
 
-    Parameters
-    ----------
-    count : Rows
-        Counts of words by label.
-    chains : iterable of sequences of str
-        For each word its suffixes, the longest first.
-    prior : array of shape (L,)
-        Probabilities of the labels.
-    plus : array of shape (L,)
-        Added for each label.
-
+    count: of words by label; chains: for each word its suffixes, the longest first; prior: the probabilities of the
+    labels; plus: added for each label.
     """
     number: dict[str, int] = {}
     shorter: list[int] = []  # [suffix]: the next shorter one, or -1
@@ -692,19 +677,18 @@ class Trigrams:
     @classmethod
     def counted(cls, y: Sequence[Sequence[str]], names: list[str], weights: Weights | None, pairs: Counts) -> Trigrams:
         """Count label trigrams; each votes for the estimate that predicts it best with one occurrence less."""
-        number, L = Numbers(names), len(names)
+        number, L = LabelNumbers(names), len(names)
         observed: dict[tuple[int, ...], float] = defaultdict(float)
         for s, sentence in enumerate(y):
             ids = [number[label] for label in sentence]
-            weight = 1 if weights is None else float(weights[s])
+            weight = _weight(weights, s)
             for own in zip(ids, ids[1:], ids[2:], strict=False):
                 observed[own] += weight
         labels = np.array(sorted(observed), np.int64).reshape(-1, 3)
         count = np.array([observed[tuple(own)] for own in labels.tolist()], np.float64)
         i, j, k = labels.T
-        pair = {own: float(times) for own, times in pairs.pairs.items()}
-        of_pair = np.array([pair[own] for own in (i * (L + 1) + j).tolist()], np.float64)
-        behind = np.array([pair[own] for own in (j * (L + 1) + k).tolist()], np.float64)
+        of_pair = np.array([pairs.pairs[own] for own in (i * (L + 1) + j).tolist()], np.float64)
+        behind = np.array([pairs.pairs[own] for own in (j * (L + 1) + k).tolist()], np.float64)
         single = np.append(pairs.frequency, pairs.sentences).astype(np.float64)
         # 0 / 0 counts as 0.
         votes = np.array(

@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
-__all__ = ["Ending", "never", "stops"]
-
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_AT_ONCE = 1.0  # seconds in which further signals are the same wish: what has begun to end is left to clean up
+_AT_ONCE = 1.0  # seconds in which further signals are ignored, so that cleaning up is not interrupted
 
 
 def never() -> None:
@@ -30,7 +28,7 @@ class _Stop:
         self.came, self.open = False, True
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Note a signal; raise the second, and any that comes in the middle of native work, which ends cleanly."""
+        """Record a signal; raise the second one, and any during native work, which stops cleanly."""
         from tagwright import _core
 
         handler, again = self.before[number], self.came
@@ -48,7 +46,7 @@ class _Stop:
 
 
 def _handler(number: int) -> Any:
-    """Return the handler of a signal; not that of a training that was interrupted while it took its own back."""
+    """Return the handler of a signal; not that of a training that was interrupted while it restored its own."""
     handler = signal.getsignal(number)
     return handler.before[number] if isinstance(handler, _Stop) and not handler.open else handler
 
@@ -59,8 +57,8 @@ def stops() -> Iterator[Callable[[], None]]:
 
     By default, Python raises at any line, and ignores exceptions in destructors and callbacks: a
     training would continue. Native work stops at once. A second Ctrl-C is raised at once.
-    Outside the main thread, and where a program hears Ctrl-C in its own way, that is left as it is. Within another one,
-    it is that one, which raises again at its end.
+    Outside the main thread, and if the program has its own handler of Ctrl-C, nothing changes. A nested call yields the
+    function of the outer one, which raises again at its end.
     """
     handlers = {number: _handler(number) for number in _ENDING}
     outer = next((handler for handler in handlers.values() if isinstance(handler, _Stop)), None)
@@ -73,7 +71,7 @@ def stops() -> Iterator[Callable[[], None]]:
         return
     for handler in before.values():
         if isinstance(handler, Ending) and handler.number is not None:
-            handler.end()  # a signal that came before, and that someone's bare except has swallowed
+            handler.end()  # a signal that came before, and that a bare except has swallowed
     stop = _Stop(before)
     for number in before:
         signal.signal(number, stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,23 +16,6 @@ from tagwright.data.corpus import CorpusLabels
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 
-__all__ = [
-    "MOST_LABELS",
-    "Known",
-    "Marks",
-    "Numbers",
-    "Weights",
-    "check_same_parts",
-    "checked_weights",
-    "known_labels",
-    "label_counts",
-    "label_parts",
-    "marks",
-    "numbers",
-    "rank",
-    "rank_counted",
-]
-
 Known: TypeAlias = str | frozenset[str] | None
 """A token's label; some of which one is right; or None where nothing is known."""
 Weights: TypeAlias = npt.NDArray[np.float64]
@@ -40,17 +23,26 @@ MOST_LABELS = 65_535
 _HEAVIEST = 1e9  # of a sentence
 
 
-def known_labels(y: Sequence[Sequence[Any]], first: int = 0) -> tuple[Sequence[Sequence[Any]], bool]:
-    """Return labels with sets of one label as that label, and whether a token is left that has no single one.
+def known_labels(y: Sequence[Sequence[Any]], first: int = 0) -> CorpusLabels:
+    """Return labels with each distinct one held once, and a set of one label as that label.
 
-    Where every label is a string, y itself is returned. first: the number of the first sentence, for messages.
+    first: the number of the first sentence, for messages.
     """
     if isinstance(y, CorpusLabels):
-        return y, y.partial
-    if all(type(label) is str for labels in y for label in labels):
-        return y, False
-    made = [[_known(label, s, t) for t, label in enumerate(labels)] for s, labels in enumerate(y, first)]
-    return made, any(label is None or isinstance(label, frozenset) for labels in made for label in labels)
+        return y
+    number: dict[Any, int] = {}
+    ids: list[int] = []
+    lengths = []
+    try:
+        for s, labels in enumerate(y, first):
+            before = len(ids)
+            for t, label in enumerate(labels):
+                own = label if type(label) is str else _known(label, s, t)
+                ids.append(number.setdefault(own, len(number)))
+            lengths.append(len(ids) - before)
+    except TypeError as error:
+        raise ValueError(f"labels must be strings: {error}") from None
+    return CorpusLabels(list(number), np.array(ids, np.int32), lengths)
 
 
 def _known(label: object, s: int, t: int) -> object:
@@ -64,32 +56,37 @@ def _known(label: object, s: int, t: int) -> object:
     return next(iter(names)) if len(names) == 1 else names
 
 
-def label_counts(
-    y: Sequence[Sequence[Any]], weights: Weights | None, count: Counter[Any] | None = None
-) -> Counter[Any]:
+def label_counts(y: CorpusLabels, weights: Weights | None = None, count: Counter[Any] | None = None) -> Counter[Any]:
     """Return how often each label is given; of a set, each counts for its share of a token.
 
-    weights: of sentences; count: of sentences that came before, to be added to.
+    weights: of sentences; count: of sentences that came before, to be added to. Shares are added in the order of the
+    tokens, so that the sums do not depend on how a corpus is divided.
     """
     count = Counter() if count is None else count
-    try:
-        return _counted(y, weights, count)
-    except TypeError as error:
-        raise ValueError(f"labels must be strings: {error}") from None
-
-
-def _counted(y: Sequence[Sequence[Any]], weights: Weights | None, count: Counter[Any]) -> Counter[Any]:
-    if weights is None and not any(isinstance(label, AbstractSet) or label is None for own in y for label in own):
-        for labels in y:
-            count.update(labels)
-        return count
-    for s, labels in enumerate(y):
-        weight = 1 if weights is None else float(weights[s])
-        for label in labels:
-            names: Collection[object] = label if isinstance(label, AbstractSet) else () if label is None else (label,)
-            for name in names:
-                count[name] += weight if len(names) == 1 else weight / len(names)  # type: ignore[assignment]
+    sets = [known if isinstance(known, frozenset) else () if known is None else (known,) for known in y.known]
+    names = list(dict.fromkeys(name for own in sets for name in own))
+    number = LabelNumbers(names)
+    which, ends = _gathered([[number[name] for name in own] for own in sets], y.ids)
+    lengths = np.diff(ends, prepend=0)
+    shares = 1.0 if weights is None else np.repeat(weights, y.lengths)
+    sums = np.array([count[name] for name in names], np.float64)
+    np.add.at(sums, which, np.repeat(shares / np.maximum(lengths, 1), lengths))
+    for name, total in zip(names, sums.tolist(), strict=True):
+        count[name] = int(total) if total.is_integer() else total
     return count
+
+
+def _gathered(
+    lists: Sequence[Sequence[int]], which: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the lists of these numbers concatenated, and where each ends."""
+    sizes = np.array([len(own) for own in lists], np.int64)
+    flat = np.array([item for own in lists for item in own], np.int64)
+    begins = np.cumsum(sizes) - sizes
+    lengths = sizes[which]
+    ends = np.cumsum(lengths)
+    at = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths) + np.repeat(begins[which], lengths)
+    return flat[at], ends
 
 
 class Marks(NamedTuple):
@@ -103,15 +100,13 @@ class Marks(NamedTuple):
     """The labels that a token may have that has no single one; none where it may have any."""
 
 
-class Numbers(dict[str, int]):
+class LabelNumbers(dict[str, int]):
     """The number of each label by its name."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Number them in their order."""
         super().__init__((name, n) for n, name in enumerate(names))
 
     def __missing__(self, name: object) -> int:
-        """Raise ValueError: all labels were counted before."""
         raise ValueError(f"label {name!r} is new: y changed while it was read")
 
 
@@ -120,7 +115,8 @@ def rank(y: Sequence[Sequence[Any]], first: Sequence[str] = (), weights: Weights
 
     weights: of the sentences.
     """
-    return rank_counted(label_counts(y, weights), any(len(labels) for labels in y), first)
+    labels = known_labels(y)
+    return rank_counted(label_counts(labels, weights), len(labels.ids) > 0, first)
 
 
 def rank_counted(counted: Counter[Any], tokens: bool, first: Sequence[str] = ()) -> list[str]:
@@ -139,25 +135,19 @@ def rank_counted(counted: Counter[Any], tokens: bool, first: Sequence[str] = ())
     return sorted(count, key=lambda name: (-count[name], name))
 
 
-def numbers(y: Iterable[Iterable[Any]], names: Sequence[str]) -> npt.NDArray[np.int32]:
-    """Return the labels of all tokens as numbers."""
-    number = Numbers(names)
-    return np.fromiter((number[label] for labels in y for label in labels), np.int32)
+def numbers(y: CorpusLabels, names: Sequence[str]) -> npt.NDArray[np.int32]:
+    """Return the labels of all tokens by their numbers among the names, -1 where one is partly known."""
+    number = LabelNumbers(names)
+    own = [-1 if known is None or isinstance(known, frozenset) else number[known] for known in y.known]
+    return np.array(own, np.int32)[y.ids]
 
 
-def marks(y: Sequence[Sequence[Known]], names: Sequence[str]) -> Marks:
-    """Return labels by their numbers among the names."""
-    number = Numbers(names)
-    ids, allowed, ends = [], [], []
-    for labels in y:
-        for label in labels:
-            if isinstance(label, str):
-                ids.append(number[label])
-            else:
-                ids.append(-1)
-                allowed += sorted(number[name] for name in label or ())
-            ends.append(len(allowed))
-    return Marks(np.array(ids, np.int32), np.array(ends, np.uint64), np.array(allowed, np.int32))
+def marks(y: CorpusLabels, names: Sequence[str]) -> Marks:
+    """Return the labels of all tokens, some of which are partly known."""
+    number = LabelNumbers(names)
+    sets = [known if isinstance(known, frozenset) else () for known in y.known]
+    allowed, ends = _gathered([sorted(number[name] for name in own) for own in sets], y.ids)
+    return Marks(numbers(y, names), ends.astype(np.uint64), allowed.astype(np.int32))
 
 
 def checked_weights(sample_weight: object, sentences: int) -> Weights | None:

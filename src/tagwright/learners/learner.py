@@ -21,8 +21,6 @@ from tagwright.features.templates import Features
 from tagwright.learners.options import OptionError, options_of, solver_of, warn_renamed
 from tagwright.models.model import Model, Tagging
 
-__all__ = ["Dev", "KnownLabels", "Labellings", "Labels", "Learner", "RunOptions", "Sentences", "accuracy", "check"]
-
 Sentences: TypeAlias = Iterable[Iterable[Any]]
 Labels: TypeAlias = Iterable[Iterable[str]]
 KnownLabels: TypeAlias = Iterable[Iterable[str | AbstractSet[str] | None]]
@@ -35,7 +33,6 @@ class Labellings(list[list[str]]):
     """The labels of some sentences: a list that NumPy takes as an array of lists, whatever their lengths."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Return an array with a list for each sentence."""
         made = np.empty(len(self), object)
         for n, labels in enumerate(self):
             made[n] = labels
@@ -133,13 +130,14 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         model = self.fitted
         return model.tag_kbest(sentences_of(X), k, self.decoder, self.threads, model.probabilistic)
 
-    def predict_marginals(self, X: Sentences, keep: Keep | None = None) -> list[npt.NDArray[np.float32]]:
+    @checks.renamed(keep="pruning")
+    def predict_marginals(self, X: Sentences, pruning: Keep | None = None) -> list[npt.NDArray[np.float32]]:
         """Return the probability of every label of every token: an array (T, L) per sentence, columns as `classes_`.
 
-        keep: a pruning rule, as for `tw.marginals`. ValueError where scores are not log probabilities, as those of a
+        pruning: a rule as for `tw.marginals`. ValueError where scores are not log probabilities, as those of a
         perceptron.
         """
-        return self.fitted.marginals(sentences_of(X), keep, self.threads)
+        return self.fitted.marginals(sentences_of(X), pruning, self.threads)
 
     @property
     def classes_(self) -> list[str]:
@@ -151,7 +149,6 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         return accuracy(self.fitted, X, y, self.decoder, self.threads)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether `fit` was called."""
         return hasattr(self, "model_")
 
 

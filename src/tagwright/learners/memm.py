@@ -34,8 +34,6 @@ from tagwright.models.memm import MemmModel
 from tagwright.models.model import Model
 from tagwright.schemes import span_labels
 
-__all__ = ["MEMM"]
-
 _OF_LBFGS = ("l2", "max_iterations", "tolerance")
 
 
@@ -119,8 +117,8 @@ class MEMM(Learner):
         sentences, labels = check(X, y)
         run = self._run_options(dev=dev, checkpoint=checkpoint, progress=progress)
         self._check(run)
-        labels, partial = known_labels(labels)
-        if partial:
+        labels = known_labels(labels)
+        if labels.partial:
             refuse("memm", "partial labels")
         self._train(Examples(sentences, labels, checked_weights(sample_weight, len(sentences))), run)
         return self
@@ -149,7 +147,6 @@ class MemmTraining(BatchTraining):
     defaults = {"l2": 0.5, "tolerance": 1e-4}  # noqa: RUF012
 
     def __init__(self, learner: MEMM, examples: Examples, run: RunOptions | None = None) -> None:
-        """Read the corpus; start from an old model or resume from a checkpoint where there is one."""
         self.leftward = learner.direction == "left"
         super().__init__(learner, examples, run)
 
@@ -171,10 +168,10 @@ class MemmTraining(BatchTraining):
 
     def read_corpus(self) -> _core.Corpus:
         """Return the encoded corpus, in the direction of the model."""
-        changed: dict[str, Any] = {"label_names": self.labels}
+        changed: dict[str, Any] = {}
         if self.leftward:
             changed["text"] = self.examples.text.reversed()
-            changed["labels"] = reversed_labels(self.examples.ids, [len(labels) for labels in self.examples.y])
+            changed["labels"] = reversed_labels(self.examples.ids, self.examples.y.lengths)
         if self.features is None:
             changed["templates"] = Features.restored(self._label_templates(), {}).core
         return self.examples.corpus(self, **changed)
@@ -195,7 +192,7 @@ class MemmTraining(BatchTraining):
         if rules is None:
             return False
         ids = self.examples.ids
-        ends = np.cumsum([len(labels) for labels in self.examples.y if len(labels)])
+        ends = np.cumsum([length for length in self.examples.y.lengths if length])
         first = np.concatenate([[0], ends[:-1]])
         inside = np.ones(len(ids), bool)
         inside[first] = False

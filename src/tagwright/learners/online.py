@@ -19,14 +19,12 @@ from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples, GrowingExamples, StreamedExamples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import Weights, check_same_parts, checked_weights, label_parts
-from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, accuracy, check, check_dev
+from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, check, check_dev
 from tagwright.learners.options import check_options, refuse, refuse_ignored, solver_of
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.streams import stream_of
 from tagwright.learners.training import Numbers, Training, check_run, is_best, stalled
 from tagwright.models.model import Model
-
-__all__ = ["OnlineLearner", "OnlineTraining"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -47,7 +45,6 @@ class OnlineTraining(Training):
     unit = "epochs"
 
     def __init__(self, learner: Any, examples: Examples, run: RunOptions | None = None, engine: Any = None) -> None:
-        """Read the corpus; start from an old model or resume from a checkpoint where there is one."""
         self.kind, self.solver = learner._kind, solver_of(learner) if learner._solvers else None
         self.finds_paths = learner._gradient == "best_path"
         self.batch = int((learner if self.solver is None else self.solver).batch)
@@ -133,12 +130,9 @@ class OnlineTraining(Training):
                 fact = self.pass_over(rng.permutation(self.sentences).astype(np.int32), bar.update)
             fact["seconds"] = time.perf_counter() - began
             bar.set_postfix_str(brief(fact), refresh=False)
-            average, model = self.trainer.average(), None
-            if self.run_options.dev is not None:
-                model = self.model(average, epoch + 1)
-                X, y = self.run_options.dev
-                fact["dev"] = accuracy(model, X, y, threads=learner.threads)
-                bar.set_postfix_str(brief(fact))
+            average = self.trainer.average()
+            model = self.measured(fact, average, epoch + 1)
+            bar.set_postfix_str(brief(fact), refresh=model is not None)
         self.check_stop()
         self.history.append(fact)
         progress.step(fact)
@@ -186,7 +180,6 @@ class Session:
     """State between calls of `partial_fit`: a training whose corpus is replaced and whose names grow."""
 
     def __init__(self, run: OnlineTraining, examples: GrowingExamples) -> None:
-        """Take a training of these examples."""
         self.run, self.examples, self.calls = run, examples, 0
         self.sets = examples.sizes[1]
 
@@ -354,9 +347,11 @@ class OnlineLearner(Learner):
         """Train on further sentences: one pass, in their order, that continues what was learnt before.
 
         The first call starts from the model of `fit` or of `warm_start`, or from nothing. Later ones continue exactly:
-        after partial_fit(A) and partial_fit(B), an averaged perceptron has the weights of one pass over A + B. New
-        labels, features and label n-grams are added. A call costs what its sentences need; `model_` is made when it is
-        next used. `min_count`, `epochs` and `patience` are for `fit`: every feature is kept.
+        where `classes` names all labels, partial_fit(A) and partial_fit(B) give an averaged perceptron the weights of
+        one pass over A + B. With ``order`` above 1 or ``pairs="observed"`` they do not: the label n-grams and pairs
+        that only B contains have no weights yet while A is read. New labels, features and label n-grams are added. A
+        call costs what its sentences need; `model_` is made when it is next used. `min_count`, `epochs` and `patience`
+        are for `fit`: every feature is kept.
 
         Parameters
         ----------

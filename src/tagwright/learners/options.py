@@ -10,7 +10,7 @@ import functools
 import importlib
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -19,29 +19,6 @@ from tagwright.decoding.decoders import plan
 from tagwright.decoding.keep import Keep, parse_keep
 from tagwright.features.templates import LONGEST_HISTORY
 from tagwright.learners import LEARNERS
-
-__all__ = [
-    "LBFGS",
-    "SOLVERS",
-    "AdaGrad",
-    "Option",
-    "OptionError",
-    "Solver",
-    "check_options",
-    "deprecated",
-    "documented",
-    "flat_options",
-    "learner_class",
-    "length",
-    "make",
-    "nested_name",
-    "opt",
-    "options_of",
-    "plain",
-    "refuse",
-    "set_flat",
-    "tried",
-]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -279,6 +256,10 @@ _TABLE = {
             "their rules, answers do too: I-NP only after B-NP or I-NP. False: no such rule.",
             decides=False, shown="bool",
         ),
+        # of an HMM
+        Option("suffix", "int", 10, "The longest suffix that is read, in characters.", least=1),
+        Option("rare", "int", 10, "Words that occur at most this often train suffixes.", least=1),
+        Option("column", "int", 0, "Where in a token's row the word is.", least=0),
         # of a bidirectional model
         Option(
             "left", "object", None,
@@ -344,11 +325,9 @@ class Solver:
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_options(self, type(self).__name__)
 
     def __repr__(self) -> str:
-        """Return the solver with the options that are set."""
         own = {name: getattr(self, name) for name in options_of(type(self))}
         defaults = {name: option.default for name, option in options_of(type(self)).items()}
         shown = ", ".join(f"{name}={value!r}" for name, value in own.items() if value != defaults[name])
@@ -491,19 +470,14 @@ def flat_options(kind: str) -> dict[str, list[tuple[str, Option]]]:
     return found
 
 
-def make(kind: str, values: Mapping[str, Any]) -> Any:
-    """Return a learner of options by their flat names: those of its solver go into the solver's object.
+def set_flat(learner: Any, **values: Any) -> Any:
+    """Set options of a learner by their flat names and return it: those of its solver go into the solver's object.
 
     Raises
     ------
     OptionError
         Where the learner or its solver does not have an option.
     """
-    return set_flat(learner_class(kind)(), **values)
-
-
-def set_flat(learner: Any, **values: Any) -> Any:
-    """Set options of a learner by their flat names and return it."""
     own = options_of(type(learner))
     given = {name: value for name, value in values.items() if name in own}
     rest = {name: value for name, value in values.items() if name not in own}

@@ -14,8 +14,6 @@ from tagwright.learners.online import OnlineLearner
 from tagwright.learners.options import deprecated, documented, opt, warn_renamed
 from tagwright.models.model import Model
 
-__all__ = ["Perceptron"]
-
 
 @documented
 @deprecated("lists", "min_weight", "checkpoint", "progress")

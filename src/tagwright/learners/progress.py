@@ -8,9 +8,7 @@ from typing import Any, Self
 
 from tqdm import tqdm
 
-from tagwright.models.history import FORMATS, History
-
-__all__ = ["Progress", "brief", "log"]
+from tagwright.models.facts import FORMATS, History
 
 log = logging.getLogger("tagwright")
 log.addHandler(logging.NullHandler())
@@ -21,25 +19,9 @@ _WIDTHS = {"error": 7, "objective": 14, "log_likelihood": 14, "gradient": 9, "ke
 class Progress:
     """Reports the progress of one training: a record per epoch or `every` iterations at level INFO, others at DEBUG.
 
-    Parameters
-    ----------
-    unit : str
-        What is counted, "epoch" or "iteration".
-    total : int or None
-        The largest possible number of them, if known.
-    tokens : int
-        Tokens that each of them reads.
-    history : list of dict
-        Entries of an earlier run of the same training.
-    shown : bool, optional
-        Whether to show bars; None: if standard error is a terminal.
-    side : str
-        "left" or "right" if two models are trained; every record then begins with it.
-    every : int
-        Iterations per record at level INFO.
-    name : str
-        Title of a bar over the whole training; without it, the caller has bars of its own.
-
+    unit: "epoch" or "iteration"; total: the most of them, if known; tokens: read by each; history: of an earlier run of
+    the same training; shown: whether to show bars (None: on a terminal); side: "left" or "right" if two models are
+    trained; name: the title of a bar over the whole training, without which the caller has its own bars.
     """
 
     def __init__(
@@ -53,7 +35,6 @@ class Progress:
         every: int = 1,
         name: str = "",
     ) -> None:
-        """Begin where the history ends."""
         self.unit, self.total, self.tokens, self.every = unit, total, tokens, every
         self.done = len(history)
         self.seconds = sum(fact.get("seconds", 0.0) for fact in history)
@@ -62,11 +43,9 @@ class Progress:
         self._bar = self.bar(name, unit, total, self.done) if name else None
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the bar as it is."""
         if self._bar is not None:
             self._bar.close()
 

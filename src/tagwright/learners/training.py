@@ -21,15 +21,13 @@ from tagwright.features.templates import Features
 from tagwright.learners.constraining import digest_of, training_constraints, training_limits
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
-from tagwright.learners.labels import known_labels, numbers
-from tagwright.learners.learner import RunOptions, check, check_dev
+from tagwright.learners.labels import LabelNumbers, known_labels
+from tagwright.learners.learner import RunOptions, accuracy, check, check_dev
 from tagwright.learners.options import options_of, plain
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
 from tagwright.models.model import Model, load, opened
-
-__all__ = ["Numbers", "Training", "check_cluster", "check_run", "is_best", "stalled"]
 
 Numbers = npt.NDArray[np.int32]
 """Of sentences."""
@@ -54,7 +52,6 @@ class Training:
     corpus: _core.Corpus
 
     def __init__(self, learner: Any, examples: Examples, run: RunOptions) -> None:
-        """Read the examples."""
         self.learner, self.examples, self.run_options = learner, examples, run
         self.old = old = self._old_model()
         first = examples.first_token()
@@ -129,7 +126,8 @@ class Training:
 
     def new_numbers(self, old: Model) -> npt.NDArray[np.int32]:
         """Return the number that each label of an old model has here."""
-        return numbers([old.labels], self.labels)
+        number = LabelNumbers(self.labels)
+        return np.array([number[name] for name in old.labels], np.int32)
 
     def _old_model(self) -> Model | None:
         start = self.examples.start or self.learner.warm_start
@@ -204,6 +202,15 @@ class Training:
     def more_arrays(self) -> Arrays:
         """Return arrays that only some models have."""
         return to_arrays(self.constraints)
+
+    def measured(self, fact: dict[str, float], trained: _core.Weights, after: int) -> Model | None:
+        """Measure weights on dev data, if there are any, as "dev" of an entry of the history; return their model."""
+        if self.run_options.dev is None:
+            return None
+        model = self.model(trained, after)
+        X, y = self.run_options.dev
+        fact["dev"] = accuracy(model, X, y, threads=self.learner.threads)
+        return model
 
     def finish_with(self, trained: _core.Weights | Model, after: int) -> None:
         """Set the result that is returned if training ends now."""
@@ -307,7 +314,7 @@ def check_run(learner: Any, run: RunOptions) -> None:
     check_dev(run.dev)
     if run.dev is not None:
         run.dev = check(*run.dev)
-        if known_labels(run.dev[1])[1]:
+        if known_labels(run.dev[1]).partial:
             raise ValueError("dev must have one label per token, or its accuracy is not known")
     if learner.patience is not None and run.dev is None:
         raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")

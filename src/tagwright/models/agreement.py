@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from tagwright import _core, checks
 
-__all__ = ["SCHEDULES", "Agreement", "check_options", "dual_decomposition"]
-
 SCHEDULES = ("falling", "constant")
 
 Prices = npt.NDArray[np.float64]

@@ -14,15 +14,12 @@ from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decode import Work
 from tagwright.decoding.decoders import Decoder, Plan
 from tagwright.models.agreement import Agreement, check_options
-from tagwright.models.facts import checked, plain
+from tagwright.models.facts import checked, plain, timed_facts
 from tagwright.models.file import Arrays
-from tagwright.models.history import timed_facts
 from tagwright.models.limits import HELD, Limits
 from tagwright.models.model import Model, model_from
 from tagwright.models.native import Sentences
 from tagwright.models.tagging import Tagging, TagOptions, TagResult
-
-__all__ = ["BidirectionalModel"]
 
 
 class BidirectionalModel(Model):
@@ -37,15 +34,14 @@ class BidirectionalModel(Model):
     """
 
     lacks: ClassVar = {
-        "probabilities": "the joint scores of two models are not probabilities; ask one of them, or train a CRF",
-        "edges": "two models have no edges in common; ask model.left or model.right",
-        "lattice": "two models have no lattice in common; ask model.left or model.right",
-        "explain": "what two models agree on is not a sum of weights; ask model.left or model.right",
+        "probabilities": "the joint scores of two models are not probabilities; use one of them, or train a CRF",
+        "edges": "two models have no edges in common; use model.left or model.right",
+        "lattice": "two models have no lattice in common; use model.left or model.right",
+        "explain": "what two models agree on is not a sum of weights; use model.left or model.right",
         "priced": "a bidirectional model cannot be one of two; take its own left and right",
     }
 
     def __init__(self, left: Model, right: Model, facts: dict[str, Any]) -> None:
-        """Check that the models have the same labels and read the same input."""
         missing = sorted(set(left.labels) ^ set(right.labels))
         if missing:
             both = f"{missing[0]!r}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
@@ -93,7 +89,6 @@ class BidirectionalModel(Model):
         return type(self), (self.left, self.right, self.all_facts())
 
     def __repr__(self) -> str:
-        """Return both models' learners and sizes."""
         return f"BidirectionalModel({self.left!r}, {self.right!r})"
 
     @property

@@ -15,18 +15,6 @@ from tagwright.models.tagging import word_of
 Rows: TypeAlias = tuple[list[list[tuple[str, float, float, float, int]]], list[str]]
 """What the core returns for some labels of a token: their contributions, and the features that the model lacks."""
 
-__all__ = [
-    "Contribution",
-    "Explanation",
-    "LabelNgram",
-    "Reason",
-    "Step",
-    "compared",
-    "explained",
-    "explanation_json",
-    "summed",
-]
-
 _NO_LABEL = 65_535  # pads n-grams of three labels
 
 

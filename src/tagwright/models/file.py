@@ -12,8 +12,6 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.data.output import Target, writing
 
-__all__ = ["ModelError", "is_model", "read", "write"]
-
 FORMAT = 1
 """Format of the file; it is raised when older versions of tagwright could not read a new file."""
 

@@ -10,8 +10,6 @@ from tagwright.models.facts import fact_in
 if TYPE_CHECKING:
     from tagwright.models.model import Model
 
-__all__ = ["KINDS", "Kind", "kind_of"]
-
 
 class Kind(NamedTuple):
     """What follows from the name of a learner."""

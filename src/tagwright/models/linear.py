@@ -25,8 +25,6 @@ from tagwright.models.model import Model
 from tagwright.models.native import Sentences, core_templates
 from tagwright.models.tagging import Lattice, TagOptions, TagResult
 
-__all__ = ["LinearModel"]
-
 
 class LinearModel(Model):
     """A model that scores a labelling by the sum of node and edge scores: one lattice per sentence.
@@ -41,7 +39,6 @@ class LinearModel(Model):
     }
 
     def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
-        """Check that the parts fit together."""
         super().__init__(labels, features, arrays, facts)
         self._first_only = bool(fact_in(facts, bool, "first_only"))
         if not all(isinstance(name, str) for name in labels):
@@ -117,11 +114,11 @@ class LinearModel(Model):
         return SpanReader(self.labels)
 
     def _marginals(
-        self, X: Sentences, keep: Keep | None, threads: int, limits: Limits
+        self, X: Sentences, pruning: Keep | None, threads: int, limits: Limits
     ) -> list[npt.NDArray[np.float32]]:
         text = self.text(X)
         edges = self._edges_under(limits.constraints)._core
-        return self._core.marginals(text, edges, keep_arguments(keep), threads, allowed=limits.allowed(text))
+        return self._core.marginals(text, edges, keep_arguments(pruning), threads, allowed=limits.allowed(text))
 
     def _lattice(self, sentence: list[object], limits: Limits) -> Lattice:
         text = self.text([sentence])

@@ -22,8 +22,6 @@ from tagwright.models.native import Sentences
 from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 from tagwright.schemes import span_labels
 
-__all__ = ["MemmModel"]
-
 _SEARCHES = ("auto", "beam")
 """Decoders that stand for the model's own search; all others need a lattice."""
 
@@ -48,7 +46,6 @@ class MemmModel(Model):
     }
 
     def __init__(self, labels: Sequence[str], features: Features | None, arrays: Arrays, facts: dict[str, Any]) -> None:
-        """Check that the parts fit together."""
         super().__init__(labels, features, arrays, facts)
         own: dict[str, Any] = dict(facts["memm"])
         self._own = own
@@ -93,7 +90,7 @@ class MemmModel(Model):
         lists = limits.allowed(text)
         if chosen.row.name not in _SEARCHES or options.deadline is not None:
             return [self._by_lattice(list(own), options, limits.of_sentence(s)) for s, own in enumerate(X)]
-        if chosen.options.get("keep") is not None:
+        if chosen.options.get("pruning") is not None:
             raise ValueError("the beam of a MEMM has a width; it takes no pruning rule")
         width = int(chosen.options.get("width") or self.beam)
         found = self._memm.decode(self._directed(text), width, options.k, options.threads, limits.rules, lists)

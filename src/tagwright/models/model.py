@@ -20,10 +20,9 @@ from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
 from tagwright.markup import notebook_table
 from tagwright.models import file as container
-from tagwright.models.facts import fact_in, plain
+from tagwright.models.facts import History, fact_in, history_of, plain, timed_facts
 from tagwright.models.file import Arrays, ModelError
 from tagwright.models.foreign import import_model, is_foreign
-from tagwright.models.history import History, history_of, timed_facts
 from tagwright.models.kinds import KINDS, kind_of
 from tagwright.models.limits import Limits
 from tagwright.models.native import Sentences, core_text

@@ -9,8 +9,6 @@ from tagwright import _core
 from tagwright.data.corpus import CorpusRows
 from tagwright.features.templates import Features
 
-__all__ = ["Sentences", "core_templates", "core_text"]
-
 Sentences: TypeAlias = Sequence[Sequence[object]]
 """Tokens of each sentence: words, rows of columns, or ready-made features."""
 

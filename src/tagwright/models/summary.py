@@ -10,8 +10,6 @@ from tagwright.models.facts import OWN, fact_in
 if TYPE_CHECKING:
     from tagwright.models.model import Model, Tagging
 
-__all__ = ["array_sizes", "size_text", "summary", "tagging_table"]
-
 _SIZES = {"features": "rows.end", "weights": "rows.weight", "edges": "edges.score", "ngrams": "ngrams.score"}
 """What is counted, and in which array; ngrams only where there are some."""
 

@@ -23,8 +23,6 @@ from tagwright.models.limits import Limiter, Limits
 from tagwright.models.native import Sentences
 from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
 
-__all__ = ["Tagger"]
-
 Rules: TypeAlias = Constraints | str | None
 """Constraints of a call, or the name of a scheme."""
 Lists: TypeAlias = Sequence[AllowedLabels | None] | None
@@ -216,18 +214,19 @@ class Tagger:
         options = TagOptions(1, decoder, threads, proba=True, spans=SpanReader.count(k))
         return [(own.taggings[0], own.spans or []) for own in self.tag_results(X, options, constraints, allowed)]
 
+    @checks.renamed(keep="pruning")
     def marginals(
-        self, X: Sentences, keep: Keep | None = None, threads: int = 1, *, constraints: Rules = None,
+        self, X: Sentences, pruning: Keep | None = None, threads: int = 1, *, constraints: Rules = None,
         allowed: Lists = None,
     ) -> list[npt.NDArray[np.float32]]:  # fmt: skip
         """Return the probability of every label: one array (T, L) per sentence, label y being ``labels[y]``.
 
-        keep: a pruning rule for sparse sums, as for `tw.marginals`; None for exact sums. `constraints` and `allowed`,
+        pruning: the rule of sparse sums, as for `tw.marginals`; None for exact sums. `constraints` and `allowed`,
         one list per sentence, are as for `tag`.
         """
         self.need_probabilities()
         checks.at_least_one("threads", threads)
-        return self._marginals(X, keep, threads, self.limits(X, constraints, allowed))
+        return self._marginals(X, pruning, threads, self.limits(X, constraints, allowed))
 
     def sample(
         self, sentence: Sequence[object], n: int = 1, seed: int = 0, *, constraints: Rules = None,
@@ -287,7 +286,7 @@ class Tagger:
         return [found.taggings[0].labels for found in self._results(X, chosen, options, limits)]
 
     def _marginals(
-        self, X: Sentences, keep: Keep | None, threads: int, limits: Limits
+        self, X: Sentences, pruning: Keep | None, threads: int, limits: Limits
     ) -> list[npt.NDArray[np.float32]]:
         raise self._lacking("probabilities")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,12 +14,9 @@ from tagwright.decoding.decode import Decoding, Work, decode, one_lattice
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.edges import Edges
 from tagwright.decoding.keep import Keep
-from tagwright.decoding.marginals import Marginals, marginals
-from tagwright.decoding.sampling import sample
+from tagwright.decoding.marginals import Marginals, marginals, sample
 from tagwright.decoding.spans import Span
 from tagwright.models.summary import tagging_table
-
-__all__ = ["Lattice", "TagOptions", "TagResult", "Tagging", "word_of"]
 
 TokenLists = list[list[int] | None]
 """For each token the numbers of the labels it may have, in rising order, or None where it may have all."""
@@ -150,10 +148,10 @@ class Lattice(_Scores):
         more: Any = {"active": self.active, "allowed": self.allowed, "deadline": deadline}
         return decode(self.nodes, self.edges, k, decoder, **more)
 
-    def marginals(self, keep: Keep | None = None, *, with_edges: bool = False) -> Marginals:
+    def marginals(self, pruning: Keep | None = None, *, with_edges: bool = False) -> Marginals:
         """Return the sums over all paths, as `tw.marginals` does."""
         more: Any = {"active": self.active, "allowed": self.allowed}
-        return marginals(self.nodes, self.edges, keep, with_edges=with_edges, **more)
+        return marginals(self.nodes, self.edges, pruning, with_edges=with_edges, **more)
 
     def sample(self, n: int = 1, seed: int = 0) -> npt.NDArray[np.int32]:
         """Return n labellings (n, T), drawn as `tw.sample` draws them."""
@@ -176,3 +174,24 @@ def word_of(token: object) -> str:
         return str(next(iter(token), ""))  # type: ignore[call-overload]
     except TypeError:
         return str(token)
+
+
+def labelling(tagging: Tagging) -> dict[str, Any]:
+    """Return a labelling with its score and, where they were requested, its probabilities."""
+    payload: dict[str, Any] = {"labels": tagging.labels, "score": finite(tagging.score)}
+    if tagging.probability is not None and tagging.marginals is not None:
+        payload["probability"] = finite(tagging.probability)
+        if tagging.log_probability is not None:
+            payload["log_probability"] = finite(tagging.log_probability)
+        payload["marginals"] = list(map(share, tagging.marginals))
+    return payload
+
+
+def share(p: float) -> float:
+    """Return a probability to six digits, which a float32 has."""
+    return float(f"{p:.6g}")
+
+
+def finite(number: float) -> float | None:
+    """Return a number that JSON has; null in place of the others."""
+    return number if math.isfinite(number) else None

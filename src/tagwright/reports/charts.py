@@ -9,8 +9,6 @@ from tagwright.evaluation.breakdown import Confusion
 from tagwright.evaluation.calibration import Calibration
 from tagwright.markup import Html, counted, cut, join, tag, visible
 
-__all__ = ["bar", "heat_map", "line_chart", "reliability", "ticks"]
-
 CELL = 30  # of a heat map
 PLOT = (52, 14, 14, 44)  # left, top, right and bottom margin of a chart
 LONGEST_LABEL = 20  # characters
@@ -102,23 +100,9 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 class Frame:
-    """The axes of a chart: numbers to places, lines and names of the axes.
-
-    Parameters
-    ----------
-    width
-        Of the picture.
-    height
-        Of the picture.
-    x
-        The range of the horizontal axis.
-    y
-        That of the vertical axis.
-
-    """
+    """The axes of a chart of this size: numbers to places, lines and names; x, y: the ranges of the axes."""
 
     def __init__(self, width: float, height: float, x: tuple[float, float], y: tuple[float, float]) -> None:
-        """Keep the sizes."""
         left, top, right, bottom = PLOT
         self.left, self.top, self.right, self.bottom = left, top, width - right, height - bottom
         self.width, self.height, self._x, self._y = width, height, x, y

@@ -16,7 +16,8 @@ from tagwright.models.native import Sentences
 Known = str | frozenset[str] | None
 """A gold label, a set of labels of which one is right, or None where nothing is known."""
 
-__all__ = ["Collected", "Tagged", "word_of"]
+NO_TOKEN = "(no token)"
+"""Stands for the label of a gold token that the tokeniser did not find."""
 
 
 class Tagged(NamedTuple):
@@ -30,9 +31,9 @@ class Tagged(NamedTuple):
     probabilities: list[float] | None
     """Of the predicted labels, if the model has any."""
     whole: Sequence[object] | None = None
-    """The sentence with the tokens whose gold label is not known; None where all are."""
-    places: list[int] | None = None
-    """Where the tokens are in the whole sentence."""
+    """The sentence as it was tagged; None where it has the same tokens."""
+    places: list[int | None] | None = None
+    """Where the tokens are in the whole sentence; None for a token that it does not have."""
 
     @property
     def wrong(self) -> list[int]:
@@ -67,7 +68,6 @@ class Collected:
         worst: int = 0,
         constraints: Constraints | None = None,
     ) -> None:
-        """Begin without sentences."""
         self.model, self.decoder, self.threads, self.constraints = model, decoder, threads, constraints
         self.probabilistic = model.has_probabilities(constraints)
         self.gold: list[list[str]] = []
@@ -77,24 +77,42 @@ class Collected:
         self._probabilities: list[list[float]] = []
         self._most, self._worst = worst, list[tuple[int, float, int, Tagged]]()
 
-    def add(self, X: Sentences, gold: Sequence[Sequence[Known]]) -> None:
+    def add(
+        self,
+        X: Sentences,
+        gold: Sequence[Sequence[Known]],
+        gold_tokens: Sequence[Sequence[object]] | None = None,
+        places: Sequence[Sequence[int | None]] | None = None,
+    ) -> None:
         """Tag sentences and keep their labels.
 
-        A gold label may be a set: a label of the set is right. A token whose gold label is None is left out.
+        Parameters
+        ----------
+        X
+            The sentences to tag.
+        gold
+            Their gold labels. One may be a set: a label of the set is right. A token whose label is None is left out.
+        gold_tokens, places
+            Where the sentences of X are split differently: the gold tokens, and for each its index in the sentence of
+            X. None stands for a gold token that X does not have; its label is wrong, and there is no calibration.
         """
         proba, under = self.probabilistic, self.constraints
         answers = self.model.tag_kbest(X, 1, self.decoder, self.threads, proba, constraints=under)
-        for sentence_tokens, sentence_gold, found in zip(X, gold, answers, strict=True):
-            tokens, truth, labels, shares = sentence_tokens, sentence_gold, found[0].labels, found[0].marginals
-            known = None
+        for s, (whole, truth, found) in enumerate(zip(X, gold, answers, strict=True)):
+            tokens, labels, shares = whole, found[0].labels, found[0].marginals
+            at: list[int | None] | None = None
+            if places is not None and gold_tokens is not None:
+                tokens, at, shares = gold_tokens[s], list(places[s]), None
+                labels = [NO_TOKEN if t is None else labels[t] for t in at]
             if not all(isinstance(label, str) for label in truth):
                 known = [t for t, label in enumerate(truth) if label is not None]
+                at = [t if at is None else at[t] for t in known]
                 tokens, labels = [tokens[t] for t in known], [labels[t] for t in known]
                 shares = None if shares is None else [shares[t] for t in known]
-                truth = [_resolved(truth[t], own) for t, own in zip(known, labels, strict=True)]
+                truth = [_resolved(truth[t], own) for t, own in zip(known, labels, strict=True)]  # noqa: PLW2901
             sentence = Tagged(len(self.gold), tokens, [str(label) for label in truth], labels, shares)
-            if known is not None:
-                sentence = sentence._replace(whole=sentence_tokens, places=known)
+            if at is not None:
+                sentence = sentence._replace(whole=whole, places=at)
             self.gold.append(sentence.gold)
             self.predicted.append(labels)
             if self._knows:
@@ -112,7 +130,7 @@ class Collected:
     def evaluation(self) -> Evaluation:
         """Return how good the labels are."""
         known = self._known if self._knows else None
-        return evaluate(self.gold, self.predicted, known, self._probabilities if self.probabilistic else None)
+        return evaluate(self.gold, self.predicted, known, self._probabilities or None)
 
 
 def _resolved(gold: Known, predicted: str) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tagwright.models.bidirectional import BidirectionalModel
-from tagwright.models.history import FORMATS, unit_of
+from tagwright.models.facts import FORMATS, unit_of
 from tagwright.models.model import Model
-
-__all__ = ["Curve", "curves_of"]
 
 MEASURES = {
     "error": "training error",

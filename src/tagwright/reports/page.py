@@ -19,8 +19,6 @@ from tagwright.reports.sentences import sentence_article
 if TYPE_CHECKING:
     from tagwright.reports.report import Report
 
-__all__ = ["page"]
-
 STYLE = Path(__file__).with_name("report.css")
 # Nothing may be loaded and nothing may run, whatever a label or a word is.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

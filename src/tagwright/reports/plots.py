@@ -23,8 +23,6 @@ from tagwright.reports.curves import Curve
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMS", "draw_calibration", "draw_confusion", "draw_curves", "need_matplotlib", "save_picture"]
-
 FORMS = ("png", "svg", "pdf")
 # Text is text, whatever it holds: a "$" begins no formula, and SVG keeps letters, which may be in fonts we lack. The
 # same picture is the same file.

@@ -15,9 +15,7 @@ from tagwright.models.model import Model
 from tagwright.models.native import Sentences
 from tagwright.reports.collect import Collected, Tagged
 from tagwright.reports.page import page
-from tagwright.reports.reasons import Why, reasons_of
-
-__all__ = ["Report", "report"]
+from tagwright.reports.sentences import Why, reasons_of
 
 MOST_LABELS, MOST_WORST = 20, 20  # by default
 LIMIT_WORST = 100  # each takes up to a hundred kilobytes of the page

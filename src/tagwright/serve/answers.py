@@ -10,23 +10,17 @@ import numpy as np
 
 from tagwright.data.tokens import TOKENIZERS
 from tagwright.decoding.decoders import decoders
-from tagwright.models.as_json import finite, labelling
 from tagwright.models.explanation import explanation_json
 from tagwright.models.facts import fact_in, tokenizer_in
 from tagwright.models.limits import Limits
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model
 from tagwright.models.native import core_text
-from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult
+from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult, finite, labelling
 from tagwright.schemes import PREFIXES, find_spans, scheme_of, span_parts
 from tagwright.serve.errors import Problem
 from tagwright.serve.request import Request
 from tagwright.serve.store import Served, Store
-
-__all__ = [
-    "blamed", "choose_sentence", "encode", "explained", "lattice_of", "list_models", "searched", "tag_options",
-    "tagged", "tokenize",
-]  # fmt: skip
 
 _MOST_SCORES = 8_000_000  # node scores of a lattice that is made for one request
 
@@ -48,14 +42,12 @@ class blamed:  # noqa: N801 - reads as a verb: with blamed("text"): ...
     __slots__ = ("where",)
 
     def __init__(self, where: str) -> None:
-        """Keep the name of the part."""
         self.where = where
 
     def __enter__(self) -> None:
         """Begin."""
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        """Look at the error, if there is one."""
         if isinstance(error, MemoryError):
             raise Problem(413, str(error)[:300] or "out of memory", self.where, "send shorter sentences") from None
         if isinstance(error, ValueError | TypeError | OverflowError):

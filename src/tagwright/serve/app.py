@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -20,8 +21,6 @@ from tagwright.serve.settings import Settings
 from tagwright.serve.store import Store
 from tagwright.serve.stream import streamed
 from tagwright.serve.view import viewed
-
-__all__ = ["Service", "application"]
 
 log = logging.getLogger("tagwright.serve")
 
@@ -63,7 +62,7 @@ class Service:
     """What answers requests: the models, the batches and the counts."""
 
     def __init__(self, settings: Settings, metrics: Metrics, stop: Callable[[Exception], None]) -> None:
-        """Open nothing yet; stop: called with the error that keeps the server from running."""
+        """Open nothing yet; stop: called with an error that prevents the server from running."""
         self.settings, self.metrics, self.stop = settings, metrics, stop
         self.store = Store(settings)
         self.batcher = Batcher(settings, self.metrics)
@@ -92,7 +91,7 @@ class Service:
             task.cancel()
         self.batcher.close()
 
-    # What the paths answer
+    # Endpoints
 
     async def tag(self, request: Request) -> bytes:
         """Return labellings."""
@@ -106,7 +105,7 @@ class Service:
         return answers.encode(answers.tagged(request, served, model, found))
 
     async def _tokenized(self, request: Request, model: Model) -> None:
-        """Split the text of a request, and see that it has not too many tokens."""
+        """Split the text of a request, and check the number of tokens."""
         check_text(request, self.settings)
         if request.text is not None and len(request.text) > _LONG_TEXT:
             await self.batcher.beside(answers.tokenize, request, model)
@@ -114,15 +113,8 @@ class Service:
             answers.tokenize(request, model)
         check_size(request, self.settings)
 
-    async def explain(self, request: Request) -> bytes:
-        """Return why a token has its label."""
-        return await self._about_one(answers.explained, request)
-
-    async def lattice(self, request: Request) -> bytes:
-        """Return what the page draws."""
-        return await self._about_one(viewed, request)
-
-    async def _about_one(self, work: Callable[..., dict[str, Any]], request: Request) -> bytes:
+    async def about_one(self, work: Callable[..., dict[str, Any]], request: Request) -> bytes:
+        """Return the answer to a request about one sentence, which `work` computes on a thread."""
         served, model = self.store.find(request.model)
         await self._tokenized(request, model)
         self.metrics.batch(1, request.tokens)
@@ -257,8 +249,12 @@ def application(service: Service) -> Any:
         held = path.read_bytes()  # once: no request leads to a file
         return lambda: (200, held, _KINDS[path.suffix])
 
-    works = (("/v1/tag", service.tag), ("/v1/explain", service.explain), ("/v1/lattice", service.lattice))
-    direct = {path: _Answer(service, path, work) for path, work in works}
+    works: dict[str, Callable[[Request], Awaitable[bytes]]] = {
+        "/v1/tag": service.tag,
+        "/v1/explain": functools.partial(service.about_one, answers.explained),
+        "/v1/lattice": functools.partial(service.about_one, viewed),
+    }
+    direct = {path: _Answer(service, path, work) for path, work in works.items()}
     routes = [
         *(Route(path, answer, methods=["POST"]) for path, answer in direct.items()),
         fixed("/health/live", as_payload(lambda: {"live": True})),
@@ -290,7 +286,7 @@ def application(service: Service) -> Any:
     others: Any = Starlette(routes=routes, exception_handlers={HTTPException: unknown}, lifespan=lifespan)
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer questions without a detour through the framework's layers, which take a tenth of their time."""
+        """Answer POST requests directly: the framework's layers take a tenth of their time."""
         answer = direct.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         await (others if answer is None else answer)(scope, receive, send)
 

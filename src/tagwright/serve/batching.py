@@ -17,12 +17,10 @@ from tagwright.serve.metrics import Metrics
 from tagwright.serve.request import Request
 from tagwright.serve.settings import Settings
 
-__all__ = ["Batcher"]
-
 Result = TypeVar("Result")
 Found = list[TagResult]
 
-_AT_ONCE = 0.002  # seconds of work for which a hand-over to another thread does not pay
+_AT_ONCE = 0.002  # seconds of work; for less, another thread costs more than it saves
 _ALONE = 16  # requests
 _LARGE = 2000  # tokens; larger requests do not keep small ones waiting
 
@@ -45,12 +43,11 @@ class _Group:
 class Batcher:
     """Tags what is waiting whenever nothing is being tagged.
 
-    Small batches are tagged on the event loop itself, large ones on a thread beside it, and a request
-    that is large or slow on further threads.
+    Small batches are tagged on the event loop itself, large ones on a thread, and a request that is
+    large or slow on further threads.
     """
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
-        """Start no threads yet."""
         self.settings, self.metrics = settings, metrics
         self.groups: dict[tuple[Any, ...], _Group] = {}
         self.waiting = self.slow = self.alone = 0
@@ -86,7 +83,7 @@ class Batcher:
         return self.rates.get(key, 1.0) * (tokens + 1) < _AT_ONCE
 
     def _at_once(self, key: tuple[Any, ...], model: Model, request: Request, tokens: int) -> Found:
-        """Return the answer to a request that has no company."""
+        """Tag a request that is not batched, on the event loop."""
         self.metrics.batch(1, tokens)
         began = time.perf_counter()
         found = _tagged(model, request.sentences, request, self.settings.threads)
@@ -94,7 +91,7 @@ class Batcher:
         return found
 
     async def beside(self, work: Callable[..., Result], *given: Any) -> Result:
-        """Return what work returns that is too long for the event loop."""
+        """Run work that is too long for the event loop on a thread, and return its result."""
         if self.slow >= max(4, self.settings.queue // 16):
             raise self._full("long requests")
         self.slow += 1
@@ -109,7 +106,7 @@ class Batcher:
             done.exception()  # retrieved, even if no request waits for it any more
 
     def give_up(self) -> None:
-        """Let requests that have waited too long know."""
+        """Fail requests that have waited too long."""
         oldest = asyncio.get_running_loop().time() - self.settings.timeout
         for jobs in (*(group.jobs for group in self.groups.values()), self.running):
             for job in jobs:
@@ -117,7 +114,7 @@ class Batcher:
                     job.future.set_exception(TimeoutError())
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Shut down the threads."""
         self.lane.shutdown(wait=False)
         self.others.shutdown(wait=False)
 
@@ -134,7 +131,7 @@ class Batcher:
         self.timer = loop.call_later(wait, self._flush, loop) if wait else loop.call_soon(self._flush, loop)
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Tag the group that waited longest: at once if that is quick, or else on the thread beside."""
+        """Tag the group that waited longest: on the event loop if that is quick, or else on a thread."""
         self.timer = None
         if self.running or not self.groups:
             return
@@ -142,12 +139,12 @@ class Batcher:
         jobs = [group.jobs.popleft() for _ in range(min(len(group.jobs), self.settings.batch))]
         del self.groups[key]
         if group.jobs:
-            self.groups[key] = group  # behind the others
+            self.groups[key] = group  # at the end of the queue
         self.waiting -= len(jobs)
         jobs = [job for job in jobs if not job.future.done()]  # some have given up
         tokens = sum(job.tokens for job in jobs)
         self.metrics.batch(len(jobs), tokens)
-        # Where one came alone, the next few are not kept until the event loop has looked for others.
+        # After a request that came alone, the next few are tagged without waiting for others.
         self.alone = _ALONE if len(jobs) == 1 and not self.groups and not self.settings.wait else 0
         if self._is_quick(key, tokens):
             self._answer(key, jobs, tokens, *self._work(group, jobs))
@@ -196,7 +193,7 @@ class Batcher:
                 job.future.set_result(answer)
 
     def _took(self, key: tuple[Any, ...], tokens: int, seconds: float) -> None:
-        """Remember what a token takes when nothing else runs: other work on the machine only ever adds to it."""
+        """Record the time per token: the minimum, since other work on the machine only adds to it."""
         if len(self.rates) > 1000:
             self.rates.clear()  # of models that are gone
         self.rates[key] = min(seconds / (tokens + 1), 1.1 * self.rates.get(key, 1.0))

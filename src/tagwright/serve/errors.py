@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["Problem"]
-
 
 class Problem(Exception):  # noqa: N818 - what goes to a client is called so
-    """An error that its sender can do something about.
+    """An error that its sender can fix.
 
-    Parameters
-    ----------
-    status
-        Of HTTP.
-    what
-        What is wrong.
-    where
-        The field of the request, the limit or the path that it is about.
-    fix
-        What to do.
-    retry
-        Seconds after which the same request may succeed.
-    close
-        Whether the connection ends with the answer, since the rest of the request is not read.
-
+    status: of HTTP; where: the field of the request, the limit or the path; retry: seconds after which the same request
+    may succeed; close: whether the connection ends with the answer, since the rest of the request is not read.
     """
 
     def __init__(
         self, status: int, what: str, where: str, fix: str, retry: int | None = None, close: bool = False
     ) -> None:
-        """Keep the parts."""
         super().__init__(what)
         self.status, self.what, self.where, self.fix = status, what, where, fix
         self.retry, self.close = retry, close

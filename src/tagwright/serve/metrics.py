@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Metrics"]
-
 PATHS = (
     "/v1/tag", "/v1/explain", "/v1/lattice", "/v1/models", "/health/live", "/health/ready", "/metrics",
     "/openapi.json", "/", "/page", "other",
@@ -23,10 +21,6 @@ STATUSES = (200, 400, 404, 405, 408, 413, 422, 500, 503)
 REASONS = ("full", "time", "slow", "size", "connections", "head")
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-
-
-def _places(names: Iterator[Any]) -> dict[Any, int]:
-    return {name: place for place, name in enumerate(names)}
 
 
 def _names() -> Iterator[Any]:
@@ -39,7 +33,7 @@ def _names() -> Iterator[Any]:
     yield from ("batched", "tokens", "in_progress")
 
 
-_PLACE = _places(_names())
+_PLACE = {name: place for place, name in enumerate(_names())}
 _TAG_BUCKETS = {path: _PLACE[path, "bucket", 0] for path in PATHS}
 _TAG_SECONDS = {path: _PLACE[path, "seconds"] for path in PATHS}
 _BATCH, _TOKENS, _BATCHED, _OPEN = _PLACE["batch", 0], _PLACE["tokens"], _PLACE["batched"], _PLACE["in_progress"]
@@ -47,19 +41,9 @@ _BYTES = 8 * len(_PLACE)
 
 
 class Metrics:
-    """The counts of this process and of those beside it.
-
-    Parameters
-    ----------
-    file
-        That worker processes share; None for a single process.
-    worker
-        The number of this one.
-
-    """
+    """The counts of this process, the worker of this number, and of those that share a file with it."""
 
     def __init__(self, file: str | None = None, worker: int = 0) -> None:
-        """Map the file, or take memory of our own."""
         self.all: Any  # memoryview of doubles
         if file is None:
             self.all = memoryview(bytearray(_BYTES)).cast("d")

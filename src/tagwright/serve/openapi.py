@@ -8,8 +8,6 @@ from tagwright import __version__
 from tagwright.data.tokens import TOKENIZERS
 from tagwright.serve.settings import Settings
 
-__all__ = ["described"]
-
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 _PER_TOKEN = {
     "description": "For each sentence, labels by token: a list with null for tokens without, or an object by number.",

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tagwright.data.tokens import TOKENIZERS, Span
+from tagwright.data.english_tokens import Span
+from tagwright.data.tokens import TOKENIZERS
 from tagwright.decoding.decoders import plan
 from tagwright.serve.errors import Problem
 from tagwright.serve.settings import Settings

@@ -18,8 +18,6 @@ from tagwright.serve.app import Service, application
 from tagwright.serve.metrics import Metrics
 from tagwright.serve.settings import Settings
 
-__all__ = ["listening", "serve"]
-
 log = logging.getLogger("tagwright.serve")
 
 _BACKLOG = 2048
@@ -63,7 +61,7 @@ def serve(settings: Settings, listener: socket.socket, workers: int = 1) -> None
 
 
 def _work(settings: Settings, listener: socket.socket, metrics: Metrics) -> None:
-    """Be the one process that answers, or one of several."""
+    """Run the server in this process: the only one, or one of several workers."""
     import uvicorn
 
     failed: list[Exception] = []
@@ -174,7 +172,7 @@ def _protocol(settings: Settings, service: Service) -> Any:
 
 
 class _Workers:
-    """A process that starts others, hands on its signals, and replaces those that end."""
+    """The parent process: starts the workers, forwards signals, and replaces workers that end."""
 
     def __init__(self, settings: Settings, listener: socket.socket, count: int, counts: str) -> None:
         self.settings, self.listener, self.count, self.counts = settings, listener, count, counts

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from tagwright import checks
 
-__all__ = ["Settings"]
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -16,13 +14,13 @@ class Settings:
     models: tuple[tuple[str, str | None], ...] = (("english", None),)
     """Names and files; None is the included model."""
     threads: int = 1
-    """That share the sentences of a batch."""
+    """Threads over the sentences of a batch."""
     batch: int = 64
-    """Requests that are tagged together, at most."""
+    """Most requests per batch."""
     wait: float = 0.0
-    """Seconds that a request waits for others to come; 0: only for what is being tagged already."""
+    """Seconds that a request waits for others; 0: only while other requests are tagged."""
     queue: int = 1024
-    """Requests that may wait; others are turned away."""
+    """Requests that may wait; more are rejected."""
     body: int = 1_000_000
     """Bytes of a request, and of a line of a stream."""
     tokens: int = 10_000
@@ -30,14 +28,13 @@ class Settings:
     k: int = 100
     """Labellings per sentence."""
     timeout: float = 10.0
-    """Seconds until a request must have come in whole, and again until it must be answered."""
+    """Seconds in which a request must arrive, and again in which it must be answered."""
     connections: int = 4096
-    """Connections that are open at once; more are turned away."""
+    """Open connections; more are rejected."""
     watch: float = 1.0
-    """Seconds between looks at the models' files; 0: never."""
+    """Seconds between checks of the model files; 0: never."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         for name in ("threads", "batch", "queue", "body", "tokens", "k", "connections"):
             checks.at_least_one(name, getattr(self, name))
         checks.above_zero("timeout", self.timeout)

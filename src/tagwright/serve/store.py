@@ -17,8 +17,6 @@ from tagwright.models.model import BUILT_IN, Model, load
 from tagwright.serve.errors import Problem
 from tagwright.serve.settings import Settings
 
-__all__ = ["Served", "Store"]
-
 log = logging.getLogger("tagwright.serve")
 
 Stamp = tuple[int, int, int]
@@ -41,7 +39,7 @@ class Served:
     """Constraints of recent requests, by their JSON."""
 
     def take(self, model: Model) -> None:
-        """Answer from another model from now on."""
+        """Replace the model; later requests use it."""
         self.rules, self.model, self.opened = {}, model, self.opened + 1
 
     def constraints(self, model: Model, options: Mapping[str, Any]) -> Constraints:
@@ -61,7 +59,6 @@ class Store:
     """All models of a server."""
 
     def __init__(self, settings: Settings) -> None:
-        """Name the models; `open` reads them."""
         self.settings = settings
         self.served = {name: Served(name, os.fspath(path or BUILT_IN)) for name, path in settings.models}
         self.first = next(iter(self.served))
@@ -86,7 +83,7 @@ class Store:
             await self._read(own)
 
     async def reopen(self, changed_only: bool) -> None:
-        """Read models again: all, or those whose files changed. What cannot be read leaves the old one in place."""
+        """Read models again: all, or those whose files changed. If one cannot be read, the old one stays in use."""
         for own in self.served.values():
             if changed_only and _stamp(own.path) in (own.stamp, None):
                 continue
@@ -97,7 +94,7 @@ class Store:
                 log.warning("%s: %s; the model that was open stays in use", own.name, error)
 
     async def watch(self) -> None:
-        """Look at the files from time to time, for ever."""
+        """Check the files for changes, until the server stops."""
         while self.settings.watch:
             await asyncio.sleep(self.settings.watch)
             await self.reopen(changed_only=True)
@@ -119,7 +116,7 @@ def _opened(path: str) -> Model:
 
 
 def _stamp(path: str) -> Stamp | None:
-    """Return what changes when a file is replaced; None where there is none at the moment."""
+    """Return what changes when a file is replaced; None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:

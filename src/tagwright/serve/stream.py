@@ -15,8 +15,6 @@ from tagwright.serve.request import parse_json, parse_request
 if TYPE_CHECKING:
     from tagwright.serve.app import Service
 
-__all__ = ["streamed"]
-
 _AHEAD = 64  # lines that are being tagged while earlier ones are sent
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]

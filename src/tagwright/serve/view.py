@@ -13,15 +13,12 @@ from tagwright import _core
 from tagwright.decoding.decode import Decoding
 from tagwright.decoding.keep import KeepRatio
 from tagwright.decoding.marginals import Marginals
-from tagwright.models.as_json import finite, share
 from tagwright.models.model import Model
-from tagwright.models.tagging import Lattice, word_of
+from tagwright.models.tagging import Lattice, finite, share, word_of
 from tagwright.serve.answers import blamed, choose_sentence, lattice_of
 from tagwright.serve.errors import Problem
 from tagwright.serve.request import Request
 from tagwright.serve.store import Served
-
-__all__ = ["viewed"]
 
 _LEFT = 24  # labellings whose labels are in the lattice that is drawn
 _LEAST = 0.003  # labels at least this probable are always drawn

@@ -15,14 +15,11 @@ from tagwright.decoding.arrays import decode_arrays
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.edges import array_of
 from tagwright.decoding.keep import Keep, keep_arguments
-from tagwright.decoding.marginals import marginals_batch, renamed_keep
+from tagwright.decoding.marginals import marginals_batch, sample
 from tagwright.decoding.padded import lengths_of
-from tagwright.decoding.sampling import sample
 from tagwright.torch import plain
 from tagwright.torch.function import Sums, Term, summed
 from tagwright.torch.weights import Pairs, Weights
-
-__all__ = ["CRF", "KBest"]
 
 _REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
@@ -63,8 +60,6 @@ class CRF(Weights):
     native : bool, default=True
         Whether sums on the CPU are computed natively. Otherwise, and on other devices, they are computed by operations
         of PyTorch, which is much slower.
-    keep : optional
-        Deprecated name of `pruning`.
 
     Attributes
     ----------
@@ -96,18 +91,12 @@ class CRF(Weights):
         pruning: Keep | None = None,
         threads: int | None = None,
         native: bool = True,
-        keep: Keep | None = None,
     ) -> None:
-        """Make the parameters, with random values."""
         if threads is not None:
             checks.at_least_one("threads", threads)
         super().__init__(num_tags, batch_first, edges, constraints)
-        self.pruning, self.threads, self.native = renamed_keep(pruning, keep), threads, bool(native)
+        self.pruning, self.threads, self.native = pruning, threads, bool(native)
         keep_arguments(self.pruning)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickled layer, also one of 0.5.0."""
-        super().__setstate__({"pruning": state.get("keep"), **state})
 
     def extra_repr(self) -> str:
         """Return the options for the layer's repr."""

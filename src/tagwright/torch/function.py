@@ -16,8 +16,6 @@ from tagwright import _core
 from tagwright.decoding.keep import KeepArguments
 from tagwright.torch import plain
 
-__all__ = ["Sums", "Term", "summed"]
-
 
 @dataclass(frozen=True)
 class Term:

@@ -13,8 +13,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["check_path_exists", "check_scores", "dense_transitions", "log_z", "path_score"]
-
 
 def dense_transitions(values: Tensor, previous: Tensor, current: Tensor, labels: int) -> Tensor:
     """Return the (L, L) matrix that has `values` at the given pairs and 0 at all others."""

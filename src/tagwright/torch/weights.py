@@ -16,8 +16,6 @@ from tagwright.decoding.edges import Edges, ints
 from tagwright.decoding.tensors import tensor_values
 from tagwright.torch import plain
 
-__all__ = ["Pairs", "Weights"]
-
 _LARGE = 1 << 15  # bytes, from which comparing them is faster than comparing numbers
 
 Pairs: TypeAlias = tuple[object, object]
@@ -28,7 +26,6 @@ class Weights(nn.Module):
     """Start, end and transition weights; see `CRF`."""
 
     def __init__(self, num_tags: int, batch_first: bool, edges: str | Pairs, constraints: Constraints | None) -> None:
-        """Make the parameters, with random values."""
         checks.at_least_one("num_tags", num_tags)
         super().__init__()
         self.num_tags, self.batch_first = int(num_tags), bool(batch_first)
@@ -61,7 +58,6 @@ class Weights(nn.Module):
             nn.init.uniform_(weights, -0.1, 0.1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is derived from the weights."""
         return {**self.__dict__, "_made": {}}
 
     def _batch_first(self, tensor: Tensor) -> Tensor:

@@ -20,21 +20,21 @@ TEST(an_index_numbers_strings_in_their_order) {
   CHECK(index.size() == expected.size());
   for (const auto& [name, id] : expected) CHECK(index.find(name) == id && index.text(static_cast<size_t>(id)) == name);
   CHECK(index.find("absent") == kNoId && Index().find("") == kNoId);
-  check_index(index.view(), index.bytes().size());
+  check_index(index.view());
 }
 
 TEST(a_damaged_index_is_refused) {
   const Index index({"a", "bc", "def"});
-  auto slots = index.slots();
-  auto ends = index.ends();
-  const auto check = [&] { check_index({slots, ends, index.bytes().data()}, index.bytes().size()); };
+  const NameArrays<Owned> whole = index.arrays();
+  auto [slots, ends, bytes] = whole;
+  const auto check = [&] { check_index({{slots, ends, bytes}}); };
   check();
   std::swap(ends[0], ends[1]);
   CHECK_THROWS(std::invalid_argument, check());
-  ends = index.ends();
+  ends = whole.ends;
   ends[2] = 7;
   CHECK_THROWS(std::invalid_argument, check());
-  ends = index.ends();
+  ends = whole.ends;
   for (uint64_t& slot : slots) slot = slot ? slot : 9;
   CHECK_THROWS(std::invalid_argument, check());
   slots.assign(slots.size(), 1);

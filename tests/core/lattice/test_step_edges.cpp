@@ -10,6 +10,7 @@
 #include "check.h"
 #include "lattice/edges.h"
 #include "lattice/lattice.h"
+#include "lattice/sum_steps.h"
 
 namespace tagwright {
 namespace {
@@ -202,6 +203,66 @@ TEST(factors_are_exponentials_of_scores) {
       forbids = forbids || kind.matrix[q] == kForbidden;
     }
     CHECK(factors.forbids || !forbids);
+  });
+}
+
+TEST(sum_steps_are_sums_of_exponentials) {
+  for_each_kind([](const Kind& kind, const StepEdges& step, Draw& draw) {
+    const size_t L = step.L();
+    const std::vector<double> nodes(2 * L, 0.0);
+    const Lattice lattice(*kind.edges, 2, {nullptr, nodes.data()}, nullptr);
+    Arena arena;
+    FactorSteps factors(lattice, arena);
+    LogSteps logs(lattice, arena);
+    std::vector<int32_t> labels[2];
+    std::vector<double> value[2], score[2];
+    for (const size_t column : {0, 1}) {
+      for (size_t y = 0; y < L; ++y)
+        if (column == 1 ? L < 30 || draw.chance(0.5) : draw.chance(0.7))
+          labels[column].push_back(static_cast<int32_t>(y));
+      for (size_t q = 0; q < labels[column].size(); ++q) {
+        value[column].push_back(0.125 * draw.whole(1, 8));
+        score[column].push_back(draw.whole(-3, 3));
+      }
+    }
+    const auto edge = [&](size_t p, size_t q) {
+      return kind.matrix[static_cast<size_t>(labels[0][p]) * L + static_cast<size_t>(labels[1][q])];
+    };
+    const double shift = factors.shift(0);
+    double expected = 0;
+    for (size_t p = 0; p < labels[0].size(); ++p)
+      for (size_t q = 0; q < labels[1].size(); ++q)
+        if (edge(p, q) != kForbidden)
+          expected += value[0][p] * std::exp(edge(p, q) - shift) * value[1][q] * (edge(p, q) - shift);
+    // Probabilities sum to 1: the default has what exceptions leave.
+    double total = 0;
+    for (size_t p = 0; p < labels[0].size(); ++p)
+      for (size_t q = 0; q < labels[1].size(); ++q) total += value[0][p] * std::exp(edge(p, q) - shift) * value[1][q];
+    for (double& one : value[0]) one /= total > 0 ? total : 1;
+    if (total > 0) {
+      const double found = factors.expected(0, shift, {labels[0], value[0].data()}, {labels[1], value[1].data()});
+      CHECK(std::fabs(found - expected / total) <= 1e-9);
+    }
+    std::vector<double> out(factors.room()), terms(L);
+    for (const size_t side : {0, 1}) {
+      const size_t from = side, to = 1 - side;
+      const auto score_of = [&](size_t p, size_t q) { return side ? edge(q, p) : edge(p, q); };
+      factors.send(0, side, {labels[from], value[from].data()}, labels[to], out.data());
+      for (size_t q = 0; q < labels[to].size(); ++q) {
+        double right = 0;
+        for (size_t p = 0; p < labels[from].size(); ++p) right += value[from][p] * std::exp(score_of(p, q) - shift);
+        CHECK(std::fabs(out[q] - right) <= 1e-9 * right);
+      }
+      logs.with(0, side, {labels[from], score[from].data()}, [&](auto&& terms_of) {
+        for (size_t q = 0; q < labels[to].size(); ++q) {
+          double right = 0, found = 0;
+          for (size_t p = 0; p < labels[from].size(); ++p) right += std::exp(score[from][p] + score_of(p, q));
+          const size_t n = terms_of(static_cast<size_t>(labels[to][q]), terms.data());
+          for (size_t term = 0; term < n; ++term) found += std::exp(terms[term]);
+          CHECK(std::fabs(found - right) <= 1e-12 * right);
+        }
+      });
+    }
   });
 }
 

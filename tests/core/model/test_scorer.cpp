@@ -34,7 +34,7 @@ struct OwnWeights {
     view.row_label = arrays.row_label;
     view.row_weight = arrays.row_weight;
     view.parts = parts;
-    arrays.names = {index.slots(), index.ends(), {index.bytes().begin(), index.bytes().end()}};
+    arrays.names = index.arrays();
     view.names = {arrays.names.slots, arrays.names.ends, arrays.names.bytes};
     Weights made(L, view, first_only, nullptr);
     made.check();

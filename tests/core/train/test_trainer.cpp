@@ -93,7 +93,7 @@ double score_of(const WeightStore& store, size_t s, const std::vector<int32_t>& 
       if (const uint16_t y = store.ngrams().keys()[q * 4 + n]; y != kNoLabel) ngram.push_back(y);
     for (size_t t = 0; t + ngram.size() <= path.size(); ++t)
       if (std::equal(ngram.begin(), ngram.end(), path.begin() + static_cast<ptrdiff_t>(t)))
-        sum += store.ngram_rows().values(0)[q];
+        sum += store.state()[3].weight[q];
   }
   return sum;
 }
@@ -484,10 +484,10 @@ TEST(new_sentences_bring_their_ngrams) {
     trainer.extend(second);
     const NgramIndex expected(second, {2, 1});
     for (size_t q = 0; q < expected.size(); ++q)
-      CHECK(trainer.store().ngrams().find_packed(expected.packed(q)) != kNoPlace);
+      CHECK(trainer.store().ngrams().find(expected[q]) != kNoPlace);
     for (size_t q = 0; q < before[3].key.size(); ++q) {
-      const size_t now = trainer.store().ngrams().find_packed(before[3].key[q]);
-      CHECK(now != kNoPlace && trainer.store().ngram_rows().values(0)[now] == before[3].weight[q]);
+      const size_t now = trainer.store().ngrams().find(before[3].key[q]);
+      CHECK(now != kNoPlace && trainer.store().state()[3].weight[now] == before[3].weight[q]);
     }
     trainer.run(all_of(second), 1);
   }

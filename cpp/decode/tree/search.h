@@ -1,20 +1,24 @@
-// Incumbent: the best path that a search of `tree` has found so far, with a bound for all paths, the deadline, and an
-// estimate of the k-th best score.
+// TreeSearch: what the searches of `tree` over labels (tree.cpp) and over label n-grams (decode/ngrams/tree.cpp) share.
+//
+// Each makes bounds from left to right, finds a path through hot labels, which gives a floor, and goes back over the
+// states that reach it: labels, or with n-grams labels and those that follow them.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/stop.h"
 #include "decode/table.h"
+#include "decode/tree/bounds.h"
 
 namespace tagwright {
 
+// The best path found so far, with a bound for all paths, the deadline, and an estimate of the k-th best score.
 class Incumbent {
  public:
   Incumbent(const Lattice& lattice, const Options& options)
@@ -88,17 +92,72 @@ class Incumbent {
   std::vector<double> estimates_;
 };
 
-// Runs a search; false where it gives up. The work is counted in any case.
-template <class Search>
-bool found_answer(Search&& search, Answer& answer) {
-  std::optional<Answer> found = search.run();
-  if (found) {
-    answer = std::move(*found);
-  } else {
-    answer.work += search.work();
+// A state that survives the backward pass.
+struct SurvivingState {
+  int32_t label, next = -1, after = -1;  // of its column and, as far as n-grams need them, of the two that follow
+  int32_t best = 0;                      // the state of the next column that the best path continues with
+  double behind = kForbidden;            // score of the best path behind the label, its own node not counted
+  double node = 0;                       // its node score, with the start score in the first column
+  double from = 0;                       // behind + node
+  double most = 0;            // from, and the most that n-grams add that begin before the label and end behind it
+  size_t begin = 0, end = 0;  // states of the next column that it may continue with
+  double* edges = nullptr;    // the steps to these, [state - begin]; for k > 1
+};
+
+struct SurvivingColumn {
+  size_t size = 0;
+  SurvivingState* states = nullptr;
+};
+
+class TreeSearch {
+ public:
+  virtual ~TreeSearch() = default;
+
+ protected:
+  enum class Outcome { kOpen, kNoPath, kLost };
+
+  // answer: filled; where the search gives up, it has no paths, but counts the work.
+  TreeSearch(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer)
+      : lattice_(lattice),
+        k_(options.k),
+        T_(lattice.T),
+        scale_(lattice.edge_scale()),
+        arena_(arena),
+        surviving_(arena.array<SurvivingColumn>(lattice.T)),
+        path_(arena.array<int32_t>(lattice.T)),
+        answer_(answer),
+        incumbent_(lattice, options) {}
+
+  virtual const TreeBounds& bounds() const = 0;
+  // Collects estimates of the best scores of paths that differ from path_ up to one label, if bounds were scores.
+  // score: that of path_. Returns a guess of the k-th best score where these are fewer than k.
+  virtual double estimate(double score) = 0;
+  // Finds the states on paths of at least this score; false where there are too many.
+  virtual bool back(double least) = 0;
+
+  // Offers path_. least: the k-th best estimate, or a guess; the surviving paths prove it or not. False where there is
+  // no floor.
+  bool floor(double& least);
+  // Goes back from this floor, or from lower ones. Whether that gives the answer.
+  bool prove(double least);
+  double node(size_t t, size_t y) const {
+    return t ? lattice_.node(t, y) : lattice_.edges.start(y) + lattice_.node(t, y);
   }
-  return found.has_value();
-}
+
+  const Lattice& lattice_;
+  const size_t k_, T_;
+  const double scale_;  // how much edges matter
+  Arena& arena_;
+  SurvivingColumn* surviving_;  // [t]
+  int32_t* path_;               // through hot labels
+  Answer& answer_;
+  Incumbent incumbent_;
+  Meter meter_;
+
+ private:
+  Path best() const;
+  std::vector<Path> enumerate();
+};
 
 // tree over label n-grams (decode/ngrams/tree.cpp): the same for a lattice whose edges have some.
 bool try_ngram_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer);
