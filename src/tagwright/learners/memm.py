@@ -76,7 +76,7 @@ class MEMM(Learner):
     dictionary: int | None = opt("dictionary")
     spans: bool = opt("spans")
     min_count: int = opt("min_count")
-    constraints: Constraints | str | int | list[Any] | None = opt(
+    constraints: Constraints | dict[str, Any] | str | int | list[Any] | None = opt(
         "constraints",
         help="What labellings keep to when tagging, as for `CRF`. The probabilities that are trained are those of "
         "single labels, which no rule changes.",
