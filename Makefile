@@ -10,7 +10,7 @@ CPP := $(foreach folder,cpp tests/core,$(wildcard $(addprefix $(folder)/,*.h *.c
 BUILD := --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard examples/*) $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/* src/tagwright/*/*/*)
 
-.PHONY: demo test test-ray lint format docs bench bench-quick asan tsan fuzz clean help
+.PHONY: wheels wheel-check demo test test-ray lint format docs bench bench-quick asan tsan fuzz clean help
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -73,6 +73,13 @@ tsan: $(VENV)/.installed $(VENV)/.test   ## the tests that use threads, against 
 	$(STILL) build/tsan/core_tests
 	$(STILL) env LD_PRELOAD="$(call RUN_TIMES,tsan)" PYTHONPATH=build/tsan/site TSAN_OPTIONS=suppressions=tests/support/tsan.txt \
 	  TAGWRIGHT_LATTICES=$${TAGWRIGHT_LATTICES:-20} $(BIN)/python -m pytest -k "threads or batches or decoded_together"
+
+wheels:          ## wheels for Linux on x86_64 and aarch64 and the sdist, into dist/; TARGETS="windows-x86_64" for others
+	$(PYTHON) tools/wheels.py $(TARGETS)
+
+wheel-check: $(VENV)/bin/python   ## build the x86_64 wheels and the sdist; install and test the wheels in clean environments
+	$(PYTHON) tools/wheels.py manylinux-x86_64 sdist
+	$(PYTHON) tools/check_wheels.py
 
 clean:           ## remove what was built
 	rm -rf build dist $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

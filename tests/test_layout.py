@@ -26,7 +26,7 @@ CORE["train"] = CORE["model"] | {"model"}
 CORE["python"] = CORE["train"] | {"train"}
 
 # The same for the package, where files beside the rooms are rooms of their own. What every room may import:
-COMMON = {"_core", "cached", "checks", "markup", "table", "schemes", "__version__"}
+COMMON = {"_core", "cached", "checks", "elementary", "markup", "table", "schemes", "system", "__version__"}
 ROOMS = {"constraints": set(), "data": set()}
 ROOMS["decoding"] = {"constraints"}
 ROOMS["features"] = {"data"}

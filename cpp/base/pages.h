@@ -15,8 +15,8 @@ namespace tagwright {
 class Pages {
  public:
   // mapped: a file, read-only; of any other memory, letting go would lose what it holds. descriptor: of the same file,
-  // open for reading, which is closed at the end.
-  Pages(std::span<const std::byte> mapped, int descriptor) : mapped_(mapped), descriptor_(descriptor) {}
+  // open for reading; it is duplicated. Throws std::invalid_argument where it is not open.
+  Pages(std::span<const std::byte> mapped, int descriptor);
   ~Pages();
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;

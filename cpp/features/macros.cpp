@@ -11,28 +11,28 @@ void for_each_char(std::string_view text, Each&& each) {
   for (const char *at = text.data(), *end = at + text.size(); at < end;) each(next_char(at, end));
 }
 
-std::string_view x(std::string_view cell, size_t, TextPool&) { return cell; }
+std::string_view x(std::string_view cell, Macro::Third, TextPool&) { return cell; }
 
-std::string_view lower(std::string_view cell, size_t, TextPool& pool) {
+std::string_view lower(std::string_view cell, Macro::Third, TextPool& pool) {
   std::string& made = pool.fresh();
   append_lower(made, cell);
   return made;
 }
 
-std::string_view prefix(std::string_view cell, size_t n, TextPool&) {
+std::string_view prefix(std::string_view cell, Macro::Third third, TextPool&) {
   const char* begin = cell.data();
-  const char* end = prefix_end(begin, begin + cell.size(), n);
+  const char* end = prefix_end(begin, begin + cell.size(), third.n);
   return end ? std::string_view(begin, static_cast<size_t>(end - begin)) : std::string_view();
 }
 
-std::string_view suffix(std::string_view cell, size_t n, TextPool&) {
+std::string_view suffix(std::string_view cell, Macro::Third third, TextPool&) {
   const char* end = cell.data() + cell.size();
-  const char* begin = suffix_begin(cell.data(), end, n);
+  const char* begin = suffix_begin(cell.data(), end, third.n);
   return begin ? std::string_view(begin, static_cast<size_t>(end - begin)) : std::string_view();
 }
 
 // Runs are shortened to one character, so that McDonald's is XxXx'x.
-std::string_view shape(std::string_view cell, size_t, TextPool& pool) {
+std::string_view shape(std::string_view cell, Macro::Third, TextPool& pool) {
   std::string& made = pool.fresh();
   char32_t before = ~char32_t{0};
   for_each_char(cell, [&](char32_t c) {
@@ -47,7 +47,7 @@ std::string_view shape(std::string_view cell, size_t, TextPool& pool) {
   return made;
 }
 
-std::string_view digit(std::string_view cell, size_t, TextPool&) {
+std::string_view digit(std::string_view cell, Macro::Third, TextPool&) {
   size_t all = 0, digits = 0, between = 0;
   for_each_char(cell, [&](char32_t c) {
     ++all;
@@ -59,7 +59,7 @@ std::string_view digit(std::string_view cell, size_t, TextPool&) {
 }
 
 // A single capital is `first`, not `all`.
-std::string_view capital(std::string_view cell, size_t, TextPool&) {
+std::string_view capital(std::string_view cell, Macro::Third, TextPool&) {
   size_t all = 0, capitals = 0, small = 0;
   bool first = false;
   for_each_char(cell, [&](char32_t c) {
@@ -74,7 +74,7 @@ std::string_view capital(std::string_view cell, size_t, TextPool&) {
   return first && capitals == 1 ? "first" : "some";
 }
 
-std::string_view punct(std::string_view cell, size_t, TextPool&) {
+std::string_view punct(std::string_view cell, Macro::Third, TextPool&) {
   size_t all = 0, marks = 0;
   for_each_char(cell, [&](char32_t c) {
     ++all;
@@ -84,10 +84,38 @@ std::string_view punct(std::string_view cell, size_t, TextPool&) {
   return marks == all ? "all" : "some";
 }
 
+// The macros of Wapiti work on bytes.
+
+std::string_view ascii_lower(std::string_view text, TextPool& pool) {
+  std::string& made = pool.fresh();
+  for (const char c : text) made.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  return made;
+}
+
+std::string_view x_lower(std::string_view cell, Macro::Third, TextPool& pool) { return ascii_lower(cell, pool); }
+
+std::string_view test(std::string_view cell, Macro::Third third, TextPool&) {
+  return third.regex->find(cell) ? "true" : "false";
+}
+
+std::string_view match(std::string_view cell, Macro::Third third, TextPool& pool) {
+  const auto found = third.regex->find(cell);
+  if (!found) return "";
+  const std::string_view rest = cell.substr(found->begin);
+  if (found->length <= rest.size()) return rest.substr(0, found->length);
+  std::string& made = pool.fresh();
+  made.append(rest).push_back(kEndsFeature);
+  return made;
+}
+
+std::string_view match_lower(std::string_view cell, Macro::Third third, TextPool& pool) {
+  return ascii_lower(match(cell, third, pool), pool);
+}
+
 constexpr Macro::From kCell = Macro::From::cell, kList = Macro::From::list, kLabel = Macro::From::label;
 
 constexpr Macro kMacros[] = {
-    {"x", "row,column", "the cell", kCell, x},
+    {"x", "row,column", "the cell", kCell, x, false, true},
     {"lower", "row,column", "the cell in lower case", kCell, lower},
     {"prefix", "row,column,length", "its first length characters; no feature if it has fewer", kCell, prefix},
     {"suffix", "row,column,length", "its last length characters; no feature if it has fewer", kCell, suffix},
@@ -101,6 +129,11 @@ constexpr Macro kMacros[] = {
      kCell, capital, true},
     {"punct", "row,column", "all if it consists of punctuation; some; none", kCell, punct, true},
     {"in", "row,column,list", "B, I or O: whether an entry of the word list starts or continues here", kList, nullptr},
+    {"t", "row,column,regex", "true or false: whether the regular expression matches", kCell, test, true, true},
+    {"m", "row,column,regex", "what the regular expression matches; empty if nothing", kCell, match, false, true},
+    {"X", "row,column", "as %x, with ASCII letters in lower case", kCell, x_lower, false, true},
+    {"T", "row,column,regex", "as %t", kCell, test, true, true},
+    {"M", "row,column,regex", "as %m, with ASCII letters in lower case", kCell, match_lower, false, true},
     {"y", "back", "the label of a preceding token, from -1 to -4; only for tw.MEMM", kLabel, nullptr},
 };
 

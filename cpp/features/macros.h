@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "features/byte_regex.h"
+
 namespace tagwright {
 
 // Strings that never move, to be written again for the next sentence.
@@ -35,11 +37,19 @@ struct Macro {
   std::string_view arguments;  // what stands in its brackets, such as row,column,length
   std::string_view meaning;    // what it gives, for the docs
   From from;
-  // From::cell: what it gives for a cell, where n is the third argument; a null view where it gives nothing. New text
-  // is made in the pool.
-  std::string_view (*show)(std::string_view cell, size_t n, TextPool& pool);
-  bool few = false;  // whether most tokens show one of a few texts
+  // The third argument.
+  struct Third {
+    size_t n = 0;  // a length, or the number of a word list
+    const ByteRegex* regex = nullptr;
+  };
+  // From::cell: what it gives for a cell; a null view where it gives nothing. New text is made in the pool.
+  std::string_view (*show)(std::string_view cell, Third third, TextPool& pool);
+  bool few = false;     // whether most tokens show one of a few texts
+  bool wapiti = false;  // a macro of Wapiti, which reads what stands outside the sentence as it reads any cell
 };
+
+// Ends a text that Wapiti would read beyond its end (ByteRegex::Match): the feature ends there, too.
+inline constexpr char kEndsFeature = '\0';
 
 std::span<const Macro> macros();
 

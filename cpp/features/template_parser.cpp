@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "features/unicode.h"
 
@@ -58,15 +59,78 @@ std::string quoted(std::string_view text) {
   return made + quote;
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
+// Returns where one of some characters next occurs outside of double quotes, in which \ escapes a character.
+size_t find_unquoted(std::string_view text, std::string_view characters, size_t from) {
+  bool inside = false;
+  for (size_t at = from; at < text.size(); ++at) {
+    if (!inside && characters.find(text[at]) != characters.npos) return at;
+    if (inside && text[at] == '\\')
+      ++at;
+    else if (text[at] == '"')
+      inside = !inside;
+  }
+  return text.npos;
+}
+
+// The pieces between separators that are not quoted.
+std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> pieces;
   for (size_t begin = 0;;) {
-    const size_t end = text.find(separator, begin);
+    const size_t end = find_unquoted(text, separator, begin);
     pieces.push_back(text.substr(begin, end - begin));
     if (end == std::string_view::npos) return pieces;
     begin = end + 1;
   }
 }
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0, end = 0; end != text.npos; begin = end + 1) {
+    end = text.find('\n', begin);
+    lines.push_back(text.substr(begin, end - begin));
+    while (lines.back().ends_with('\r')) lines.back().remove_suffix(1);
+  }
+  return lines;
+}
+
+bool is_template(std::string_view line) { return !trimmed(line).empty() && line.front() != '#'; }
+
+const Macro* macro_named(std::string_view name) {
+  const auto all = macros();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Macro& one) { return one.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// Whether a line can only be a pattern of Wapiti.
+bool is_wapiti(std::string_view line) {
+  if (line.front() == 'u' || line.front() == 'b' || line.front() == '*') return true;
+  for (size_t at = line.find('%'); at != line.npos; at = line.find('%', at + 1)) {
+    if (line.substr(at + 1).starts_with('%')) {
+      ++at;
+      continue;
+    }
+    const size_t open = line.find('[', at);
+    if (open == line.npos) return false;
+    const Macro* const macro = macro_named(line.substr(at + 1, open - at - 1));
+    if (macro && ((macro->wapiti && macro->name != "x") || trimmed(line.substr(open + 1)).starts_with('@')))
+      return true;
+  }
+  return false;
+}
+
+// A pattern as Wapiti reads it: without its comment, and with its first character in lower case.
+std::string pattern_of(std::string_view line) {
+  line = line.substr(0, line.find('#'));
+  const size_t last = line.find_last_not_of(" \t\n\v\f\r");
+  std::string made(line.substr(0, last == line.npos ? 0 : last + 1));
+  if (made.starts_with('U')) made.front() = 'u';
+  if (made.starts_with('B')) made.front() = 'b';
+  return made;
+}
+
+// What stands outside of a sentence, as Wapiti names it.
+constexpr std::string_view kOutside[] = {"_x-1", "_x-2", "_x-3", "_x-4", "_x-#",
+                                         "_x+1", "_x+2", "_x+3", "_x+4", "_x+#"};
 
 std::string joined(const auto& pieces, auto&& text_of) {
   std::string made;
@@ -100,11 +164,14 @@ class Parser {
   }
 
   ParsedTemplates parse(std::string_view text) {
-    line_ = 0;
-    for (std::string_view line : split(text, '\n')) {
+    const std::vector<std::string_view> lines = lines_of(text);
+    wapiti_ = std::any_of(lines.begin(), lines.end(),
+                          [](std::string_view line) { return is_template(line) && is_wapiti(line); });
+    for (const std::string_view line : lines) {
       ++line_;
-      while (line.ends_with('\r')) line.remove_suffix(1);
-      if (!trimmed(line).empty() && line.front() != '#') parse_line(line);
+      if (!is_template(line)) continue;
+      const std::string pattern = wapiti_ ? pattern_of(line) : std::string(line);
+      if (!pattern.empty()) parse_line(pattern);
     }
     if (out_.templates.templates.empty() && !out_.edges)
       throw TemplateError(out_.name + ": no template in it; a line such as U00:%x[0,0] is one");
@@ -114,10 +181,11 @@ class Parser {
 
  private:
   void parse_line(std::string_view line) {
-    if (line.front() != 'U' && line.front() != 'B') {
+    if (std::string_view(wapiti_ ? "ub*" : "UB").find(line.front()) == std::string_view::npos) {
       const char* const end = prefix_end(line.data(), line.data() + line.size(), 1);
       fail(line, 0,
-           "a template begins with U (for labels) or B (for edges), not " +
+           std::string("a template begins with U (for labels) or B (for edges)") +
+               (wapiti_ ? ", a pattern of Wapiti also with * (for both)" : "") + ", not " +
                quoted({line.data(), static_cast<size_t>(end - line.data())}));
     }
     if (find_star(line, 0).at == std::string_view::npos) return add(line, false);
@@ -135,15 +203,23 @@ class Parser {
   }
 
   void add(std::string_view line, bool finds) {
-    Template made{line.front() == 'B', false, true, finds, pieces(line)};
+    Template made{false, false, true, finds, pieces(line)};
     bool only_text = true;
     for (const Part& part : made.parts) {
       if (part.view < 0) continue;
       only_text = false;
-      const bool label = out_.templates.views[static_cast<size_t>(part.view)].from() == Macro::From::label;
+      const View& view = out_.templates.views[static_cast<size_t>(part.view)];
+      const bool label = view.from() == Macro::From::label;
       made.history = made.history || label;
       made.pure = made.pure && label;
+      made.ends = made.ends || view.macro->name == "m" || view.macro->name == "M";
     }
+    if (line.front() == '*') add(line, made, only_text);
+    made.edge = line.front() != 'U' && line.front() != 'u';
+    add(line, std::move(made), only_text);
+  }
+
+  void add(std::string_view line, Template made, bool only_text) {
     if (made.edge && made.history) fail(line, 0, "%y is for U templates; edges depend on the previous label anyway");
     if (made.edge && only_text) {
       out_.edges = true;
@@ -165,7 +241,8 @@ class Parser {
         continue;
       }
       const size_t open = name_end(line, at);
-      const size_t close = open < line.size() && line[open] == '[' ? line.find(']', open) : std::string_view::npos;
+      const size_t close =
+          open < line.size() && line[open] == '[' ? find_unquoted(line, "]", open) : std::string_view::npos;
       if (open == at || close == std::string_view::npos)
         fail(line, percent, "% begins a macro such as %x[0,0]; for the character itself write %%");
       made.push_back(macro(line, percent, line.substr(at, open - at), line.substr(open + 1, close - open - 1)));
@@ -195,26 +272,51 @@ class Parser {
   }
 
   Part macro(std::string_view line, size_t at, std::string_view name, std::string_view inside) {
-    const auto all = macros();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Macro& one) { return one.name == name; });
+    const Macro* const found = macro_named(name);
     const std::string own = std::string("%").append(name);
-    if (found == all.end())
-      fail(line, at, "no macro " + own + "; there are " + joined(all, [](const Macro& one) {
+    if (!found)
+      fail(line, at, "no macro " + own + "; there are " + joined(macros(), [](const Macro& one) {
                        return std::string("%").append(one.name);
                      }));
-    const std::vector<std::string_view> names = split(found->arguments, ','), given = split(inside, ',');
+    const std::vector<std::string_view> names = split(found->arguments, ","), given = split(inside, ",");
     const std::string written = own + "[" + std::string(inside) + "]";
     if (given.size() != names.size())
       fail(line, at, own + " is written " + own + "[" + std::string(found->arguments) + "], not " + written);
     int32_t numbers[3] = {0, 0, 0};
+    View view{found, 0, 0};
     for (size_t n = 0; n < names.size(); ++n) {
-      const std::string_view argument = trimmed(given[n]);
+      std::string_view argument = trimmed(given[n]);
+      if (names[n] == "regex") {
+        view.regex = regex(line, at, argument);
+        continue;
+      }
+      const bool fixed = names[n] == "row" && argument.starts_with('@');
+      if (fixed) argument = trimmed(argument.substr(1));
       numbers[n] = names[n] == "list" ? list(line, at, argument) : number(line, at, names[n], argument);
+      if (fixed) view.fixed_row = std::exchange(numbers[n], 0);
     }
     const auto [row, column, third] = numbers;
-    const View view{&*found, static_cast<size_t>(column), static_cast<size_t>(third)};
+    view.column = static_cast<size_t>(column);
+    view.n = static_cast<size_t>(third);
+    if (wapiti_) show_outside(view);
     if (found->from != Macro::From::label) add_reader(view.column, line, at, written);
     return {"", view_number(view), row};
+  }
+
+  static void show_outside(View& view) {
+    TextPool pool;
+    for (const std::string_view cell : kOutside)
+      view.outside.emplace_back(view.macro->wapiti ? view.show(cell, pool) : cell);
+  }
+
+  std::shared_ptr<const ByteRegex> regex(std::string_view line, size_t at, std::string_view text) {
+    if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"'))
+      fail(line, at, "the regular expression must be in double quotes, not " + quoted(text));
+    try {
+      return std::make_shared<const ByteRegex>(text.substr(1, text.size() - 2));
+    } catch (const std::invalid_argument& error) {
+      fail(line, at, error.what());
+    }
   }
 
   int32_t number(std::string_view line, size_t at, std::string_view argument, std::string_view text) {
@@ -227,6 +329,8 @@ class Parser {
         !digits.empty() && digits.size() <= 6 && digits.find_first_not_of("0123456789") == std::string_view::npos;
     if (whole) std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (text.starts_with('-')) value = -value;
+    if (wapiti_ && argument == "row" && digits.size() > 1 && digits.starts_with('0'))
+      fail(line, at, "Wapiti reads the row " + quoted(text) + " as an octal number; write it without leading zeros");
     if (!whole || value < range.low || value > range.high)
       fail(line, at,
            std::string(argument) + " must be a whole number from " + std::to_string(range.low) + " to " +
@@ -256,7 +360,9 @@ class Parser {
   int32_t view_number(const View& view) {
     std::vector<View>& views = out_.templates.views;
     const auto found = std::find_if(views.begin(), views.end(), [&](const View& one) {
-      return one.macro == view.macro && one.column == view.column && one.n == view.n;
+      return one.macro == view.macro && one.column == view.column && one.n == view.n &&
+             one.fixed_row == view.fixed_row &&
+             (one.regex == view.regex || (one.regex && view.regex && one.regex->source() == view.regex->source()));
     });
     const auto place = static_cast<int32_t>(found - views.begin());
     if (found == views.end()) views.push_back(view);
@@ -282,7 +388,8 @@ class Parser {
 
   std::span<const NamedList> lists_;
   bool only_found_;
-  size_t line_ = 0;  // the number of the current line
+  bool wapiti_ = false;  // reads patterns of Wapiti
+  size_t line_ = 0;      // the number of the current line
   ParsedTemplates out_;
 };
 
@@ -292,7 +399,7 @@ std::optional<std::string> ParsedTemplates::word_prefix() const {
   for (const Template& one : templates.templates) {
     if (one.edge || one.parts.size() != 1 || one.parts[0].view < 0 || one.parts[0].row != 0) continue;
     const View& view = templates.views[static_cast<size_t>(one.parts[0].view)];
-    if (view.macro->name == "x" && view.column == 0) return one.parts[0].literal;
+    if (view.macro->name == "x" && view.column == 0 && !view.fixed_row) return one.parts[0].literal;
   }
   return std::nullopt;
 }

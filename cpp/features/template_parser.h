@@ -4,6 +4,14 @@
 //   B:%lower[0,0]            a feature for edges         # ...   a comment
 //
 // %% is the character %. A * in the place of a word list's name stands for every list, with one template for each.
+//
+// A text with a line that begins with u, b or *, with a macro of Wapiti that CRF++ lacks, or with a row such as @1 is a
+// pattern file of Wapiti. There
+//
+//   *:%x[0,0]                is a feature for labels and one for edges
+//   u:%x[0,0]  # ...         is a feature followed by a comment; U, B and u, b are the same
+//
+// and what stands outside a sentence is _x-1 .. _x-4, _x-#, _x+1 .. _x+4, _x+#, on which %t and %m are computed, too.
 #pragma once
 
 #include <optional>

@@ -9,13 +9,22 @@ namespace {
 // Tokens whose views are held at a time.
 constexpr size_t kShown = 4096;
 
-// Appends what stands before and after a sentence, as CRF++ writes it: _B-1, _B-2, ..., _B+1, _B+2, ...
-void append_beyond(std::string& out, size_t distance, bool before) {
-  out.append(before ? "_B-" : "_B+");
-  out.append(std::to_string(distance));
+// Ends the text from `begin` on where one of its parts ended it.
+void end_early(const Template& one, size_t begin, std::string& bytes) {
+  if (!one.ends) return;
+  if (const size_t end = bytes.find(kEndsFeature, begin); end != bytes.npos) bytes.resize(end);
 }
 
 }  // namespace
+
+void View::append_outside(std::string& out, size_t distance, bool before) const {
+  if (outside.empty()) {
+    out.append(before ? "_B-" : "_B+").append(std::to_string(distance));
+  } else {
+    const size_t each = outside.size() / 2;
+    out.append(outside[(before ? 0 : each) + std::min(distance, each) - 1]);
+  }
+}
 
 void Templates::check() const {
   for (const View& view : views)
@@ -117,8 +126,8 @@ std::optional<int32_t> Templates::row_of(const Template& one) const {
   std::optional<int32_t> row;
   for (const Part& part : one.parts) {
     if (part.view < 0) continue;
-    if (views[static_cast<size_t>(part.view)].from() != Macro::From::cell || row.value_or(part.row) != part.row)
-      return std::nullopt;
+    const View& view = views[static_cast<size_t>(part.view)];
+    if (view.from() != Macro::From::cell || view.fixed_row || row.value_or(part.row) != part.row) return std::nullopt;
     row = part.row;
   }
   return row.value_or(0);
@@ -143,13 +152,29 @@ void Templates::show(const TemplateSet& set, const Text& text, size_t sentence, 
     const View& view = views[v];
     std::vector<std::string_view>& out = scratch.views[v];
     out.resize(shown);
-    if (view.from() == Macro::From::list) {
+    if (view.fixed_row) {
+      std::fill(out.begin(), out.end(), show_fixed(v, text, sentence, scratch));
+    } else if (view.from() == Macro::From::list) {
       std::copy_n(scratch.marks[v].data() + scratch.first, shown, out.data());
     } else {
       for (size_t n = 0; n < shown; ++n)
-        out[n] = view.macro->show(text.cell(text.first_cell(token + n) + view.column), view.n, scratch.pool);
+        out[n] = view.show(text.cell(text.first_cell(token + n) + view.column), scratch.pool);
     }
   }
+}
+
+std::string_view Templates::show_fixed(size_t v, const Text& text, size_t sentence, FeatureScratch& scratch) const {
+  const View& view = views[v];
+  const auto T = static_cast<ptrdiff_t>(text.length(sentence));
+  const ptrdiff_t at = *view.fixed_row < 0 ? T + *view.fixed_row : *view.fixed_row - 1;
+  if (at < 0 || at >= T) {
+    std::string& made = scratch.pool.fresh();
+    view.append_outside(made, static_cast<size_t>(at < 0 ? -at : at - T + 1), at < 0);
+    return made;
+  }
+  if (view.from() == Macro::From::list) return scratch.marks[v][static_cast<size_t>(at)];
+  const size_t token = text.first_token(sentence) + static_cast<size_t>(at);
+  return view.show(text.cell(text.first_cell(token) + view.column), scratch.pool);
 }
 
 void Templates::expand_token(const TemplateSet& set, const Text& text, size_t token, FeatureScratch& scratch,
@@ -160,8 +185,7 @@ void Templates::expand_token(const TemplateSet& set, const Text& text, size_t to
   scratch.token_pool.clear();
   scratch.token_views.resize(views.size());
   for (const size_t v : set.views)
-    scratch.token_views[v] =
-        views[v].macro->show(text.cell(text.first_cell(token) + views[v].column), views[v].n, scratch.token_pool);
+    scratch.token_views[v] = views[v].show(text.cell(text.first_cell(token) + views[v].column), scratch.token_pool);
   for (size_t n = 0; n < set.templates.size(); ++n) {
     const size_t begin = scratch.bytes.size();
     bool all = true;
@@ -176,6 +200,7 @@ void Templates::expand_token(const TemplateSet& set, const Text& text, size_t to
       scratch.bytes.resize(begin);
       continue;
     }
+    end_early(templates[set.templates[n]], begin, scratch.bytes);
     const std::string_view made = std::string_view(scratch.bytes).substr(begin);
     scratch.node.push_back({begin, made.size(), hash_of(made), 1.0F});
     which.push_back(static_cast<uint32_t>(n));
@@ -186,8 +211,9 @@ std::string Templates::expand_beyond(const Template& one, size_t distance, bool 
   std::string made;
   for (const Part& part : one.parts) {
     made.append(part.literal);
-    if (part.view >= 0) append_beyond(made, distance, before);
+    if (part.view >= 0) views[static_cast<size_t>(part.view)].append_outside(made, distance, before);
   }
+  end_early(one, 0, made);
   return made;
 }
 
@@ -227,12 +253,13 @@ bool Templates::expand_one(const Template& one, size_t T, size_t t, const Before
   for (const Part& part : one.parts) {
     scratch.bytes.append(part.literal);
     if (part.view < 0) continue;
+    const View& view = views[static_cast<size_t>(part.view)];
     const ptrdiff_t at = static_cast<ptrdiff_t>(t) + part.row;
     if (at < 0) {
-      append_beyond(scratch.bytes, static_cast<size_t>(-at), true);
+      view.append_outside(scratch.bytes, static_cast<size_t>(-at), true);
     } else if (at >= static_cast<ptrdiff_t>(T)) {
-      append_beyond(scratch.bytes, static_cast<size_t>(at) - T + 1, false);
-    } else if (views[static_cast<size_t>(part.view)].from() == Macro::From::label) {
+      view.append_outside(scratch.bytes, static_cast<size_t>(at) - T + 1, false);
+    } else if (view.from() == Macro::From::label) {
       scratch.bytes.append(before->names[static_cast<size_t>(before->label[part.row])]);
     } else {
       const std::string_view shown =
@@ -241,8 +268,7 @@ bool Templates::expand_one(const Template& one, size_t T, size_t t, const Before
         scratch.bytes.resize(begin);
         return false;
       }
-      found =
-          found || (views[static_cast<size_t>(part.view)].from() == Macro::From::list && shown != WordList::kOutside);
+      found = found || (view.from() == Macro::From::list && shown != WordList::kOutside);
       scratch.bytes.append(shown);
     }
   }
@@ -250,6 +276,7 @@ bool Templates::expand_one(const Template& one, size_t T, size_t t, const Before
     scratch.bytes.resize(begin);
     return false;
   }
+  end_early(one, begin, scratch.bytes);
   const std::string_view made = std::string_view(scratch.bytes).substr(begin);
   (one.edge ? scratch.edge : scratch.node).push_back({begin, made.size(), hash_of(made), 1.0F});
   return true;

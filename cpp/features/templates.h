@@ -4,11 +4,15 @@
 // characters, its shape, ...) at a row counted from the current token. A view is computed once per token, however many
 // templates use it. Where a macro gives nothing (a suffix of 4 characters of a word of 3), neither does its template.
 //
+// Patterns of Wapiti are templates, too. A macro may name a row from the start or the end of the sentence (@1, @-1):
+// that is a view which shows all tokens the same.
+//
 // Templates that look at the labels of earlier tokens are apart: which features they give depends on the labels that
 // are tried, so they are expanded once per history, not once per token.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,9 +29,20 @@ namespace tagwright {
 struct View {
   const Macro* macro;
   size_t column;
-  size_t n;  // the macro's third argument; of %in the number of the word list
+  size_t n;                                  // the macro's third argument; of %in the number of the word list
+  std::shared_ptr<const ByteRegex> regex{};  // or this
+  // A row of the sentence: from 1 on, or from -1 backwards from its end. None: the row is that of the Part.
+  std::optional<int32_t> fixed_row{};
+  // In patterns of Wapiti, what it shows of _x-1 .. _x-4, _x-# before the sentence, then of _x+1 .. _x+4, _x+# behind
+  // it. Empty: any macro gives _B-1, _B-2 ..., _B+1, ... there.
+  std::vector<std::string> outside{};
 
   Macro::From from() const { return macro->from; }
+  std::string_view show(std::string_view cell, TextPool& pool) const {
+    return macro->show(cell, {n, regex.get()}, pool);
+  }
+  // Appends what stands `distance` tokens before or behind the sentence.
+  void append_outside(std::string& out, size_t distance, bool before) const;
 };
 
 // A piece of a template: text, then the view at token t + row (view < 0: text only).
@@ -43,6 +58,7 @@ struct Template {
   bool pure;     // looks at nothing else
   bool finds;    // makes a feature only where a word list has something
   std::vector<Part> parts;
+  bool ends = false;  // may end early, at kEndsFeature
 };
 
 // The most labels that a history holds: as many as fit into 64 bits.
@@ -130,6 +146,8 @@ class Templates {
   void check_text(const Text& text) const;
 
  private:
+  // What a view with a fixed row shows of a sentence.
+  std::string_view show_fixed(size_t view, const Text& text, size_t sentence, FeatureScratch& scratch) const;
   // The same for all templates.
   void show(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
 };

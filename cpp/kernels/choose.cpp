@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "cpu.h"
 #include "kernels.h"
 
 namespace tagwright {
@@ -19,7 +20,7 @@ const Kernels& choose() {
   const std::string level = requested ? requested : "";
   if (level == "base") return kBaseKernels;
 #ifdef TAGWRIGHT_AVX2
-  const bool have = __builtin_cpu_supports("avx2");
+  const bool have = has_avx2();
   if (level.empty()) return have ? kAvx2Kernels : kBaseKernels;
   if (level == "avx2" && have) return kAvx2Kernels;
   if (level == "avx2") throw std::invalid_argument("TAGWRIGHT_SIMD=avx2, but this CPU has no AVX2; use base");

@@ -105,7 +105,7 @@ float add_to_lanes(const float* const* rows, const float* less, size_t L, float*
     F::store(column + y * kLanes, sum);
     top = sum > top ? sum : top;
     const F::Vector other = -sum, magnitude = sum > other ? sum : other;
-    size = (magnitude > size) & (sum != kLowest) ? magnitude : size;
+    size = ((magnitude > size) & (sum != kLowest)) ? magnitude : size;
   });
   F::store(most, top);
   float all = 0;

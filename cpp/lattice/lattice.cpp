@@ -9,6 +9,60 @@
 
 namespace tagwright {
 
+namespace {
+
+// An edge's corrections are added in the order in which their sets are active.
+void add_sparsely(const Edges& edges, size_t t, const std::vector<int32_t>& on, std::vector<Override>& entries) {
+  const Corrections& sets = edges.corrections();
+  for (const int32_t s : on) {
+    const std::span<const uint64_t> pairs = sets.keys(static_cast<size_t>(s));
+    const std::span<const double> scores = sets.values(static_cast<size_t>(s));
+    for (size_t q = 0; q < pairs.size(); ++q)
+      entries.push_back({Corrections::previous(pairs[q]), Corrections::current(pairs[q]), scores[q]});
+  }
+  std::stable_sort(entries.begin(), entries.end(), before);
+  size_t kept = 0;
+  for (size_t q = 0; q < entries.size(); ++q) {
+    const Override e = entries[q];
+    if (kept && entries[kept - 1].i == e.i && entries[kept - 1].j == e.j) {
+      entries[kept - 1].score += e.score;
+    } else {
+      const double base = edges.base(t, static_cast<size_t>(e.i), static_cast<size_t>(e.j));
+      entries[kept++] = {e.i, e.j, base + e.score};
+    }
+  }
+  entries.resize(kept);
+}
+
+// The same where most edges are corrected: the sums are the same bits.
+void add_densely(const Edges& edges, size_t t, const std::vector<int32_t>& on, std::vector<Override>& entries) {
+  const size_t L = edges.L();
+  thread_local std::vector<double> sum;     // [i * L + j]
+  thread_local std::vector<uint8_t> added;  // the same; whether the edge is corrected
+  sum.resize(L * L);
+  added.assign(L * L, 0);
+  for (size_t i = 0; i < L; ++i) edges.row(t, i, sum.data() + i * L);
+  const Corrections& sets = edges.corrections();
+  size_t corrected = 0;
+  for (const int32_t s : on) {
+    const std::span<const uint64_t> pairs = sets.keys(static_cast<size_t>(s));
+    const std::span<const double> scores = sets.values(static_cast<size_t>(s));
+    for (size_t q = 0; q < pairs.size(); ++q) {
+      const auto i = static_cast<size_t>(Corrections::previous(pairs[q]));
+      const size_t at = i * L + static_cast<size_t>(Corrections::current(pairs[q]));
+      sum[at] += scores[q];
+      corrected += !added[at];
+      added[at] = 1;
+    }
+  }
+  entries.reserve(corrected);
+  for (size_t i = 0; i < L; ++i)
+    for (size_t j = 0; j < L; ++j)
+      if (added[i * L + j]) entries.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), sum[i * L + j]});
+}
+
+}  // namespace
+
 Lattice::Lattice(const Edges& edges, size_t T, Scores nodes, const std::vector<std::vector<int32_t>>* on, size_t first,
                  Allowed allowed)
     : T(T), L(edges.L()), edges(edges), nodes(nodes), allowed(allowed), edge_magnitude_(edges.magnitude()) {
@@ -90,28 +144,17 @@ void Lattice::activate(const std::vector<std::vector<int32_t>>& on, size_t first
       throw std::invalid_argument("active names set " + std::to_string(*twice) + " twice at step " +
                                   std::to_string(first + t));
     std::vector<Override>& entries = patches_[t].by_row;
+    size_t all = 0;
     for (const int32_t s : on[t]) {
       if (s < 0 || static_cast<size_t>(s) >= sets.rows())
         throw std::invalid_argument("active names set " + std::to_string(s) + " at step " + std::to_string(first + t) +
                                     ", but the edges have " + std::to_string(sets.rows()) + " correction sets");
-      const std::span<const uint64_t> pairs = sets.keys(static_cast<size_t>(s));
-      const std::span<const double> scores = sets.values(static_cast<size_t>(s));
-      for (size_t q = 0; q < pairs.size(); ++q)
-        entries.push_back({Corrections::previous(pairs[q]), Corrections::current(pairs[q]), scores[q]});
+      all += sets.keys(static_cast<size_t>(s)).size();
     }
-    // Stable, so that an edge's corrections are added in the order in which their sets were active.
-    std::stable_sort(entries.begin(), entries.end(), before);
-    size_t kept = 0;
-    for (size_t q = 0; q < entries.size(); ++q) {
-      const Override e = entries[q];
-      if (kept && entries[kept - 1].i == e.i && entries[kept - 1].j == e.j) {
-        entries[kept - 1].score += e.score;
-      } else {
-        const double base = edges.base(t, static_cast<size_t>(e.i), static_cast<size_t>(e.j));
-        entries[kept++] = {e.i, e.j, base + e.score};
-      }
-    }
-    entries.resize(kept);
+    if (all >= L * L / 4)
+      add_densely(edges, t, on[t], entries);
+    else
+      add_sparsely(edges, t, on[t], entries);
     for (const Override& e : entries)
       if (std::isfinite(e.score)) edge_magnitude_ = std::max(edge_magnitude_, std::fabs(e.score));
     patches_[t].index_columns();

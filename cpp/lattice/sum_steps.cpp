@@ -103,8 +103,9 @@ void FactorSteps::send(size_t t, size_t side, const LabelValues& from, Labels ta
     defaults.emplace(factors, side, from, totals_);
     for (const int32_t j : targets) reached[j] = defaults->into(j);
     for (size_t p = 0; p < labels.size(); ++p) {
-      const size_t i = static_cast<size_t>(labels[p]);
-      for (size_t q = rows.begin[i]; q < rows.begin[i + 1]; ++q) reached[rows.index[q]] += value[p] * rows.more[q];
+      const size_t i = static_cast<size_t>(labels[p]), end = rows.begin[i + 1];
+      const double own = value[p];
+      for (size_t q = rows.begin[i]; q < end; ++q) reached[rows.index[q]] += own * rows.more[q];
     }
     if (factors.mild) defaults.reset();
   }

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/need.h"
-#include "model/tag_lines.h"
 
 namespace tagwright {
 namespace {

@@ -2,9 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#if !defined(_WIN32)
+#ifdef _WIN32
+#include <io.h>
+#else
 #include <sys/mman.h>
 #include <unistd.h>
+#endif
+#ifndef O_BINARY
+#define O_BINARY 0
 #endif
 
 #include <algorithm>
@@ -136,10 +141,15 @@ ModelFile ModelFile::parse(std::string_view bytes, std::shared_ptr<const void> o
 
 ModelFile ModelFile::read(int file, size_t copied) {
   const auto fail = [](const char* what) { throw std::system_error(errno, std::generic_category(), what); };
+#ifdef _WIN32
+  const int64_t size_or_error = _filelengthi64(file);
+  if (size_or_error < 0) fail("filelength");
+  const auto size = static_cast<size_t>(size_or_error);
+  static_cast<void>(copied);
+#else
   struct stat status{};
   if (fstat(file, &status) != 0) fail("fstat");
   const auto size = static_cast<size_t>(status.st_size);
-#if !defined(_WIN32)
   if (size > copied) {
     void* const mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
     if (mapped == MAP_FAILED) fail("mmap");
@@ -161,7 +171,7 @@ ModelFile ModelFile::read(int file, size_t copied) {
 
 ModelFile ModelFile::load(const std::string& path) {
   const auto fail = [&](int error) { throw std::system_error(error, std::generic_category(), path); };
-  const int file = ::open(path.c_str(), O_RDONLY);
+  const int file = ::open(path.c_str(), O_RDONLY | O_BINARY);
   if (file < 0) fail(errno);
   struct Closer {
     int file;

@@ -1,8 +1,6 @@
 // Encoded corpora: read from text, or borrowed.
 #include "train/corpus.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "features/piecewise.h"
@@ -40,11 +38,7 @@ Corpus opened(const nb::dict& arrays, size_t L, size_t features, size_t sets,
   made.L = L;
   made.feature_count = features;
   made.set_count = sets;
-  if (mapped) {
-    const int own = dup(descriptor);
-    need(own >= 0, "the file of a mapped corpus must be open");
-    made.pages = std::make_shared<Pages>(std::as_bytes(span_of(*mapped)), own);
-  }
+  if (mapped) made.pages = std::make_shared<Pages>(std::as_bytes(span_of(*mapped)), descriptor);
   made.owner = owner_of(std::make_pair(named.owner(), mapped));
   without_gil([&] {
     made.check();

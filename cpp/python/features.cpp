@@ -338,8 +338,25 @@ void bind_templates(nb::module_& m) {
       .def(nb::init<>(), "No templates, for ready-made features.")
       .def_prop_ro("columns", &Templates::columns)
       .def_prop_ro("history", &Templates::history)
-      .def("expand", &Templates::features, "text"_a, "sentence"_a,
-           "The features of each token of a sentence: of its nodes, and of the edges into it.");
+      .def(
+          "expand",
+          [](const Templates& templates, const Text& text, size_t sentence) {
+            // %m may cut a character.
+            const auto shown = [](const std::vector<std::string>& names) {
+              std::vector<nb::str> made;
+              for (const std::string& name : names)
+                made.push_back(nb::steal<nb::str>(
+                    PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "surrogateescape")));
+              return made;
+            };
+            std::vector<std::pair<std::vector<nb::str>, std::vector<nb::str>>> out;
+            for (const auto& [node, edge] : templates.features(text, sentence))
+              out.emplace_back(shown(node), shown(edge));
+            return out;
+          },
+          "text"_a, "sentence"_a,
+          "The features of each token of a sentence: of its nodes, and of the edges into it. Bytes that are not UTF-8 "
+          "are escaped as surrogates.");
 
   nb::class_<ParsedTemplates>(m, "ParsedTemplates")
       .def_static("parse", &parsed, "text"_a, "name"_a, "lists"_a, "only_found"_a)

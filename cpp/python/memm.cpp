@@ -71,7 +71,7 @@ class CalledSearch : public PricedSearch {
         answer, labels, [&] { return "the answer of " + std::string(name_); },
         [&](nb::handle item, size_t n) {
           int64_t label = -1;
-          if (!nb::try_cast(nb::hasattr(item, "item") ? nb::object(item.attr("item")()) : nb::borrow(item), label) ||
+          if (!nb::try_cast(has_attribute(item, "item") ? nb::object(item.attr("item")()) : nb::borrow(item), label) ||
               label < 0 || static_cast<size_t>(label) >= L_)
             throw bad("labels go from 0 to " + std::to_string(L_ - 1));
           // An answer may have no end.

@@ -5,7 +5,6 @@
 #include "base/digest.h"
 #include "base/stages.h"
 #include "model/model.h"
-#include "model/tag_lines.h"
 #include "python/bindings.h"
 
 namespace tagwright {
@@ -87,9 +86,9 @@ nb::list tag(const Model& model, const Text& text, const Edges& edges, const Pla
     const std::vector<int32_t>& labels = answers[s].paths[0].labels;
     PyObject* const own = PyList_New(static_cast<Py_ssize_t>(labels.size()));
     if (!own) throw nb::python_error();
-    PyList_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(s), own);
+    PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(s), own);
     for (size_t t = 0; t < labels.size(); ++t)
-      PyList_SET_ITEM(own, static_cast<Py_ssize_t>(t), Py_NewRef(PyList_GET_ITEM(names.ptr(), labels[t])));
+      PyList_SetItem(own, static_cast<Py_ssize_t>(t), Py_NewRef(NB_LIST_GET_ITEM(names.ptr(), labels[t])));
   }
   return nb::borrow<nb::list>(made);
 }

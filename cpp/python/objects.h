@@ -20,7 +20,26 @@ struct Expected {
 
 // The name of an object's type; runs no code of the object.
 inline std::string class_name(nb::handle object) {
-  return object.is_none() ? "None" : reinterpret_cast<PyTypeObject*>(object.type().ptr())->tp_name;
+  if (object.is_none()) return "None";
+  const nb::object name = nb::steal(PyType_GetName(reinterpret_cast<PyTypeObject*>(object.type().ptr())));
+  const char* const text = name.is_valid() ? PyUnicode_AsUTF8AndSize(name.ptr(), nullptr) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? text : "an object";
+}
+
+// Whether an object has an attribute; one whose look-up raises an Exception counts as missing. PyObject_HasAttrString
+// prints such an exception from Python 3.13 on.
+inline bool has_attribute(nb::handle object, const char* name) {
+  const nb::object found = nb::steal(PyObject_GetAttrString(object.ptr(), name));
+  if (found.is_valid()) return true;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
+  PyErr_Clear();
+  return false;
+}
+
+// Borrowed: item n of a list or a tuple, in functions that the limited API has, too.
+inline PyObject* item_of(PyObject* items, Py_ssize_t n) {
+  return PyList_CheckExact(items) ? NB_LIST_GET_ITEM(items, n) : NB_TUPLE_GET_ITEM(items, n);
 }
 
 // Lets Ctrl-C end a loop that runs no Python code of its own; n: how many times it went round.
@@ -39,12 +58,12 @@ void for_each_item(nb::handle items, const Expected& expected, Name&& name, Each
   const nb::object held = nb::borrow(items);
   PyObject* const ptr = held.ptr();
   if (PyList_CheckExact(ptr) || PyTuple_CheckExact(ptr)) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(ptr);
+    const Py_ssize_t size = Py_SIZE(ptr);
     for (Py_ssize_t n = 0; n < size; ++n) {
-      const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(ptr, n));
+      const nb::object item = nb::borrow(item_of(ptr, n));
       each(nb::handle(item), static_cast<size_t>(n));
       hear_signals(static_cast<size_t>(n));
-      if (PySequence_Fast_GET_SIZE(ptr) != size) throw changed(name());
+      if (Py_SIZE(ptr) != size) throw changed(name());
     }
     return;
   }
@@ -72,14 +91,14 @@ void for_each_item(nb::handle items, const Expected& expected, Name&& name, Each
 template <class Name, class Each>
 void for_each_entry(nb::handle dict, Name&& name, Each&& each) {
   const nb::object held = nb::borrow(dict);
-  const Py_ssize_t size = PyDict_GET_SIZE(held.ptr());
+  const Py_ssize_t size = NB_DICT_GET_SIZE(held.ptr());
   PyObject *key = nullptr, *value = nullptr;
   for (Py_ssize_t at = 0, n = 0; PyDict_Next(held.ptr(), &at, &key, &value); ++n) {
     // Entries that come in the place of others leave the size as it was.
     if (n == size) throw changed(name());
     const nb::object own_key = nb::borrow(key), own_value = nb::borrow(value);
     each(nb::handle(own_key), nb::handle(own_value));
-    if (PyDict_GET_SIZE(held.ptr()) != size) throw changed(name());
+    if (NB_DICT_GET_SIZE(held.ptr()) != size) throw changed(name());
   }
 }
 

@@ -1,4 +1,7 @@
 // Sums over lattices.
+#include <algorithm>
+
+#include "kernels/elementary.h"
 #include "lattice/no_path.h"
 #include "python/bindings.h"
 #include "sums/marginals.h"
@@ -97,9 +100,28 @@ nb::list spans(const std::vector<AnyArray>& nodes, const std::vector<const Edges
   }));
 }
 
+// A function of numbers, for one and for an array of them.
+template <double function(double)>
+void bind_elementary(nb::module_& m, const char* name) {
+  m.def(name, [](double x) { return function(x); }, "x"_a, "The same bits on every machine.");
+  m.def(
+      name,
+      [](const Vector<double>& x) {
+        const std::span<const double> given = span_of(x);
+        std::vector<double> made(given.size());
+        without_gil([&] { std::transform(given.begin(), given.end(), made.begin(), function); });
+        return array_of(std::move(made));
+      },
+      "x"_a);
+}
+
 }  // namespace
 
 void bind_sums(nb::module_& m) {
+  bind_elementary<portable_exp>(m, "exp");
+  bind_elementary<portable_log>(m, "log");
+  bind_elementary<portable_log1p>(m, "log1p");
+  bind_elementary<portable_expm1>(m, "expm1");
   m.def("marginals", &marginals_of, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "keep"_a,
         "with_edges"_a, "threads"_a,
         "Returns for each sentence: node probabilities, edge probabilities or None, log Z, entropy, labels kept.");

@@ -47,16 +47,14 @@ class Keywords {
 };
 
 constexpr const char* kTrainerSignature =
-    "def make(corpus: Corpus, *, gradient: str, step: str, parts: NDArray[numpy.uint16], edges: bool = True, grow: "
-    "bool = "
-    "True, batch: int = 1, rate: float = 0.5, l2: float = 0.0, margin: float = 0.0, pruning: tuple[str, float, int] | "
-    "None = None, max_labels: int = 0, order: int = 1, min_ngram_count: int = 1, plan: Plan | None = None, "
-    "dense_edges: "
-    "bool | None = None, rules: PairRules | None = None, allowed: AllowedLists | None = None) -> Trainer";
+    "def make(corpus: Corpus, *, gradient: str, parts: NDArray[numpy.uint16], edges: bool = True, grow: bool = True, "
+    "batch: int = 1, rate: float = 0.5, l2: float = 0.0, margin: float = 0.0, pruning: tuple[str, float, int] | None = "
+    "None, max_labels: int = 0, order: int = 1, min_ngram_count: int = 1, plan: Plan | None = None, dense_edges: bool "
+    "| None = None, rules: PairRules | None = None, allowed: AllowedLists | None = None) -> Trainer";
 
 std::unique_ptr<Trainer> make_trainer(const Corpus& corpus, const nb::kwargs& given) {
   Keywords read(given);
-  const auto gradient = read.get<std::string>("gradient", ""), step = read.get<std::string>("step", "");
+  const auto gradient = read.get<std::string>("gradient", "");
   std::vector<uint16_t> parts = read.keys("parts");
   const bool grow = read.get("grow", true);
   const double margin = read.get("margin", 0.0), rate = read.get("rate", 0.5), l2 = read.get("l2", 0.0);
@@ -71,17 +69,13 @@ std::unique_ptr<Trainer> make_trainer(const Corpus& corpus, const nb::kwargs& gi
   options.limits = read.limits();
   read.check_all_read();
   need(gradient == "sums" || gradient == "best_path", "gradient must be \"best_path\" or \"sums\"");
-  need(step == "adagrad" || step == "perceptron", "step must be \"perceptron\" or \"adagrad\"");
   need(gradient == "sums" || plan, "gradient=\"best_path\" needs a plan");
-  if (step == "adagrad") {
-    options.step = AdaGradStep{rate, l2, grow};
-  } else {
-    options.step = PerceptronStep{options.batch, grow};
-  }
   if (gradient == "sums") {
     options.gradient = sums;
+    options.step = AdaGradStep{rate, l2, grow};
   } else {
     options.gradient = BestPathOptions{*plan, margin, dense};
+    options.step = PerceptronStep{options.batch, grow};
   }
   return without_gil([&] { return std::make_unique<Trainer>(corpus, std::move(parts), std::move(options)); });
 }
@@ -222,7 +216,8 @@ class NamedState {
 void bind_training(nb::module_& m) {
   nb::class_<Trainer>(m, "Trainer")
       .def_static("make", &make_trainer, "corpus"_a, "options"_a, nb::sig(kTrainerSignature),
-                  "Returns the trainer of a learner: a gradient and a step rule over a corpus.")
+                  "Returns the trainer of a learner: the gradient of best paths with the perceptron's step, or that of "
+                  "sums with AdaGrad's.")
       .def("run", native(&Trainer::run, stats_of), "sentences"_a, "threads"_a = 1, "cut"_a.none() = nb::none(),
            "Makes one pass over sentences, of a cut of the corpus where one is given. Returns what it has counted.")
       .def("gradient", native(&Trainer::gradient, array_of), "sentences"_a, "threads"_a = 1,

@@ -12,7 +12,7 @@ class cached_property(Generic[T]):  # noqa: N801 - named as that of functools, i
     """Computes a value when it is first read, and keeps it in the object.
 
     functools.cached_property of Python 3.11 has one lock for all objects of a class: a process that is forked while
-    another thread computes a value would wait for ever. Here threads that come at once all compute the value, and the
+    another thread computes a value would wait forever. Here threads that come at once all compute the value, and the
     first is kept.
     """
 

@@ -346,7 +346,7 @@ def test_empty_batch():
         (NODES, np.zeros((0, 0)), {}, "L = 0"),
         (NODES, EDGES, {"k": 0}, "k must be a whole number of at least 1, not 0"),
         (NODES, EDGES, {"k": 1.5}, "k must be a whole number"),
-        (NODES, EDGES, {"k": np.timedelta64(1)}, "k must be a whole number"),
+        (NODES, EDGES, {"k": np.timedelta64(1, "s")}, "k must be a whole number"),
         (NODES, EDGES, {"decoder": "stagered"}, "did you mean staggered"),
         (NODES, EDGES, {"decoder": "qqq"}, "no decoder named 'qqq'; there are auto, viterbi"),
         (NODES, EDGES, {"decoder": "beam:x"}, "'beam:x': width must be a whole number of at least 1 .*, not 'x'"),

@@ -521,7 +521,7 @@ def test_rules_are_values():
         lambda: tw.KeepRatio(math.nan),
         lambda: tw.KeepRatio(math.inf),
         lambda: tw.KeepRatio(np.complex128(1)),
-        lambda: tw.KeepDivergence(np.timedelta64(1)),
+        lambda: tw.KeepDivergence(np.timedelta64(1, "s")),
     ],
 )
 def test_rules_with_bad_options_are_refused(make_rule):

@@ -184,8 +184,11 @@ def test_templates_give_what_the_reference_gives(case):
 
 def test_the_page_and_the_table_agree():
     page = (Path(__file__).resolve().parents[2] / "docs" / "templates.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `%([a-z]+)\[([a-z,]+)\]` \| (.*) \|$", page, flags=re.M)
-    plain = [(name, inside.split(","), re.sub(r"\[(.*?)\]\(.*?\)", r"\1", gives)) for name, inside, gives in rows]
+    rows = re.findall(r"^\| `%([a-zA-Z]+)\[([a-z,\"]+)\]` \| (.*) \|$", page, flags=re.M)
+    plain = [
+        (name, inside.replace('"', "").split(","), re.sub(r"\[(.*?)\]\(.*?\)", r"\1", gives))
+        for name, inside, gives in rows
+    ]
     assert [(name, inside, gives.replace("`", "")) for name, inside, gives in plain] == [
         (macro.name, macro.arguments, macro.meaning) for macro in MACROS.values()
     ]

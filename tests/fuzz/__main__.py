@@ -16,9 +16,9 @@ ABOUT = """Draws inputs from a seed, runs each in a child process, and exits wit
 in an error that nobody expects, needs too much memory or gets a wrong answer. Such a case is written to a file, with
 the command that runs it again. Targets: arrays (scores of all forms, answers compared with NumPy's), decoding and sums
 (under all limits, compared with enumeration), learners (compared with plain versions of them and with SciPy), views (of
-a model, compared with each other), models (damaged files with repaired digests), objects (that play tricks), readers
-(files cut at every byte), texts (corpora, templates, word lists, options), memory (over 10,000 calls of each function),
-forks (while threads are in native calls)."""
+a model, compared with each other), models (damaged files with repaired digests), foreign (damaged model files of other
+tools), objects (that play tricks), readers (files cut at every byte), texts (corpora, templates, word lists, options),
+memory (over 10,000 calls of each function), forks (while threads are in native calls)."""
 
 
 def main(arguments=None):

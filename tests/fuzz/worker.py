@@ -16,7 +16,8 @@ import traceback
 from tests.fuzz.draw import Draw
 
 TARGETS = (
-    "arrays", "decoding", "sums", "learners", "views", "models", "objects", "readers", "texts", "memory", "forks",
+    "arrays", "decoding", "sums", "learners", "views", "models", "foreign", "objects", "readers", "texts",
+    "memory", "forks",
 )  # fmt: skip
 GOOD = ("accepted", "checked", "refused")
 FINDINGS = ("crash", "hang", "traceback", "wrong", "memory")

@@ -160,7 +160,7 @@ def test_messages_name_the_place(trained):
         tw.import_model(content[:-1])
     with pytest.raises(tw.ModelError, match=r"^offset 12: this version"):
         tw.import_model(content[:12] + struct.pack("<I", 99) + content[16:])
-    with pytest.raises(tw.ModelError, match="not a model of tagwright, CRFsuite or CRF"):
+    with pytest.raises(tw.ModelError, match="not a model of tagwright, CRFsuite, CRF"):
         tw.import_model(b"something else")
     text = (CRFPP / "model_as_text.txt").read_bytes()
     with pytest.raises(tw.ModelError, match=r"^line 3: 'maxid: ' expected"):

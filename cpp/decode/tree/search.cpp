@@ -32,10 +32,10 @@ bool TreeSearch::prove(double least) {
 Path TreeSearch::best() const {
   const auto less = [](const SurvivingState& a, const SurvivingState& b) { return a.from < b.from; };
   const SurvivingState* at = std::max_element(surviving_[0].states, surviving_[0].states + surviving_[0].size, less);
-  std::vector<int32_t> labels{at->label};
-  for (size_t t = 1; t < T_; ++t) {
-    at = surviving_[t].states + at->best;
-    labels.push_back(at->label);
+  std::vector<int32_t> labels(T_);
+  for (size_t t = 0; t < T_; ++t) {
+    if (t) at = surviving_[t].states + at->best;
+    labels[t] = at->label;
   }
   return {std::move(labels)};
 }

@@ -157,27 +157,33 @@ class Tree : public TreeSearch {
       most = kForbidden;
       for (size_t q = 0; q < n; ++q) {
         const size_t y = static_cast<size_t>(bounds_.found()[q]);
-        SurvivingState made{.label = bounds_.found()[q], .end = next ? next->size : 0, .edges = edges};
-        if (!next) made.behind = edges_.stop(y);
+        double behind = next ? kForbidden : edges_.stop(y);
+        size_t best = 0;
         // An edge that cannot reach the floor need not be looked up.
         const double low = needed - bounds_.found_reach(q) - lattice_.slack();
         if (edges) std::fill_n(edges, next->size, kForbidden);
-        for (size_t p = 0; p < made.end; ++p) {
+        for (size_t p = 0; next && p < next->size; ++p) {
           const SurvivingState& to = next->states[p];
           if (to.from < low) continue;
           const double step = lattice_.edge(t, y, static_cast<size_t>(to.label)), v = step + to.from;
           if (edges) edges[p] = step;
-          if (v > made.behind) {
-            made.behind = v;
-            made.best = static_cast<int32_t>(p);
+          if (v > behind) {
+            behind = v;
+            best = p;
           }
         }
-        if (!(static_cast<double>(bounds_.found_sum()[q]) + made.behind >= needed)) continue;
-        made.node = node(t, y);
-        made.from = made.node + made.behind;
-        most = std::max(most, made.from);
+        if (!(static_cast<double>(bounds_.found_sum()[q]) + behind >= needed)) continue;
+        const double own = node(t, y), from = own + behind;
+        here.states[here.size++] = {.label = bounds_.found()[q],
+                                    .best = static_cast<int32_t>(best),
+                                    .behind = behind,
+                                    .node = own,
+                                    .from = from,
+                                    .most = from,
+                                    .end = next ? next->size : 0,
+                                    .edges = edges};
+        most = std::max(most, from);
         if (edges) edges += next->size;
-        here.states[here.size++] = made;
       }
       answer_.work.nodes += here.size;
       if (here.size == 0) {

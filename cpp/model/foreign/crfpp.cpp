@@ -89,16 +89,15 @@ class Trie {
       if (top.next == 0 && top.base < units_ && check(top.base) == top.base)
         if (const auto id = static_cast<int32_t>(base(top.base)); id < 0)
           visit(std::string_view(key), static_cast<size_t>(-(int64_t{id} + 1)));
-      bool deeper = false;
-      while (top.next < 256 && !deeper) {
-        const size_t p = size_t{top.base} + top.next++ + 1;
-        if (p >= units_ || check(p) != top.base) continue;
-        need_at(++visited <= units_, offset_ + 8 * p, "the trie has a cycle");
+      size_t child = units_;  // none
+      for (; top.next < 256 && child == units_; ++top.next)
+        if (const size_t p = size_t{top.base} + top.next + 1; p < units_ && check(p) == top.base) child = p;
+      if (child < units_) {
+        need_at(++visited <= units_, offset_ + 8 * child, "the trie has a cycle");
         key.push_back(static_cast<char>(top.next - 1));
-        stack.push_back({base(p), 0});
-        deeper = true;
+        stack.push_back({base(child), 0});
+        continue;
       }
-      if (deeper) continue;
       stack.pop_back();
       if (!key.empty()) key.pop_back();
     }

@@ -10,7 +10,7 @@ namespace tagwright {
 namespace foreign {
 
 void WeightBuilder::merge(std::vector<Entry>& entries) {
-  std::ranges::stable_sort(entries, {}, &Entry::key);
+  if (!std::ranges::is_sorted(entries, {}, &Entry::key)) std::ranges::stable_sort(entries, {}, &Entry::key);
   size_t kept = 0;
   for (size_t n = 0; n < entries.size();) {
     Entry sum = entries[n++];
@@ -63,6 +63,7 @@ void check_labels(const std::vector<std::string>& labels) {
 
 std::string_view foreign_tool(std::string_view bytes) {
   if (bytes.starts_with("lCRF")) return "crfsuite";
+  if (bytes.starts_with("#mdl#")) return "wapiti";
   if (bytes.starts_with("version: ")) return "crf++ text";
   // CRF++ has no magic number: its version, and the type 0.
   if (bytes.size() >= 28) {
@@ -77,7 +78,8 @@ ForeignModel read_foreign(std::string_view bytes) {
   if (tool == "crfsuite") return read_crfsuite(bytes);
   if (tool == "crf++") return read_crfpp(bytes);
   if (tool == "crf++ text") return read_crfpp_text(bytes);
-  throw ModelFileError("not a model of tagwright, CRFsuite or CRF++");
+  if (tool == "wapiti") return read_wapiti(bytes);
+  throw ModelFileError("not a model of tagwright, CRFsuite, CRF++ or Wapiti");
 }
 
 }  // namespace tagwright

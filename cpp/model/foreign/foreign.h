@@ -1,4 +1,4 @@
-// Models of other tools: CRFsuite and CRF++, converted to the weights of a linear model.
+// Models of other tools: CRFsuite, CRF++ and Wapiti, converted to the weights of a model of our own.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@
 namespace tagwright {
 
 struct ForeignModel {
-  std::string tool;  // "crfsuite" or "crf++"
+  std::string tool;   // "crfsuite", "crf++" or "wapiti"
+  bool memm = false;  // otherwise a CRF
   std::vector<std::string> labels;
   std::optional<std::string> templates;  // none: tokens are ready-made features
   WeightArrays<Owned> weights;           // sorted, without weights of 0
@@ -27,5 +28,6 @@ ForeignModel read_foreign(std::string_view bytes);
 ForeignModel read_crfsuite(std::string_view bytes);
 ForeignModel read_crfpp(std::string_view bytes);
 ForeignModel read_crfpp_text(std::string_view bytes);
+ForeignModel read_wapiti(std::string_view bytes);
 
 }  // namespace tagwright

@@ -8,8 +8,79 @@
 #include "base/stop.h"
 #include "base/thread_pool.h"
 #include "kernels/kernels.h"
+#include "model/rows.h"
 
 namespace tagwright {
+namespace {
+
+// The weights of one evaluation of the batch objective in the forms that scores and sums need.
+class BatchWeights {
+ public:
+  // All arguments must outlive the object. Throws std::invalid_argument for weights that are not finite; -inf forbids,
+  // where no feature has values.
+  BatchWeights(const Corpus& corpus, const WeightLayout& layout, const BatchOptions& options,
+               std::span<const double> weights)
+      : corpus_(corpus),
+        layout_(layout),
+        weights_(weights),
+        rows_{layout.keys().row_end, layout.keys().row_label, weights.first(layout.first_edge())},
+        dense_(times(layout.dense_rows(), layout.parts().keys()), 0.0) {
+    for (const double weight : weights) {
+      need(std::isfinite(weight) || (weight == kForbidden && corpus.labels.empty()), "a weight is not finite");
+      finite_ = finite_ && weight != kForbidden;
+    }
+    for (size_t f = 0; f < rows_.rows(); ++f)
+      if (layout.dense_row(f) >= 0)
+        set_row(rows_, f, dense_.data() + static_cast<size_t>(layout.dense_row(f)) * layout.parts().keys());
+    // N-grams of weight 0 count as well, so that their nodes are those of the layout, whatever the weights.
+    EdgeScores made = edges_of(corpus.L, layout.keys(), corpus.sets(),
+                               {{nullptr, weights.data() + layout.first_edge()},
+                                {nullptr, weights.data() + layout.first_correction()},
+                                weights.last(layout.keys().ngrams()),
+                                true},
+                               options.form);
+    const std::shared_ptr<const PairRules>& rules = options.limits.rules;
+    edges_ = std::make_unique<const Edges>(rules ? made.constrained(rules, false) : std::move(made));
+  }
+
+  // Fills the node scores of a token; out: [label].
+  void score(size_t token, double* out) const {
+    const Parts& parts = layout_.parts();
+    const size_t keys = parts.keys(), first = corpus_.node.begin(token);
+    thread_local std::vector<double> room;
+    room.resize(parts.each ? keys : 0);
+    double* const by_key = parts.each ? room.data() : out;
+    std::fill(by_key, by_key + keys, 0.0);
+    const auto value = [&](size_t n) { return corpus_.node.value_of(first + n); };
+    const auto whole = [&](size_t f) -> const double* {
+      if (rows_.size(f) == keys) return weights_.data() + rows_.begin(f);
+      return layout_.dense_row(f) < 0 ? nullptr : dense_.data() + static_cast<size_t>(layout_.dense_row(f)) * keys;
+    };
+    add_rows(rows_, corpus_.features_of(token), value, whole, keys, by_key);
+    if (!parts.each) return;
+    parts.add_to_labels(by_key);
+    std::copy_n(by_key, corpus_.L, out);
+  }
+  const Edges& edges() const { return *edges_; }
+  const Factors& factors() const { return *edges_->factors(); }
+  // Whether sums over several sentences in SIMD lanes are exact with these weights: all scores are finite, the edges
+  // are shared by all steps and close enough not to underflow.
+  bool suits_lanes() const {
+    return finite_ && !edges_->ngrams() && corpus_.sets() == 0 && !edges_->rules() && !factors().dense &&
+           factors().close && !factors().forbids;
+  }
+
+ private:
+  const Corpus& corpus_;
+  const WeightLayout& layout_;
+  std::span<const double> weights_;
+  PackedRows<double> rows_;
+  std::vector<double> dense_;  // [dense row][key]
+  bool finite_ = true;
+  std::unique_ptr<const Edges> edges_;
+};
+
+}  // namespace
 
 // One call of expect(): sums batches of sentences in threads.
 class BatchObjective::Evaluation {
@@ -51,7 +122,7 @@ class BatchObjective::Evaluation {
 BatchObjective::Evaluation::Evaluation(const BatchObjective& objective, std::span<const double> weights, size_t threads)
     : objective_(objective),
       corpus_(objective.corpus_),
-      weights_(corpus_, objective.layout_, objective.options_.form, objective.options_.limits.rules, weights),
+      weights_(corpus_, objective.layout_, objective.options_, weights),
       suits_lanes_(weights_.suits_lanes() && !objective.options_.limits.allowed.columns()),
       log_z_(corpus_.sentences(), 0.0) {
   workspaces_.reserve(threads);

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "train/crf/batch_weights.h"
 #include "train/crf/expected_counts.h"
 #include "train/gradient.h"
 

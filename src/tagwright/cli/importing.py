@@ -18,10 +18,11 @@ from tagwright.table import table
 @click.option("--force", is_flag=True, help="Overwrite an existing file that is not a tagwright model.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not describe the model.")
 def import_(source: str, model: str, force: bool, quiet: bool) -> None:
-    """Convert SOURCE, a model of CRFsuite or CRF++, to a tagwright model.
+    """Convert SOURCE, a model of CRFsuite, CRF++ or Wapiti, to a tagwright model.
 
     CRFsuite: model files of python-crfsuite, and pickled estimators of sklearn-crfsuite, which are searched for the
-    model file inside and never unpickled. CRF++: binary models, and text from crf_learn -t.
+    model file inside and never unpickled. CRF++: binary models, and text from crf_learn -t. Wapiti: CRF, maxent and
+    MEMM. All may be compressed with gzip.
 
     \b
     Example:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import resource
 import sys
 import time
 from collections.abc import Iterator
 
 import click
+
+from tagwright.system import peak_memory
 
 log = logging.getLogger("tagwright")
 
@@ -24,9 +25,7 @@ class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         line = record.getMessage()
         if self.verbose:
-            used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            used *= 1 if sys.platform == "darwin" else 1024
-            line = f"[{time.perf_counter() - self.began:7.1f} s {used / 1e6:7,.0f} MB]  {line}"
+            line = f"[{time.perf_counter() - self.began:7.1f} s {peak_memory() / 1e6:7,.0f} MB]  {line}"
         click.echo(line, err=True)
 
 

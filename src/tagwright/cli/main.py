@@ -21,7 +21,7 @@ GROUPS = {
     "Train a model": {
         "train": "Train a model on labelled files.",
         "tune": "Search for the options that are best on dev data.",
-        "import": "Convert a model of CRFsuite or CRF++.",
+        "import": "Convert a model of CRFsuite, CRF++ or Wapiti.",
     },
     "Measure a model": {
         "eval": "Print accuracy, F1, confusions and calibration.",

@@ -10,12 +10,13 @@ import itertools
 import lzma
 import os
 import re
-import select
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
+
+from tagwright import system
 
 Source = str | os.PathLike[str] | IO[bytes]
 """A path (``.gz`` and ``.xz`` are unpacked), ``"-"`` for standard input, or a binary file object."""
@@ -120,7 +121,7 @@ def _chunks(source: Source, name: str) -> Iterator[bytes]:
         try:
             while (chunk := take(CHUNK)) or chunk is None:
                 if chunk is None:
-                    select.select([stream], [], [])
+                    system.wait_to_read(stream)
                 elif isinstance(chunk, str):
                     raise TypeError(f"{name}: opened as text; open it as bytes, with mode 'rb'")
                 elif not isinstance(chunk, bytes | bytearray):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import functools
 import io
 import os
+import platform
 import re
-import resource
-import select
 import shlex
 import stat
 import sys
@@ -20,6 +18,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
+
+from tagwright import system
 
 Target = str | os.PathLike[str] | IO[bytes]
 """A path, ``"-"`` for standard output, or a binary file object."""
@@ -57,7 +57,7 @@ class Descriptor(io.RawIOBase):
             try:
                 left = left[os.write(self._number, left) :]
             except BlockingIOError:
-                select.select([], [self._number], [])
+                system.wait_to_write(self._number)
             except OSError as error:
                 if not self._must:
                     break
@@ -89,6 +89,7 @@ def _whole(stream: Any, name: str, must: bool) -> Any:
     if number is None:
         return stream
     stream.flush()
+    system.raw_bytes(number)
     # File names that are not UTF-8 are printed as they are.
     errors = "surrogateescape" if must else "backslashreplace"
     raw = cast("IO[bytes]", Descriptor(number, name, must))
@@ -143,7 +144,7 @@ def _opened(name: str) -> int:
     if own is not None:
         return os.dup(own)
     _refuse_block_device(name)
-    return os.open(name, os.O_WRONLY | os.O_NOCTTY)
+    return system.open_stream(name)
 
 
 def _refuse_block_device(name: str) -> None:
@@ -191,7 +192,7 @@ def is_standard_output(name: str) -> bool:
 
 
 def check_target(path: str | os.PathLike[str], read_again: bool = False) -> None:
-    """Raise the OSError that writing to `path` would end in, so that no work is done in vain.
+    """Raise the OSError that writing to `path` would end in, before any work is done.
 
     read_again: whether it will be read, too, so that a stream is a ValueError.
     """
@@ -244,7 +245,7 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
     try:
         while number < 0:
             beside = target.with_name(f".{target.name}.{_machine()}{os.urandom(4).hex()}.part")
-            number = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            number = system.create_new(beside)
             if not _locked(number) or not os.fstat(number).st_nlink:
                 # Another run has taken it, before it was locked, for that of a killed one.
                 os.close(number)
@@ -261,7 +262,7 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
 def _locked(number: int) -> bool:
     """Lock an open file until it is closed; return False if another has locked it."""
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        system.lock(number)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks; there, parts of killed runs stay
@@ -279,9 +280,9 @@ def _remove_parts_of_killed_runs(target: Path) -> None:
         found = [(entry.path, named[1]) for entry in entries if (named := part.fullmatch(entry.name))]
         for path, machine in found:
             with contextlib.suppress(OSError):
-                number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+                number = system.open_leftover(path)
                 try:
-                    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    system.lock(number)
                     if machine == _machine() or time.time() - os.fstat(number).st_mtime > DAY:
                         os.unlink(path)
                 finally:
@@ -294,7 +295,7 @@ def _machine() -> str:
     try:
         known = Path("/proc/sys/kernel/random/boot_id").read_bytes()
     except OSError:
-        known = os.fsencode(os.uname().nodename)
+        known = os.fsencode(platform.node())
     return f"{zlib.crc32(known):08x}"
 
 
@@ -338,8 +339,8 @@ class _Pieces(contextlib.ExitStack):
         super().__init__()
         self.number = 0
         self._path, self._room = path, 0
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-        self._size = LARGE_PIECE if limit == resource.RLIM_INFINITY else min(limit, LARGE_PIECE)
+        limit = system.file_size_limit()
+        self._size = LARGE_PIECE if limit is None else min(limit, LARGE_PIECE)
 
     def write(self, data: Any) -> None:
         """Write to the last file what it has room for, and the rest to new ones."""

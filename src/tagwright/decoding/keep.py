@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias
 
 from tagwright import checks
 
@@ -16,6 +16,10 @@ class Keep:
     """Base class of pruning rules."""
 
     name: ClassVar[str]
+
+    def __str__(self) -> str:
+        values = [(field.type, getattr(self, field.name)) for field in fields(self)]
+        return ":".join([self.name, *(repr(float(own)) if kind == "float" else str(own) for kind, own in values)])
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,6 @@ class KeepDivergence(Keep):
         checks.not_negative("KeepDivergence(epsilon=...)", self.epsilon)
         checks.at_least_one("KeepDivergence(at_least=...)", self.at_least)
 
-    def __str__(self) -> str:
-        return f"divergence:{float(self.epsilon)!r}:{self.at_least}"
-
 
 @dataclass(frozen=True)
 class KeepSize(Keep):
@@ -60,9 +61,6 @@ class KeepSize(Keep):
 
     def __post_init__(self) -> None:
         checks.at_least_one("KeepSize(n)", self.n)
-
-    def __str__(self) -> str:
-        return f"size:{self.n}"
 
 
 @dataclass(frozen=True)
@@ -83,40 +81,34 @@ class KeepRatio(Keep):
         if self.r > 1:
             raise ValueError(f"KeepRatio(r) must be above 0 and at most 1, not {self.r!r}")
 
-    def __str__(self) -> str:
-        return f"ratio:{float(self.r)!r}"
+
+_RULES: dict[str, Any] = {rule.name: rule for rule in (KeepDivergence, KeepSize, KeepRatio)}
 
 
 def is_rule(text: str) -> bool:
     """Return whether the text names a pruning rule."""
-    return text.partition(":")[0] in ("divergence", "size", "ratio")
+    return text.partition(":")[0] in _RULES
 
 
 def parse_keep(text: str) -> Keep:
     """Return the rule of a text form: divergence:0.005:10, size:20 or ratio:0.001."""
-    name, *numbers = text.split(":")
     form = "write divergence:EPSILON, divergence:EPSILON:AT_LEAST, size:N or ratio:R"
+    name, *numbers = text.split(":")
+    kinds = [{"int": int, "float": float}[str(field.type)] for field in fields(_RULES[name])] if name in _RULES else []
+    if not 1 <= len(numbers) <= len(kinds):
+        raise ValueError(f"{text!r} is not a pruning rule; {form}")
     try:
-        if name == "divergence" and 1 <= len(numbers) <= 2:
-            return KeepDivergence(float(numbers[0]), *(int(number) for number in numbers[1:]))
-        if name == "size" and len(numbers) == 1:
-            return KeepSize(int(numbers[0]))
-        if name == "ratio" and len(numbers) == 1:
-            return KeepRatio(float(numbers[0]))
+        rule: Keep = _RULES[name](*(kind(number) for kind, number in zip(kinds, numbers, strict=False)))
     except ValueError as error:
         raise ValueError(f"{text!r}: {error if 'Keep' in str(error) else form}") from None
-    raise ValueError(f"{text!r} is not a pruning rule; {form}")
+    return rule
 
 
 def keep_arguments(rule: Keep | None) -> KeepArguments:
     """Return a rule for the core."""
-    match rule:
-        case None:
-            return "", 0.0, 1
-        case KeepDivergence():
-            return rule.name, float(rule.epsilon), int(rule.at_least)
-        case KeepSize():
-            return rule.name, float(rule.n), 1
-        case KeepRatio():
-            return rule.name, float(rule.r), 1
-    raise ValueError(f"pruning must be None, KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {rule!r}")
+    if rule is None:
+        return "", 0.0, 1
+    if not isinstance(rule, tuple(_RULES.values())):
+        raise ValueError(f"pruning must be None, KeepDivergence(...), KeepSize(...) or KeepRatio(...), not {rule!r}")
+    first, *rest = (getattr(rule, field.name) for field in fields(rule))
+    return rule.name, float(first), int(rest[0]) if rest else 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -31,7 +30,7 @@ class Span(NamedTuple):
     @property
     def log_probability(self) -> float:
         """The logarithm of the probability."""
-        return math.log(self.probability) if self.probability > 0 else -math.inf
+        return _core.log(self.probability)
 
 
 def spans(

@@ -1,4 +1,4 @@
-"""Templates: CRF++'s template files with macros of our own, and presets after the papers."""
+"""Templates: CRF++'s template files with macros of our own, Wapiti's patterns, and presets after the papers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Macro(NamedTuple):
 
     name: str
     arguments: list[str]
-    """What stands in its brackets: row, column, length, list or back."""
+    """What stands in its brackets: row, column, length, list, regex or back."""
     meaning: str
 
 
@@ -55,7 +55,8 @@ class Features:
     Parameters
     ----------
     source : str or path
-        A preset's name, the path of a template file, or templates as text, which contains a line break.
+        A preset's name, the path of a template file or of a pattern file of Wapiti, or either as text, which contains
+        a line break.
     lists : dict, optional
         Word lists for ``%in[row,col,name]``: name -> entries, or the path of a file with one entry per line.
     finds : bool

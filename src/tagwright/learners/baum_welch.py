@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tagwright import _core, checks
 from tagwright.decoding.keep import KeepArguments, keep_arguments
+from tagwright.elementary import exp, expm1, log, log1p
 from tagwright.learners.labels import MOST_LABELS
 from tagwright.learners.learner import Sentences
 from tagwright.models.file import Arrays
@@ -50,7 +51,7 @@ class Transitions:
 
     def above(self) -> Floats:
         """Return what the pairs' log probabilities have above backoff."""
-        return np.log1p(self.bigram / np.exp(self.backoff[self.current]))
+        return log1p(self.bigram / exp(self.backoff[self.current]))
 
     def ends(self) -> tuple[Floats, Floats]:
         """Return scores of first and of last labels; those of first labels are without backoff, as edges are."""
@@ -88,17 +89,17 @@ class Transitions:
         """Read them from a model; backoff: of its labels."""
         share, border = float(model.facts["backoff"]["share"]), float(model.facts["backoff"]["border"])
         arrays, L = model.arrays, len(model.labels)
-        single = np.exp(np.append(backoff, border))
+        single = exp(np.append(backoff, border))
         first, last = np.flatnonzero(arrays["start"] > 0), np.flatnonzero(arrays["stop"] > border)
         i = np.concatenate([arrays["edges.previous"].astype(np.int64), np.full(len(first), L), last])
         j = np.concatenate([arrays["edges.current"].astype(np.int64), first, np.full(len(last), L)])
         above = [arrays["edges.score"].astype(np.float64), arrays["start"][first], arrays["stop"][last] - border]
-        bigram = single[j] * np.expm1(np.concatenate(above))
+        bigram = single[j] * expm1(np.concatenate(above))
         order = np.lexsort((j, i))
         i, j, bigram = i[order], j[order], bigram[order]
         # Normalise: the model's scores are rounded.
         bigram *= (1 - share) / sums(i, bigram, L + 1)[i]
-        return cls(share, np.log(single * share / single.sum()), i, j, bigram)
+        return cls(share, log(single * share / single.sum()), i, j, bigram)
 
     @classmethod
     def at_random(cls, L: int, ends: float, rng: np.random.Generator) -> Transitions:
@@ -107,7 +108,7 @@ class Transitions:
         i, j = np.divmod(np.arange((L + 1) ** 2 - 1), L + 1)  # all pairs but the border's with itself
         bigram = likely[j] * spread(rng, len(j))
         bigram *= (1 - _BACKOFF_AT_RANDOM) / sums(i, bigram, L + 1)[i]
-        return cls(_BACKOFF_AT_RANDOM, np.log(_BACKOFF_AT_RANDOM * likely), i, j, bigram)
+        return cls(_BACKOFF_AT_RANDOM, log(_BACKOFF_AT_RANDOM * likely), i, j, bigram)
 
     def renumbered(self, number: Integers) -> Transitions:
         """Return the same with label y numbered number[y]."""
@@ -125,13 +126,13 @@ class Transitions:
         """
         i, j = self.previous, self.current
         above = self.above()
-        bigram = pairs * -np.expm1(-above)
+        bigram = pairs * -expm1(-above)
         single = np.maximum(into - sums(j, pairs, len(into)), 0) + sums(j, pairs - bigram, len(into))
         share = float(single.sum() / (single.sum() + bigram.sum()))
         share = min(max(share, LEAST_BACKOFF), 1 - LEAST_BACKOFF)
         left = sums(i, bigram, len(into))[i]
         chat = np.divide(bigram, left, out=self.bigram / (1 - self.share), where=left > 0)
-        return Transitions(share, np.log(share * _probabilities(single)), i, j, (1 - share) * chat)
+        return Transitions(share, log(share * _probabilities(single)), i, j, (1 - share) * chat)
 
 
 def sums(at: Integers, weight: Floats, n: int) -> Floats:
@@ -172,11 +173,11 @@ class Emissions:
         end = model.arrays["rows.end"].astype(np.int64)
         entries = is_word[rows_of(model)]
         label = model.arrays["rows.label"][entries].astype(np.int64)
-        both = np.exp(model.arrays["rows.weight"][entries].astype(np.float64))
+        both = exp(model.arrays["rows.weight"][entries].astype(np.float64))
         behind = sums(label, both, len(model.labels))  # since the words of a label sum to one
         words = [name[len(WORD) :] for name in names if name.startswith(WORD)]
         lengths = np.diff(end, prepend=0)[is_word]
-        return cls(words, np.cumsum(lengths), label, both / behind[label]), np.log(behind)
+        return cls(words, np.cumsum(lengths), label, both / behind[label]), log(behind)
 
     @classmethod
     def for_corpus(cls, model: Model, corpus: Corpus, column: int) -> tuple[Emissions, Floats]:
@@ -196,7 +197,7 @@ class Emissions:
                 continue
             nodes = model.lattice([[""] * column + [word]]).nodes[0].astype(np.float64)
             label.append(np.flatnonzero(nodes > -np.inf))
-            p.append(np.exp(nodes - backoff)[label[-1]] * times / corpus.tokens)
+            p.append(exp(nodes - backoff)[label[-1]] * times / corpus.tokens)
         own = set(corpus.words)
         others = [word for word in known.words if word not in own]
         label += [known.label[pieces[number[word]]] for word in others]
@@ -306,8 +307,7 @@ class BaumWelch:
         """Take one step; return log p(X) before it and the labels kept per token, on average."""
         before = self.transitions
         inner = before.inner()
-        with np.errstate(divide="ignore"):  # a label may have become impossible for a word
-            nodes = np.log(self.emissions.p[: self.entries])
+        nodes = log(self.emissions.p[: self.entries])  # -inf where a label has become impossible for a word
         self._rows(nodes)[...] += self._of_entries(before.backoff[:-1])
         found = self._expected(Scores(nodes, *before.ends(), before.above()[inner]), keep, threads)
         pairs = np.empty(len(inner))

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.data.output import replacing
+from tagwright.system import read_at, write_at
 
 FORMAT = 1
 _MAGIC = "tagwright corpus"
@@ -70,7 +71,7 @@ class _Growing:
 
     def get(self, begin: int, end: int) -> Array:
         size = (end - begin) * self.dtype.itemsize
-        return np.frombuffer(os.pread(self.number, size, self.first + begin * self.dtype.itemsize), self.dtype)
+        return np.frombuffer(read_at(self.number, size, self.first + begin * self.dtype.itemsize), self.dtype)
 
     @property
     def end(self) -> int:
@@ -174,13 +175,13 @@ class Encoding:
 
 def _copy(grown: _Growing, number: int, begin: int) -> None:
     for at in range(0, grown.end, _COPIED):
-        _write(number, os.pread(grown.number, min(_COPIED, grown.end - at), at), begin + at)
+        _write(number, read_at(grown.number, min(_COPIED, grown.end - at), at), begin + at)
 
 
 def _write(number: int, data: bytes | memoryview, at: int) -> None:
     left = memoryview(data).cast("B")
     while left:
-        done = os.pwrite(number, left, at)
+        done = write_at(number, left, at)
         left, at = left[done:], at + done
 
 

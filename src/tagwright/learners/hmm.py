@@ -20,6 +20,7 @@ from tagwright.constraints.arrays import to_arrays
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.keep import Keep, keep_arguments
+from tagwright.elementary import exp, log, log1p
 from tagwright.features.templates import LONGEST_AFFIX, Features
 from tagwright.learners.baum_welch import (
     LEAST_BACKOFF,
@@ -321,7 +322,7 @@ class HMM(Learner):
 
         plus: added for each label.
         """
-        words = count.logs(plus - np.log(np.maximum(frequency, _NEVER)), WORD)
+        words = count.logs(plus - log(np.maximum(frequency, _NEVER)), WORD)
         return [words, *self._suffixes(count, frequency / frequency.sum(), plus)]
 
     def _suffixes(self, count: Rows, prior: Floats, plus: Floats) -> list[WeightRows]:
@@ -560,7 +561,7 @@ class Rows(NamedTuple):
     def logs(self, plus: Floats, before: str = "") -> WeightRows:
         """Return logarithms; plus: added for each label; before: prefix of the names."""
         own = self.numbers
-        made = np.log(own.data)
+        made = log(own.data)
         made += plus[own.indices]
         names = [before + name for name in self.names] if before else self.names
         return WeightRows(names, np.diff(own.indptr), own.indices.astype(np.uint16), made.astype(np.float32))
@@ -617,7 +618,7 @@ def suffix_rows(count: Rows, chains: Iterable[Sequence[str]], prior: Floats, plu
         if likely is not None:
             own = (likely[place[above[here]]] * weight + own) * (1 / (1 + weight))
         likely = _without_unlikely(own)
-        made.append(Rows([names[n] for n in here.tolist()], likely).logs(plus - np.log(prior)))
+        made.append(Rows([names[n] for n in here.tolist()], likely).logs(plus - log(prior)))
     return made
 
 
@@ -647,7 +648,7 @@ def interpolated(counted: Counts, share: float | None = None) -> Transitions:
     b = min(max(b, LEAST_BACKOFF), 1 - LEAST_BACKOFF)
     # No label is rarer than `BaumWelch` lets labels become.
     single = np.maximum(b * unigram / total, b * LEAST_LABEL)
-    return Transitions(b, np.log(single), i, j, (1 - b) * count / unigram[i])
+    return Transitions(b, log(single), i, j, (1 - b) * count / unigram[i])
 
 
 def suffixes_of(model: Model, plus: Floats) -> WeightRows:
@@ -717,8 +718,8 @@ class Trigrams:
             )
         )
         _, j, k = self.labels.T
-        likely = np.array([bigram[pair] for pair in (j * border + k).tolist()]) + np.exp(transitions.backoff[k])
-        score = np.log1p(self.shares[2] * self.probability / ((1 - self.shares[2]) * likely))
+        likely = np.array([bigram[pair] for pair in (j * border + k).tolist()]) + exp(transitions.backoff[k])
+        score = log1p(self.shares[2] * self.probability / ((1 - self.shares[2]) * likely))
         padded = np.full((len(self.labels), 4), _NO_LABEL, np.uint16)
         padded[:, :3] = self.labels
         return {"ngrams.labels": padded.reshape(-1), "ngrams.score": score.astype(np.float32)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -11,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
+
+from tagwright.system import raise_in_main_thread
 
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _AT_ONCE = 1.0  # seconds in which further signals are ignored, so that cleaning up is not interrupted
@@ -114,7 +115,7 @@ class Ending:
             sys.__unraisablehook__(lost)
             return
         self._quiet_until = 0.0
-        again = threading.Timer(0.01, os.kill, (os.getpid(), self.number))
+        again = threading.Timer(0.01, raise_in_main_thread, (self.number,))
         again.daemon = True
         again.start()
 

@@ -72,7 +72,6 @@ class OnlineTraining(Training):
         learner, own = self.learner, self.learner if self.solver is None else self.solver
         options = {
             "gradient": learner._gradient,
-            "step": "perceptron" if self.finds_paths else "adagrad",
             "parts": label_parts(self.labels, learner.parts)[0],
             "edges": self.features.edges if self.features else True,
             "grow": own.pairs == "touched",

@@ -1,4 +1,4 @@
-"""Models that other tools have written: CRFsuite and CRF++."""
+"""Models that other tools have written: CRFsuite, CRF++ and Wapiti."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def import_model(source: str | os.PathLike[str] | bytes) -> Model:
     ----------
     source : path or bytes
         A model of CRFsuite (as python-crfsuite and sklearn-crfsuite write it, or a pickled sklearn-crfsuite estimator,
-        of which only the model file inside is read) or of CRF++ (binary, or text from ``crf_learn -t``); it may be
-        compressed with gzip.
+        of which only the model file inside is read), of CRF++ (binary, or text from ``crf_learn -t``) or of Wapiti
+        (CRF, maxent or MEMM); it may be compressed with gzip.
 
     Returns
     -------
     Model
-        A CRF with the labels, weights and templates of the tool. CRFsuite stores no templates: tokens are then lists
-        or dicts of ready-made features.
+        A CRF, or a MEMM, with the labels, weights and templates of the tool. CRFsuite stores no templates: tokens are
+        then lists or dicts of ready-made features.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def import_model(source: str | os.PathLike[str] | bytes) -> Model:
     >>> tw.import_model(b"not a model")
     Traceback (most recent call last):
     ...
-    tagwright.models.file.ModelError: not a model of tagwright, CRFsuite or CRF++
+    tagwright.models.file.ModelError: not a model of tagwright, CRFsuite, CRF++ or Wapiti
     """
     if isinstance(source, bytes):
         return _made(source, "")
@@ -70,7 +70,10 @@ def _made(content: bytes, where: str) -> Model:
 
     try:
         read = _core.read_foreign(_unwrapped(content))
-        facts: dict[str, Any] = {"learner": "crf", "imported_from": read["tool"]}
+        facts: dict[str, Any] = {"learner": "memm" if read["memm"] else "crf", "imported_from": read["tool"]}
+        if read["memm"]:
+            # A beam of all labels is exact.
+            facts["memm"] = {"direction": "right", "beam": len(read["labels"]), "spans": False}
         meta = {"labels": read["labels"], "templates": read["templates"], "lists": {}, "facts": facts}
         return model_from(meta, read["arrays"])
     except (ValueError, EOFError, OSError) as error:

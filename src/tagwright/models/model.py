@@ -241,7 +241,7 @@ class Model(Tagger):
 def load(path: str | os.PathLike[str] | None = None) -> Model:
     """Return the model of a file; without a path, the built-in one for English POS tags.
 
-    Models of CRFsuite and CRF++ are read, too (see `import_model`).
+    Models of CRFsuite, CRF++ and Wapiti are read, too (see `import_model`).
 
     A file of up to 16 MB is copied into memory. A larger one is mapped: processes share it, and it must not be cut or
     written over in place while a model is in use, or the process ends with a bus error. `save` and `tagwright train`

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from tagwright import checks
+from tagwright import _core, checks
 from tagwright.cached import cached_property
 from tagwright.constraints.allowed import AllowedLabels
 from tagwright.constraints.constraints import Constraints
@@ -315,7 +314,7 @@ class Tagger:
                 if log_z is not None:
                     # Rounding may put a score that is all of Z slightly above it.
                     logarithm = min(scores[path] - float(log_z[s]), 0.0)
-                    more = math.exp(logarithm), shares[at : at + length], logarithm
+                    more = _core.exp(logarithm), shares[at : at + length], logarithm
                 own.append(Tagging(names[at : at + length], scores[path], *more))
                 at, path = at + length, path + 1
             made.append(TagResult(own, exact, gap, Work(rounds, nodes, edges), None if spans is None else spans[s]))

@@ -17,6 +17,7 @@ from typing import Any
 from tagwright.serve.app import Service, application
 from tagwright.serve.metrics import Metrics
 from tagwright.serve.settings import Settings
+from tagwright.system import on_signal, reserve_address
 
 log = logging.getLogger("tagwright.serve")
 
@@ -29,7 +30,7 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens; OSError if the address is in use or not here."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserve_address(made)
     try:
         made.bind((host, port))
     except OSError as error:
@@ -89,9 +90,9 @@ def _work(settings: Settings, listener: socket.socket, metrics: Metrics) -> None
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop)
-        loop.add_signal_handler(signal.SIGHUP, service.reopen)
+        for name in ("SIGTERM", "SIGINT"):
+            on_signal(loop, name, stop)
+        on_signal(loop, "SIGHUP", service.reopen)
         sweeper = asyncio.create_task(_sweep(server, service))
         await server.serve(sockets=[listener])
         sweeper.cancel()
@@ -182,7 +183,7 @@ class _Workers:
 
     def run(self) -> None:
         """Serve until a signal arrives, or until a worker cannot start."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in filter(None, (signal.SIGTERM, signal.SIGINT, _RELOAD)):
             signal.signal(number, self._signal)
         self.processes = [self._started(at) for at in range(self.count)]
         began = time.monotonic()
@@ -205,7 +206,7 @@ class _Workers:
         return process
 
     def _signal(self, number: int, frame: Any) -> None:
-        self.ending = self.ending or number != signal.SIGHUP
+        self.ending = self.ending or number != _RELOAD
         for process in self.processes:
             if process.is_alive() and process.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
@@ -213,6 +214,7 @@ class _Workers:
 
 
 _CANNOT = 3
+_RELOAD = getattr(signal, "SIGHUP", None)  # Windows has none
 
 
 def _worker(settings: Settings, listener: socket.socket, counts: str, at: int) -> None:

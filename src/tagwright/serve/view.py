@@ -75,7 +75,7 @@ def _sums(lattice: Lattice, L: int) -> Marginals:
 def _path(model: Model, labels: list[int], score: float, sums: Marginals | None) -> dict[str, Any]:
     payload: dict[str, Any] = {"labels": [model.labels[y] for y in labels], "score": score}
     if sums is not None:
-        payload["probability"] = share(float(np.exp(min(score - sums.log_z, 0.0))))
+        payload["probability"] = share(_core.exp(min(score - sums.log_z, 0.0)))
         payload["marginals"] = [share(p) for p in sums.nodes[np.arange(len(labels)), labels].tolist()]
     return payload
 

@@ -97,6 +97,45 @@ TEST(errors_name_line_and_column) {
   CHECK(error_of("# only\n\n").starts_with("t: no template in it"));
 }
 
+TEST(patterns_of_wapiti_make_its_features) {
+  const auto found = parsed(
+      "U:%X[ -1,0]  # the word before\n   # "
+      "nothing\nB\n*:%m[0,0,\".?\\\"]\"]/%t[1,0,\"^\\u\"]\nu%T[-1,0,\"\\d\"]%x[-5,0]%x[5,0]\n"
+      "u%x[@1,0]%x[@-1,0]%x[@0,0]%x[@4,0]%M[@-2,0,\"^.\"]\nu%suffix[-1,0,4]%prefix[@2,0,3]\n");
+  CHECK(found.edges && found.templates.templates.size() == 6);
+  const auto features = expanded(found.templates, text_of({{"A1\xc3\x89"}, {"b\"]"}}));
+  CHECK((features[0] == Strings{"u:_x-1", "*:/false", "utrue_x-#_x+4",
+                                "uA1\xc3\x89"
+                                "b\"]_x-1_x+2a",
+                                "u_x-1b\"]"}));
+  CHECK((features[1] == Strings{"u:a1\xc3\x89", "*:b\"]/false", "utrue_x-4_x+#",
+                                "uA1\xc3\x89"
+                                "b\"]_x-1_x+2a",
+                                "*:b\"]/false"}));
+  // What reads beyond the end of a cell ends the feature.
+  const auto odd = parsed("u:%m[0,0,\"b?b\"]/%x[0,0]\n*\n").templates;
+  CHECK((expanded(odd, text_of({{"bcd"}, {"b"}}))[0] == Strings{"u:bc/bcd", "*"}));
+  CHECK((expanded(odd, text_of({{"bcd"}, {"b"}}))[1] == Strings{"u:b", "*"}));
+}
+
+TEST(files_without_anything_of_wapiti_are_those_of_crfpp) {
+  const auto found = parsed("U:%x[-1,0]#%%t[0\nB:%x[-6,0]\n").templates;
+  CHECK((expanded(found, text_of({{"a"}, {"b"}}))[1] == Strings{"U:a#%t[0", "B:_B-5"}));
+  for (const char* one : {"u:%x[-1,0]\n", "U:%x[-1,0]\nB\n*\n", "U:%x[-1,0]%X[@1,0]\n", "U:%x[-1,0]%x[ @1,0]\n"})
+    CHECK(expanded(parsed(one).templates, text_of({{"a"}}))[0][0].starts_with("u:_x-1"));
+}
+
+TEST(errors_in_patterns_of_wapiti) {
+  CHECK(error_of("u:%t[0,0]\n") == "t:1:3: %t is written %t[row,column,regex], not %t[0,0]");
+  CHECK(error_of("u:%t[0,0,x]\n") == "t:1:3: the regular expression must be in double quotes, not 'x'");
+  CHECK(error_of("u:%t[0,0,\"*x\"]\n").starts_with("t:1:3: * follows no character in the regular expression"));
+  CHECK(error_of("u:%t[0,0,\"x#\"]\n").starts_with("t:1:3: % begins a macro"));
+  CHECK(error_of("u:%x[010,0]\n").find("octal") != std::string::npos);
+  CHECK(error_of("u:%y[@-1]\n").find("back must be") != std::string::npos);
+  CHECK(error_of("u\nx\n").find("also with * (for both), not 'x'") != std::string::npos);
+  CHECK(error_of("*:%y[-1]\n").find("%y is for U templates") != std::string::npos);
+}
+
 TEST(columns_are_traced_to_the_macro_that_reads_them) {
   const auto found = parsed("U0:%x[0,0]\nU1:%x[0,0]/%suffix[0,2,3]\n");
   CHECK(found.missing_column(1) == "t:2:12 (%suffix[0,2,3]) reads column 2, counted from 0");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "check.h"
+#include "kernels/cpu.h"
 #include "kernels/kernels.h"
 
 namespace tagwright {
@@ -27,7 +28,7 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline std::vector<const Kernels*> levels() {
   std::vector<const Kernels*> all = {&kBaseKernels};
 #ifdef TAGWRIGHT_AVX2
-  if (__builtin_cpu_supports("avx2")) all.push_back(&kAvx2Kernels);
+  if (has_avx2()) all.push_back(&kAvx2Kernels);
 #endif
   return all;
 }
