@@ -21,6 +21,7 @@ MODULES |= {
     "decoders": "ours",
     "orders": "ours",
     "peers": "peers",
+    "rules": "ours",
     "scale": "ours",
     "serve": "ours",
     "speed": "ours",

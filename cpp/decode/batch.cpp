@@ -155,7 +155,7 @@ class BatchDecoder {
       Answer& answer = answers_[index[q]] = std::move(found[q]);
       try {
         if (answer.paths.empty()) {
-          errors_[index[q]] = no_answer(lattices[q], *plan_.decoder, plan_.options);
+          errors_[index[q]] = answer.error ? answer.error : no_answer(lattices[q], *plan_.decoder, plan_.options);
         } else if (finish_) {
           finish_(index[q], &lattices[q], answer);
         }

@@ -221,6 +221,7 @@ bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {
   if (plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences) return false;
   if (plan.options.deadline < std::numeric_limits<double>::infinity()) return false;
   const Edges* const edges = sentences[0].edges;
+  if (edges->labelling_rules()) return false;
   return plan.decoder->variant(*edges).viterbi && edges->costs().lanes &&
          std::all_of(sentences.begin(), sentences.end(),
                      [&](const Sentence& s) { return s.edges == edges && !s.on && s.T <= kLong; });

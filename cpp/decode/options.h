@@ -18,9 +18,10 @@ namespace tagwright {
 struct Options {
   size_t k = 1;
   double deadline = std::numeric_limits<double>::infinity();  // seconds until the best path found so far is returned
-  size_t window = 0;                                          // viterbi: columns of a window; 0: by what memory allows
-  size_t width = 8;                                           // beam: partial paths per column
-  PruningRule keep;                    // beam: the rule that chooses a column's labels, in place of a width
+  bool proven = false;  // whether it is an error that rules about whole labellings take more searches than they may
+  size_t window = 0;    // viterbi: columns of a window; 0: by what memory allows
+  size_t width = 8;     // beam: partial paths per column
+  PruningRule keep;     // beam: the rule that chooses a column's labels, in place of a width
   std::string_view expand = "column";  // staggered: split the blocks on the best path, or "all": one per column
   bool prune = true;                   // staggered: drop nodes whose bound is below a score already reached
   std::optional<size_t> bound = 6;     // astar: level of the coarse lattice that looks ahead; none: Huang's equation 9

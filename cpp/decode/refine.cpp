@@ -529,7 +529,7 @@ double first_floor(const Lattice& lattice, const Options& options, Arena& arena,
   static const Decoder& beam = *decoder_named("beam");
   Options narrow = options;
   narrow.width = options.k;
-  const Answer found = beam.run(lattice, narrow, arena);
+  const Answer found = beam.run_without_rules(lattice, narrow, arena);
   work.nodes += found.work.nodes;
   work.edges += found.work.edges;
   return found.paths.size() < options.k ? kForbidden : found.paths.back().score;

@@ -6,6 +6,7 @@
 #include <list>
 
 #include "base/need.h"
+#include "decode/rules.h"
 
 namespace tagwright {
 
@@ -147,11 +148,19 @@ void score_paths(const Lattice& lattice, std::vector<Path>& paths) {
 
 std::vector<Answer> Decoder::run(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) const {
   std::vector<Answer> answers = search(lattices, options, arena);
-  for (size_t s = 0; s < answers.size(); ++s) score_paths(*lattices[s], answers[s].paths);
+  for (size_t s = 0; s < answers.size(); ++s) {
+    score_paths(*lattices[s], answers[s].paths);
+    if (lattices[s]->edges.labelling_rules()) answers[s] = under_rules(*this, *lattices[s], options, answers[s]);
+  }
   return answers;
 }
 
 Answer Decoder::run(const Lattice& lattice, const Options& options, Arena& arena) const {
+  const Lattice* const one = &lattice;
+  return std::move(run({&one, 1}, options, arena)[0]);
+}
+
+Answer Decoder::run_without_rules(const Lattice& lattice, const Options& options, Arena& arena) const {
   Answer answer = search(lattice, options, arena);
   score_paths(lattice, answer.paths);
   return answer;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@ namespace tagwright {
 struct Answer {
   std::vector<Path> paths;
   Work work;
-  bool exact = true;  // whether these are proven to be the requested paths
-  double gap = 0;     // by how much another path may exceed the first
+  bool exact = true;              // whether these are proven to be the requested paths
+  double gap = 0;                 // by how much another path may exceed the first
+  std::exception_ptr error = {};  // why there is no path, where that is known
 };
 
 // Decoders return paths as labels: Decoder::run() scores them.
@@ -62,11 +64,13 @@ struct Decoder {
   const Variant& variant(const Edges& edges) const;
 
   // Decodes lattices over the same edges; one path each where there are several. The one place from which decoders are
-  // called: it applies lists of allowed labels for those that do not read them, chooses the variant, and scores paths
-  // by path_score.
+  // called: it applies lists of allowed labels for those that do not read them, chooses the variant, scores paths by
+  // path_score, and searches on where the paths violate rules about whole labellings.
   std::vector<Answer> run(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) const;
   Answer run(const Lattice& lattice, const Options& options, Arena& arena) const;
-  // The same without scores: for decoders that fall back to another one.
+  // The same without rules about whole labellings: for searches that are part of another one.
+  Answer run_without_rules(const Lattice& lattice, const Options& options, Arena& arena) const;
+  // The same without scores, too: for decoders that fall back to another one.
   std::vector<Answer> search(std::span<const Lattice* const> lattices, const Options& options, Arena& arena) const;
   Answer search(const Lattice& lattice, const Options& options, Arena& arena) const;
 };

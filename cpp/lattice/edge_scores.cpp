@@ -213,6 +213,22 @@ EdgeScores EdgeScores::constrained(std::shared_ptr<const PairRules> rules, bool 
   return made;
 }
 
+EdgeScores EdgeScores::with_labelling_rules(std::shared_ptr<const LabellingRules> rules) const {
+  if (rules->L() != L_)
+    throw std::invalid_argument("the constraints are for " + std::to_string(rules->L()) +
+                                " labels, but the edges are for " + std::to_string(L_));
+  EdgeScores made(*this);
+  made.labelling_rules_ =
+      labelling_rules_ ? std::make_shared<const LabellingRules>(labelling_rules_->both(*rules)) : std::move(rules);
+  return made;
+}
+
+EdgeScores EdgeScores::without_labelling_rules() const {
+  EdgeScores made(*this);
+  made.labelling_rules_.reset();
+  return made;
+}
+
 EdgeScores EdgeScores::without_ends() const {
   EdgeScores made(*this);
   made.start_.clear();

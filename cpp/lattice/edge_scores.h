@@ -10,6 +10,7 @@
 
 #include "base/sparse_rows.h"
 #include "lattice/edge_form.h"
+#include "lattice/labelling_rules.h"
 #include "lattice/ngrams.h"
 #include "lattice/pair_rules.h"
 #include "lattice/patch.h"
@@ -62,6 +63,10 @@ class EdgeScores {
   // that the rules allow, and exceptions stay few. choose_form: whether a matrix may have exceptions beside it from now
   // on.
   EdgeScores constrained(std::shared_ptr<const PairRules> rules, bool choose_form = true) const;
+  // The same with rules about whole labellings beside those that there were, or without any: decoders apply them
+  // (decode/rules.h), and scores stay what they are.
+  EdgeScores with_labelling_rules(std::shared_ptr<const LabellingRules> rules) const;
+  EdgeScores without_labelling_rules() const;
   // The same without start and stop scores; a matrix is shared.
   EdgeScores without_ends() const;
 
@@ -85,6 +90,8 @@ class EdgeScores {
 
   // The constraints so far, or nullptr: for messages.
   const PairRules* rules() const { return rules_.get(); }
+  // Rules about whole labellings, or nullptr.
+  const LabellingRules* labelling_rules() const { return labelling_rules_.get(); }
   const Corrections& corrections() const { return corrections_; }
   // Label n-grams that have scores, or nullptr where there are none.
   const LabelNgrams* ngrams() const { return ngrams_.get(); }
@@ -116,6 +123,7 @@ class EdgeScores {
   std::vector<int32_t> order_;
   double magnitude_ = 0;
   std::shared_ptr<const PairRules> rules_;
+  std::shared_ptr<const LabellingRules> labelling_rules_;
   std::shared_ptr<const LabelNgrams> ngrams_;
 
  private:

@@ -108,6 +108,17 @@ Lattice::Lattice(const Lattice& listed, Arena& arena)
       edge_magnitude_(listed.edge_magnitude_),
       slack_(listed.slack_) {}
 
+Lattice::Lattice(const Lattice& lattice, Allowed fewer)
+    : T(lattice.T),
+      L(lattice.L),
+      edges(lattice.edges),
+      nodes(lattice.nodes),
+      allowed(fewer),
+      patches_(lattice.patches_),
+      node_magnitude_(lattice.node_magnitude_),
+      edge_magnitude_(lattice.edge_magnitude_),
+      slack_(lattice.slack_) {}
+
 ScoreCheck Lattice::check_column(size_t t) const {
   if (allowed[t].empty()) return check_scores(nodes.from(t * L), L);
   ScoreCheck found{0, L};

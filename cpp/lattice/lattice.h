@@ -26,6 +26,8 @@ class Lattice {
           Allowed allowed = {});
   // The same without lists: labels that are not allowed have scores of -inf, in the arena.
   Lattice(const Lattice& listed, Arena& arena);
+  // The same with other lists, of labels that were allowed before.
+  Lattice(const Lattice& lattice, Allowed fewer);
 
   const size_t T, L;
   const Edges& edges;

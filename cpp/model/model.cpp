@@ -80,6 +80,7 @@ Model::Model(const ModelFile& file) {
     ready_made_ = member(file.meta, "templates").is_null();
     StoredLimits limits = stored_limits(file, labels_.size(), "constraints.");
     if (limits.pairs) edges_ = std::make_unique<Edges>(edges_->constrained(std::move(limits.pairs)));
+    if (limits.rules) edges_ = std::make_unique<Edges>(edges_->with_labelling_rules(std::move(limits.rules)));
     dictionary_ = std::move(limits.dictionary);
   } catch (const ModelFileError&) {
     throw;
@@ -93,7 +94,8 @@ std::vector<std::vector<Labelling>> Model::tag(const Text& text, const TagOption
   need(!options.probabilities || probabilistic(), kNoProbabilities);
   const Decoder* const decoder = decoder_named(options.decoder);
   need(decoder, "no decoder named " + std::string(options.decoder));
-  const Plan plan = Plan{decoder, {}}.with(options.k);
+  Plan plan = Plan{decoder, {}}.with(options.k);
+  plan.options.proven = true;
   const std::optional<AllowedLists> lists = allowed(text);
   std::vector<Posteriors> posteriors;
   const std::vector<Answer> answers = tag_all(*scorer_, text, *edges_, plan, options.threads, lists ? &*lists : nullptr,
@@ -152,7 +154,9 @@ std::optional<std::string> Model::tag_lines(std::string_view block, const LineFo
   const Decoder* const decoder = decoder_named(options.decoder);
   need(decoder, "no decoder named " + std::string(options.decoder));
   const std::vector<std::string_view> names(labels_.begin(), labels_.end());
-  return tagwright::tag_lines(*scorer_, block, format, *edges_, Plan{decoder, {}}.with(1), options.threads, names,
+  Plan plan = Plan{decoder, {}}.with(1);
+  plan.options.proven = true;
+  return tagwright::tag_lines(*scorer_, block, format, *edges_, plan, options.threads, names,
                               dictionary_ ? &*dictionary_ : nullptr);
 }
 

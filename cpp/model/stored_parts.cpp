@@ -15,6 +15,31 @@ std::vector<bool> flags(const ModelFile& file, std::string_view name) {
   return made;
 }
 
+std::shared_ptr<const LabellingRules> labelling_rules(const ModelFile& file, size_t L, const std::string& prefix) {
+  const auto names = file.array<uint8_t>(prefix + "count_names"), flags = file.array<uint8_t>(prefix + "count_flags");
+  const auto least = file.array<int32_t>(prefix + "count_least"), most = file.array<int32_t>(prefix + "count_most"),
+             label = file.array<int32_t>(prefix + "count_label"), limit = file.array<int32_t>(prefix + "limit");
+  const auto ends = file.array<uint64_t>(prefix + "count_end");
+  need(least.size() == ends.size() && most.size() == ends.size() && limit.size() == 1 && limit[0] >= 1 &&
+           flags.size() == label.size() && (ends.empty() ? label.empty() : ends.back() == label.size()),
+       "constraints: rules about whole labellings do not fit together");
+  std::vector<CountRule> counts;
+  auto begin = names.begin();
+  for (size_t n = 0, from = 0; n < ends.size(); from = ends[n++]) {
+    need(least[n] >= 0 && from <= ends[n] && ends[n] <= label.size(), "constraints: a rule about whole labellings");
+    const auto end = std::find(begin, names.end(), '\n');
+    const auto part = [&](auto all) {
+      const auto own = all.subspan(from, ends[n] - from);
+      return std::vector(own.begin(), own.end());
+    };
+    counts.push_back({std::string(begin, end), static_cast<size_t>(least[n]),
+                      most[n] < 0 ? SIZE_MAX : static_cast<size_t>(most[n]), part(label), part(flags)});
+    begin = end == names.end() ? end : end + 1;
+  }
+  return std::make_shared<const LabellingRules>(L, std::move(counts), std::vector<LabellingRules::Accept>(),
+                                                static_cast<size_t>(limit[0]));
+}
+
 }  // namespace
 
 const Json& member(const Json& object, std::string_view name) {
@@ -78,6 +103,7 @@ StoredLimits stored_limits(const ModelFile& file, size_t L, const std::string& p
     limits.pairs =
         std::make_shared<PairRules>(L, std::move(made), std::move(forbidden), std::move(start), std::move(stop));
   }
+  if (file.has(prefix + "count_names")) limits.rules = labelling_rules(file, L, prefix);
   if (!file.has(prefix + "words")) return limits;
   const auto bytes = file.array<uint8_t>(prefix + "words");
   limits.dictionary = std::make_shared<TagDictionary>(

@@ -8,6 +8,7 @@
 
 #include "features/tag_dictionary.h"
 #include "features/templates.h"
+#include "lattice/labelling_rules.h"
 #include "lattice/pair_rules.h"
 #include "model/model_file.h"
 
@@ -21,6 +22,7 @@ Templates stored_templates(const Json& meta);
 
 struct StoredLimits {
   std::shared_ptr<const PairRules> pairs;           // nullptr: none
+  std::shared_ptr<const LabellingRules> rules;      // nullptr: none
   std::shared_ptr<const TagDictionary> dictionary;  // nullptr: none
 };
 // The arrays that src/tagwright/constraints/arrays.py writes, whose names begin with a prefix.

@@ -121,6 +121,7 @@ void fill_paths(const AnyArray& nodes, std::span<const int64_t> lengths, const s
   const auto& [labels, scores, counts] = outputs;
   Plan plan = chosen.with(k);
   plan.options.deadline = deadline;
+  plan.options.proven = true;
   need(threads >= 1, "threads must be at least 1");
   need(nodes.ndim() == 3, "node scores must have shape (B, T, L)");
   const size_t B = nodes.shape(0), T = nodes.shape(1), L = nodes.shape(2);

@@ -1,4 +1,4 @@
-// Constraints: rules for pairs of labels, and lists of allowed labels.
+// Constraints: rules for pairs of labels, rules about whole labellings, and lists of allowed labels.
 #include <algorithm>
 #include <string>
 
@@ -28,6 +28,48 @@ std::shared_ptr<PairRules> make_rules(size_t L, const std::vector<RuleArrays>& a
   need(!start || start->shape(0) == L, "constraints: start is for other labels");
   need(!stop || stop->shape(0) == L, "constraints: stop is for other labels");
   return std::make_shared<PairRules>(L, std::move(rules), std::move(forbidden), flags_of(start), flags_of(stop));
+}
+
+// A rule about whole labellings: its name, the fewest and the most units, -1 for any number, members and their flags.
+using CountArrays = std::tuple<std::string, int64_t, int64_t, Vector<int32_t>, Vector<uint8_t>>;
+
+// A function of Python and the names of labels that it is given.
+struct Predicate {
+  nb::callable function;
+  nb::list names;  // one per label; not changed meanwhile
+};
+
+// The same as the core calls it, on any thread.
+LabellingRules::Accept predicate_of(nb::callable function, nb::list names) {
+  const std::shared_ptr<Predicate> held(new Predicate{std::move(function), std::move(names)}, [](Predicate* own) {
+    const nb::gil_scoped_acquire acquire;
+    delete own;
+  });
+  return [held](std::span<const int32_t> labels) {
+    const nb::gil_scoped_acquire acquire;
+    const nb::object given = nb::steal(PyList_New(static_cast<Py_ssize_t>(labels.size())));
+    if (!given.is_valid()) throw nb::python_error();
+    for (size_t t = 0; t < labels.size(); ++t)
+      PyList_SET_ITEM(given.ptr(), static_cast<Py_ssize_t>(t),
+                      Py_NewRef(PyList_GET_ITEM(held->names.ptr(), labels[t])));
+    const int accepted = PyObject_IsTrue(held->function(given).ptr());
+    if (accepted < 0) throw nb::python_error();
+    return accepted == 1;
+  };
+}
+
+// names: of the labels.
+std::shared_ptr<LabellingRules> make_labelling_rules(nb::list names, const std::vector<CountArrays>& arrays,
+                                                     const std::vector<nb::callable>& accept, size_t limit) {
+  std::vector<CountRule> counts;
+  for (const auto& [name, least, most, label, flags] : arrays) {
+    need(least >= 0 && most >= -1, "constraints: numbers of units must not be negative");
+    counts.push_back({name, static_cast<size_t>(least), most < 0 ? SIZE_MAX : static_cast<size_t>(most),
+                      copied(span_of(label)), copied(span_of(flags))});
+  }
+  std::vector<LabellingRules::Accept> predicates;
+  for (const nb::callable& function : accept) predicates.push_back(predicate_of(function, nb::list(names)));
+  return std::make_shared<LabellingRules>(names.size(), std::move(counts), std::move(predicates), limit);
 }
 
 // Reads the lists of one token after the other.
@@ -142,6 +184,19 @@ void bind_constraints(nb::module_& m) {
             return array_of(std::move(may));
           },
           "previous"_a, "current"_a, "Returns for each pair of labels whether the second may follow the first.");
+  nb::class_<LabellingRules>(m, "LabellingRules")
+      .def_static("make", &make_labelling_rules, "names"_a, "counts"_a, "accept"_a, "limit"_a)
+      .def(
+          "violated",
+          [](const LabellingRules& rules, std::span<const int32_t> labels) -> std::optional<size_t> {
+            for (const int32_t y : labels) need(y >= 0 && static_cast<size_t>(y) < rules.L(), "no such label");
+            const std::vector<size_t> units = rules.units(labels);
+            for (size_t r = 0; r < units.size(); ++r)
+              if (units[r] < rules.counts()[r].least || units[r] > rules.counts()[r].most) return r;
+            return std::nullopt;
+          },
+          "labels"_a,
+          "Returns the number of the first rule that a labelling violates, or None; predicates are left out.");
   nb::class_<AllowedLists>(m, "AllowedLists")
       .def_static("read", &read_lists, "given"_a, "lengths"_a, "L"_a, "names"_a.none() = nb::none())
       .def(

@@ -80,14 +80,20 @@ void bind_edges(nb::module_& m) {
       .def_static("from_steps", &from_steps, "scores"_a, "sides"_a)
       .def_static("from_triples", &from_triples, "L"_a, "default"_a, "previous"_a, "current"_a, "scores"_a,
                   "choose_form"_a, "sides"_a)
-      .def("constrained", native(+[](const Edges& e, std::shared_ptr<PairRules> rules) {
-             return std::make_unique<Edges>(e.constrained(std::move(rules)));
+      .def("constrained",
+           native(+[](const Edges& e, std::shared_ptr<PairRules> rules, std::shared_ptr<LabellingRules> labelling) {
+             EdgeScores made = e.constrained(std::move(rules));
+             if (labelling) made = made.with_labelling_rules(std::move(labelling));
+             return std::make_unique<Edges>(std::move(made));
            }),
-           "rules"_a)
+           "rules"_a, "labelling"_a.none() = nb::none())
       .def("prepare", native(+[](const Edges& e) {
              e.chain();
              e.reach();
            }))
+      .def("without_labelling_rules",
+           native(+[](const Edges& e) { return std::make_unique<Edges>(e.without_labelling_rules()); }))
+      .def_prop_ro("has_labelling_rules", [](const Edges& e) { return bool(e.labelling_rules()); })
       .def_prop_ro("L", &Edges::L)
       .def(
           "ends",

@@ -75,7 +75,8 @@ nb::tuple decode(const Model& model, const Text& text, const Edges& edges, const
 // The names of the best labels of each sentence. names: those of the model, whose objects the lists share.
 nb::list tag(const Model& model, const Text& text, const Edges& edges, const Plan& chosen, size_t threads,
              const nb::list& names, const AllowedLists* allowed) {
-  const Plan plan = chosen.with(1);
+  Plan plan = chosen.with(1);
+  plan.options.proven = true;
   const std::vector<Answer> answers =
       without_gil([&] { return tag_all(model.scorer(), text, edges, plan, threads, allowed); });
   need(names.size() == model.labels().size(), "there must be one name per label");
@@ -96,7 +97,8 @@ nb::list tag(const Model& model, const Text& text, const Edges& edges, const Pla
 std::optional<nb::bytes> tag_block(const Model& model, const nb::bytes& block, const Edges& edges, const Plan& chosen,
                                    size_t threads, const LineFormat& format, const TagDictionary* dictionary) {
   const std::vector<std::string_view> names(model.labels().begin(), model.labels().end());
-  const Plan plan = chosen.with(1);
+  Plan plan = chosen.with(1);
+  plan.options.proven = true;
   const std::string_view bytes = view_of(block);
   const auto made =
       without_gil([&] { return tag_lines(model.scorer(), bytes, format, edges, plan, threads, names, dictionary); });
@@ -210,12 +212,15 @@ void bind_models(nb::module_& m) {
            "features that the model does not have.");
   m.def(
       "plan_for",
-      [](const Plan& chosen, size_t k, double deadline) {
+      [](const Plan& chosen, size_t k, double deadline, bool proven) {
         Plan plan = chosen.with(k);
         plan.options.deadline = deadline;
+        plan.options.proven = proven;
         return plan;
       },
-      "plan"_a, "k"_a, "deadline"_a, "Returns a plan for k paths within a deadline in seconds.");
+      "plan"_a, "k"_a, "deadline"_a, "proven"_a = false,
+      "Returns a plan for k paths within a deadline in seconds. proven: whether it is an error that rules about whole "
+      "labellings take more searches than they may.");
   m.def("read_model_file", &read_model_file, "descriptor"_a, "copied"_a,
         "Returns the metadata of an open model file as JSON, and its arrays by their names; files of more than "
         "`copied` bytes are mapped. ValueError for a file that is damaged or not a model.");

@@ -10,6 +10,7 @@
 #include "base/need.h"
 #include "kernels/elementary.h"
 #include "kernels/kernels.h"
+#include "sums/forward_backward.h"
 
 namespace tagwright {
 namespace {
@@ -88,6 +89,7 @@ Edges BatchEdges::whole() const {
 }
 
 CopiedEdges::CopiedEdges(const EdgeScores& edges) {
+  need_no_labelling_rules(edges);
   const size_t L = view_.L = edges.L();
   // A copy has one default for all pairs; rules that limit it need a matrix.
   if (const SparseEdges* const sparse = edges.sparse(); sparse && !sparse->rules()) {

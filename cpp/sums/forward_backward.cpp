@@ -229,6 +229,14 @@ void Sums::step(size_t t, std::vector<double>& out) const {
   divide_factors(out.data(), out.size(), kernels().sum_d(out.data(), out.size()));
 }
 
+void need_no_labelling_rules(const EdgeScores& edges) {
+  if (const LabellingRules* const rules = edges.labelling_rules())
+    throw std::invalid_argument(
+        "probabilities, samples and other sums over labellings cannot apply rules about whole "
+        "labellings (" +
+        rules->names() + "); leave out these rules, or decode without probabilities");
+}
+
 Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams) {
   if (!lattice.edges.ngrams()) return sums_without_ngrams(lattice, pruning, arena);
   sum_ngrams(lattice, pruning, arena, ngrams);
@@ -242,6 +250,7 @@ Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& 
 }
 
 Sums sums_without_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena) {
+  need_no_labelling_rules(lattice.edges);
   Scaled scaled(lattice, arena);
   Sums sums = Passes(lattice.T, lattice.L, scaled, pruning, arena).run();
   if (!sums.wide && (scaled.trouble() || sums.log_z == kForbidden)) {

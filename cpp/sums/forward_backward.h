@@ -48,6 +48,9 @@ struct SumPruning {
   const int32_t* also = nullptr;  // [t], labels that are never pruned, or nullptr
   size_t most = SIZE_MAX;         // the number of labels that all columns may keep in the forward pass
 };
+// Throws std::invalid_argument where the edges have rules about whole labellings: the sums would have to keep track of
+// all of them at once.
+void need_no_labelling_rules(const EdgeScores& edges);
 // ngrams: filled where the edges have label n-grams. A rule then chooses labels by their beliefs without n-grams (Pal
 // et al. 2006; Mueller, Schmid and Schuetze 2013 prune a CRF of higher order in this way), and the sums go over the
 // sequences of those.

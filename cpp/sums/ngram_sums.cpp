@@ -364,6 +364,7 @@ NgramSums::Input input_of(const Lattice& lattice, LabelLists labels, Arena& aren
 }  // namespace
 
 void sum_ngrams(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& sums) {
+  need_no_labelling_rules(lattice.edges);
   LabelLists labels;
   if (pruning.rule.all()) {
     labels = possible_labels(lattice, arena);

@@ -1,4 +1,4 @@
-"""Decoders under constraints, allowed labels, n-grams and token-dependent edges, also in batches, by enumeration."""
+"""Decoders under constraints, rules, allowed labels, n-grams and token-dependent edges, in batches, by enumeration."""
 
 import itertools
 
@@ -23,12 +23,13 @@ def attempt(draw):
     k = draw.choice(COUNTS) if plan(decoder).row.kbest else 1
     if L**T > 2000:
         k = min(k, 300)
-    draw.note("decoder, k", (decoder, k))
+    rules = draw.chance(0.3)
+    draw.note("decoder, k, rules", (decoder, k, rules))
     if draw.chance(0.5):
-        return one(draw, Family(draw, L, kind, ngrams=ngrams).problem(T), decoder, k)
+        return one(draw, Family(draw, L, kind, ngrams=ngrams, rules=rules).problem(T), decoder, k)
     padded = draw.chance(0.4)
     form = draw.choice([form for form in FORMS if form != "steps" and not (padded and "sets" in form)])
-    return (arrays if padded else batch)(draw, Family(draw, L, kind, form, ngrams), decoder, k)
+    return (arrays if padded else batch)(draw, Family(draw, L, kind, form, ngrams, rules), decoder, k)
 
 
 def lengths(draw, L):

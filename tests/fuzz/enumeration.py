@@ -1,9 +1,11 @@
 """Lattices with every kind of edges and limits, and the truth about them: all labellings, scored with NumPy."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
+from support.labelling_rules import runs, spans
 
 import tagwright as tw
 
@@ -37,6 +39,8 @@ class Problem(NamedTuple):
     """(T-1, L, L): edge scores, -inf where a limit forbids."""
     ngrams: dict[tuple[int, ...], float]
     kind: str
+    satisfies: Callable[[list[str]], bool] | None = None
+    """Whether a labelling satisfies the rules about whole labellings."""
 
     def limits(self):
         """The keyword arguments of one sentence."""
@@ -100,8 +104,9 @@ def span_names(draw, L):
 class Family:
     """Edges and constraints that several sentences of different lengths share."""
 
-    def __init__(self, draw, L, kind, form=None, ngrams=False):
+    def __init__(self, draw, L, kind, form=None, ngrams=False, rules=False):
         """Draw everything but the sentences; per-step edges are drawn with each sentence."""
+        self.rules, self.satisfies = rules, None
         self.draw, self.L, self.kind = draw, L, kind
         self.form = form or draw.choice(FORMS)
         self.matrix, self.start, self.stop = np.zeros((L, L)), np.zeros(L), np.zeros(L)
@@ -187,14 +192,42 @@ class Family:
                 some = draw.sample(range(L), draw.randint(1, L))
                 options[name] = [self.labels[y] for y in some]
                 ends[np.setdiff1d(np.arange(L), some)] = False
+        if self.rules:
+            options |= self.draw_rules("scheme" in options)
         if options:
             self.constraints = tw.Constraints(self.labels, **options)
             if draw.chance(0.3):  # the same in two pieces, each of them twice
-                pieces = [tw.Constraints(self.labels, **{name: value}) for name, value in options.items()]
+                # What the names of types mean depends on the scheme.
+                own = {name: options[name] for name in ("limit", "scheme") if self.rules and name in options}
+                pieces = [tw.Constraints(self.labels, **{**own, name: value}) for name, value in options.items()]
                 whole = pieces[0]
                 for piece in (*pieces[1:], draw.choice(pieces)):
                     whole &= piece
                 self.constraints = whole
+
+    def draw_rules(self, scheme):
+        """Draw rules about whole labellings: names are types where the labels are known to be of spans."""
+        draw, made, checks = self.draw, {"limit": 100_000}, []
+        typed = scheme or any(name[0] in "BISU" for name in self.labels)
+        names = list(dict.fromkeys(name.partition("-")[2] for name in self.labels if name != "O")) if typed else []
+        units = spans if names else runs
+        names = names or self.labels
+        some = draw.sample(names, draw.randint(1, min(3, len(names))))
+        if draw.chance(0.5):
+            made["once"] = some if draw.chance(0.5) else True
+            among = names if made["once"] is True else some
+            checks.append(lambda own: all(units(own).count(name) <= 1 for name in among))
+        if draw.chance(0.3):
+            most = made["at_most"] = {name: draw.randint(0, 3) for name in some}
+            checks.append(lambda own: all(units(own).count(name) <= n for name, n in most.items()))
+        if draw.chance(0.3):
+            least = made["at_least"] = {some[0]: draw.randint(0, 2)}
+            checks.append(lambda own: units(own).count(some[0]) >= least[some[0]])
+        if draw.chance(0.2):
+            odd = made["accept"] = lambda own: len(set(own)) % 2 == 1
+            checks.append(odd)
+        self.satisfies = lambda own: not own or all(check(own) for check in checks)
+        return made
 
     def problem(self, T, with_lists=True):
         """Draw one sentence of T tokens."""
@@ -225,7 +258,7 @@ class Family:
                 nodes = np.where(outside, draw.choice((np.nan, np.inf, 1e300, 7.0)), nodes).astype(nodes.dtype)
         start, stop = np.where(self.may_start, self.start, NEVER), np.where(self.may_stop, self.stop, NEVER)
         given = nodes, edges, active, self.constraints, allowed, self.labels
-        return Problem(*given, columns, start, stop, steps, self.ngrams, self.kind)
+        return Problem(*given, columns, start, stop, steps, self.ngrams, self.kind, self.satisfies)
 
 
 class Truth:
@@ -239,6 +272,9 @@ class Truth:
         possible = totals > NEVER
         every, totals, sizes = every[:, possible], totals[possible], sizes[possible]
         order = np.argsort(-totals, kind="stable")
+        if problem.satisfies is not None:
+            named = ([problem.labels[y] for y in every[:, n]] for n in order)
+            order = order[[problem.satisfies(own) for own in named]] if len(order) else order
         self.labels = every[:, order].T
         """(N, T)."""
         self.scores = totals[order]

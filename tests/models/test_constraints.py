@@ -258,7 +258,7 @@ def test_what_training_refuses():
         tw.CRF("pos", constraints="BIO").fit([["a"]], [["I-PER"]])
     with pytest.raises(ValueError, match="the label 'NN' is not of scheme BIO"):
         tw.HMM(constraints="BIO").fit([["a"]], [["NN"]])
-    with pytest.raises(ValueError, match=r"constraints must be tw\.Constraints, a scheme or a number"):
+    with pytest.raises(ValueError, match=r"constraints must be tw\.Constraints, its arguments, a scheme or a number"):
         tw.CRF("pos", constraints=2.5).fit([["a"]], [["O"]])
     with pytest.raises(ValueError, match="a scheme is a name such as BIO, or BIO:1"):
         tw.CRF("pos", constraints="BIO:x").fit([["a"]], [["O"]])

@@ -204,6 +204,9 @@ def test_models_without_probabilities_and_with_spans(page):
     assert "scheme=1" in page.run("return location.hash")
     assert page.labels == page.server.tag(**rules, constraints={"scheme": "BIO"})[0]["labels"]
     assert page.labels[:2] == ["B-NP", "I-NP"]
+    page.click("#once")
+    assert "once=1" in page.run("return location.hash")
+    assert page.labels == page.server.tag(**rules, constraints={"scheme": "BIO", "once": True})[0]["labels"]
 
 
 def test_what_is_typed_is_shown_and_errors_are_shown(page):

@@ -159,6 +159,24 @@ def test_constraints(server, folder):
     assert "I-NP" not in {node["label"] for node in drawn["columns"][0]}
 
 
+def test_rules_about_whole_labellings(server, folder):
+    """The best labelling that satisfies them, also where the lattice is drawn; probabilities are refused."""
+    model = tw.load(folder / "chunks.safetensors")
+    words = ["the", "dog", "run", "the", "dog"]
+    reply = {"scheme": "BIO", "once": ["NP"], "at_least": {"NP": 1}}
+    best = model.tag_kbest([words], 2, constraints=tw.Constraints(model.labels, **reply))[0]
+    asked = {"sentences": [words], "model": "chunks", "constraints": reply, "k": 2}
+    own = server.tag(**asked)[0]
+    assert own["exact"]
+    assert [one["labels"] for one in own["kbest"]] == [one.labels for one in best]
+    assert sum(label == "B-NP" for label in own["labels"]) == 1
+    drawn = server.post("/v1/lattice", asked).json()
+    assert [one["labels"] for one in drawn["kbest"]] == [one.labels for one in best]
+    assert not drawn["probabilistic"]
+    assert server.tag(**{**asked, "constraints": {"once": True, "at_most": {"O": 1}}})[0]["exact"]
+    assert "whole labellings" in server.refused(422, **asked, proba=True)["what"]
+
+
 def test_constraints_that_are_wrong(server):
     """Words are an object: their path on the disk would be opened."""
     for reply, where in (
@@ -172,6 +190,16 @@ def test_constraints_that_are_wrong(server):
         ({"start": ["NO"]}, "constraints"),
         ({"start": [1]}, "constraints.start"),
         ({"scheme_of": "x"}, "constraints"),
+        ({"once": "NN"}, "constraints.once"),
+        ({"once": False}, "constraints.once"),
+        ({"once": [1]}, "constraints.once"),
+        ({"once": ["NO"]}, "constraints"),
+        ({"at_most": {"NN": "1"}}, "constraints"),
+        ({"at_least": ["NN"]}, "constraints.at_least"),
+        ({"same": 7}, "constraints"),
+        ({"same": True}, "constraints.same"),
+        ({"limit": 10**9}, "constraints"),
+        ({"accept": "x"}, "constraints"),
     ):
         assert server.refused(422, text="a b", constraints=reply)["where"] == where
     assert server.refused(422, text="a b", constraints={"start": []})

@@ -17,6 +17,7 @@ import click
 from tqdm import tqdm
 
 from tagwright import __version__
+from tagwright.cli.options import LABELLING_RULES
 from tagwright.cli.tagging import Tagger, TagOptions
 from tagwright.cluster.batch_tagger import BatchTagger
 from tagwright.cluster.files import Job, Outcome, everywhere, jobs_of, once
@@ -26,7 +27,7 @@ from tagwright.data.files import digest_of
 from tagwright.learners.interrupts import stops
 from tagwright.models.model import BUILT_IN
 
-_TEXT_ONLY = ("as_json", "to", "spans", "scheme", "dictionary", "partial")
+_TEXT_ONLY = ("as_json", "to", "spans", "scheme", "dictionary", "partial", *LABELLING_RULES)
 
 
 @functools.lru_cache(maxsize=1)
@@ -109,7 +110,11 @@ def _absolute(path: str | None) -> str | None:
 
 
 def _check_tables(options: TagOptions, table: str) -> None:
-    given = [f"--{name.removeprefix('as_')}" for name in _TEXT_ONLY if getattr(options, name)]
+    given = [
+        f"--{name.removeprefix('as_').replace('_', '-')}"
+        for name in _TEXT_ONLY
+        if getattr(options, name) not in (None, False, ())
+    ]
     given += ["--proba all"] * (options.proba == "all") + ["--decoder"] * (options.decoder != "auto")
     if given:
         raise click.ClickException(f"{table}: {given[0]} is not for Parquet files; leave it out, or tag them apart")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tagwright.cli.options import COUNT, INPUT, gold_options
+from tagwright.cli.options import COUNT, INPUT, LABELLING_RULES, gold_options
 from tagwright.cli.tagging import constraints_of, load_for_text, rows_of, tokenizer_of
 from tagwright.data.corpus import allowed_labels
 from tagwright.data.reading import batches
@@ -50,7 +50,8 @@ def evaluate(source: str, as_json: bool, most: int, **options: Any) -> None:
 def collected(source: str, worst: int = 0, **options: Any) -> Collected:
     """Tag a file with gold labels; worst: how many sentences are kept whole; options: those of `gold_options`."""
     model = load_for_text(options.pop("model_path"))
-    constraints = constraints_of(model, options.pop("scheme"), options.pop("dictionary"))
+    limits = {name: options.pop(name) for name in ("scheme", "dictionary", *LABELLING_RULES)}
+    constraints = constraints_of(model, limits)
     found = Collected(model, options.pop("decoder"), options.pop("threads"), worst, constraints)
     label, partial, tokenize = (options.pop(name) for name in ("label", "partial", "tokenize"))
     if tokenize is not None and model.columns > 1:

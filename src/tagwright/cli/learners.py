@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from tagwright.cli.options import rules_of
 from tagwright.features.templates import Features
 from tagwright.learners import LEARNERS
 from tagwright.learners.options import Option, OptionError, flat_options, learner_class, set_flat
@@ -120,7 +121,7 @@ def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str]
         values["features"] = Features(options["features"], lists) if lists else options["features"]
     values |= {name: options[name] for name in ("epochs", "warm_start", "threads") if name in given and name in has}
     own_dictionary = kind in ("memm", "bidirectional")
-    rules = [options["scheme"], None if own_dictionary else options["dictionary"]]
+    rules = [options["scheme"], None if own_dictionary else options["dictionary"], rules_of(options) or None]
     if own_dictionary and options["dictionary"] is not None:
         values["dictionary"] = options["dictionary"]
     values["constraints"] = [rule for rule in rules if rule is not None] or None

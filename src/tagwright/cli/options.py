@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -61,6 +61,17 @@ scheme_option = click.option(
 )
 
 
+def _counted(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """Read values such as PER=1."""
+    made: dict[str, int] = {}
+    for text in value:
+        name, _, count = text.rpartition("=")
+        if not name or not count.isdecimal():
+            raise click.BadParameter(f"{text!r} is not of the form TYPE=NUMBER, such as PER=1")
+        made[name] = int(count)
+    return tuple(made.items())
+
+
 def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return a decorator that adds options, the first one first."""
 
@@ -70,6 +81,49 @@ def _all(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
         return command
 
     return add
+
+
+LABELLING_RULES = {
+    "once": (
+        "TYPE",
+        "Span type, or label, of which a sentence has at most one span, or contiguous run; all for each of them. May "
+        "be repeated.",
+    ),
+    "at_most": ("TYPE=N", "At most N spans of a type, or runs of a label, per sentence; may be repeated."),
+    "at_least": ("TYPE=N", "At least N spans of a type, or runs of a label, per sentence; may be repeated."),
+    "same": ("PART", "Part of joint labels such as book|B-city, counted from 0, that all labels of a sentence share."),
+}
+"""Options for rules about whole labellings, by the names of arguments of `tw.Constraints`: what they take, and help."""
+
+
+def flag_of(name: str) -> str:
+    """Return how an option is written."""
+    return f"--{name.replace('_', '-')}"
+
+
+def rule_options(hidden: bool = False) -> Callable[[Command], Command]:
+    """Return the options for rules about whole labellings; hidden: whether the help of a command leaves them out."""
+    kinds: dict[str, dict[str, Any]] = {
+        "once": {"multiple": True},
+        "at_most": {"multiple": True, "callback": _counted},
+        "at_least": {"multiple": True, "callback": _counted},
+        "same": {"type": click.IntRange(min=0)},
+    }
+    return _all(
+        *(
+            click.option(flag_of(name), metavar=metavar, hidden=hidden, help=text, **kinds[name])
+            for name, (metavar, text) in LABELLING_RULES.items()
+        )
+    )
+
+
+def rules_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `tw.Constraints` for `rule_options`."""
+    made = {name: options[name] for name in LABELLING_RULES if options.get(name) not in (None, ())}
+    made |= {name: dict(made[name]) for name in ("at_most", "at_least") if name in made}
+    if "all" in made.get("once", ()):
+        made["once"] = True
+    return made
 
 
 def tokenize_option(text: str, default: str | None = "auto") -> Callable[[Command], Command]:
@@ -87,6 +141,7 @@ def limit_options(partial: str) -> Callable[[Command], Command]:
     words = "File of lines of a word, a tab and the labels that it may have, with commas between them."
     return _all(
         scheme_option,
+        rule_options(),
         click.option("--dictionary", type=INPUT, help=words),
         partial_option(partial),
     )
@@ -148,6 +203,7 @@ training_options = _all(
     ),
     partial_option("Labels may be partly known: NN,VB for one of the two, _ for any."),
     scheme_option,
+    rule_options(hidden=True),  # train --help-all lists them
     click.option(
         "--dictionary",
         type=COUNT,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
 from tagwright.cli.answers import WRITERS, Answer
+from tagwright.cli.options import rules_of
 from tagwright.constraints.constraints import Constraints
 from tagwright.constraints.reading import labels_of_cell
 from tagwright.data.conllu import FIELDS
@@ -37,6 +38,10 @@ class TagOptions:
     spans: bool
     label: str | None
     scheme: str | None
+    once: tuple[str, ...]
+    at_most: tuple[tuple[str, int], ...]
+    at_least: tuple[tuple[str, int], ...]
+    same: int | None
     dictionary: str | None
     partial: bool
     decoder: str
@@ -89,13 +94,17 @@ def rows_of(model: Model, batch: Sequence[Sentence]) -> list[list[list[str]]]:
     return [sentence.rows for sentence in batch]
 
 
-def constraints_of(model: Model, scheme: str | None, dictionary: str | None) -> Constraints | None:
-    """Return the constraints of --scheme and --dictionary for a model's labels."""
+def constraints_of(model: Model, options: Mapping[str, Any]) -> Constraints | None:
+    """Return the constraints of `limit_options` for a model's labels."""
+    scheme, dictionary = options["scheme"], options["dictionary"]
     own = None if scheme is None else scheme_constraints(scheme, model.labels)
-    if dictionary is None:
-        return own
-    words = Constraints(model.labels, words=dictionary)
-    return words if own is None else own & words
+    more: list[dict[str, Any]] = [] if dictionary is None else [{"words": dictionary}]
+    if rules := rules_of(options):
+        more.append(rules)
+    for one in more:
+        made = Constraints(model.labels, **one)
+        own = made if own is None else own & made
+    return own
 
 
 class Tagger:
@@ -123,7 +132,7 @@ class Tagger:
         self._writer = WRITERS[options.writer](model.labels, 1 if options.spans else options.k, label)
         # In Python k=1 requests the one most probable span; -k 1 is the default and stands for the best labelling.
         self._spans = (options.k if options.k > 1 else None) if options.spans else 0
-        self._constraints = constraints_of(model, options.scheme, options.dictionary)
+        self._constraints = constraints_of(model, vars(options))
         self._number = {name: y for y, name in enumerate(model.labels)}
         # Whether the core may answer blocks of plain files.
         limited = self._constraints is not None or options.partial

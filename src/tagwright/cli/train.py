@@ -21,7 +21,17 @@ from tagwright.cli.learners import (
     make_training,
 )
 from tagwright.cli.logging import show_log
-from tagwright.cli.options import COUNT, FILE, Command, corpus_arguments, force_option, threads_option, training_options
+from tagwright.cli.options import (
+    COUNT,
+    FILE,
+    LABELLING_RULES,
+    Command,
+    corpus_arguments,
+    flag_of,
+    force_option,
+    threads_option,
+    training_options,
+)
 from tagwright.cli.overwriting import check_model_target
 from tagwright.data.output import check_target, is_standard_output, is_stream, rescued
 from tagwright.learners import LEARNERS
@@ -55,7 +65,8 @@ def _show_all(context: click.Context, parameter: click.Parameter, value: bool) -
     if not value:
         return
     formatter = context.make_formatter()
-    for title, rows in help_of_settings():
+    rules = [(f"{flag_of(name)} {metavar}", text) for name, (metavar, text) in LABELLING_RULES.items()]
+    for title, rows in [("Rules about whole labellings, which the model stores", rules), *help_of_settings()]:
         with formatter.section(title):
             formatter.write_dl(rows)
     click.echo(f"{context.get_help()}\n\n{formatter.getvalue()}", nl=False)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright.constraints.constraints import Constraints, Rule
+from tagwright.constraints.counting import CountRule
 from tagwright.constraints.reading import Ints, word_arrays
 
 __all__ = ["SOFT", "from_arrays", "from_word_index", "to_arrays"]
@@ -39,6 +40,15 @@ def to_arrays(constraints: Constraints | None, prefix: str = PREFIX) -> Arrays:
         made["words"] = np.frombuffer(words, np.uint8)
     if constraints.unknown is not None:
         made["unknown"] = constraints.unknown
+    if constraints.accept:
+        raise ValueError("accept is a Python function, which a model file cannot hold; pass it when tagging")
+    if rules := constraints.counts:
+        made["count_names"] = _bytes("\n".join(rule.name.replace("\n", " ") for rule in rules))
+        made["count_least"], made["count_most"] = np.array([rule[1:3] for rule in rules], np.int32).T
+        made["count_end"] = np.cumsum([len(rule.labels) for rule in rules], dtype=np.uint64)
+        made["count_label"] = np.concatenate([rule.labels for rule in rules])
+        made["count_flags"] = np.concatenate([rule.flags for rule in rules])
+        made["limit"] = np.array([constraints.limit], np.int32)
     return {prefix + name: np.ascontiguousarray(array) for name, array in made.items()}
 
 
@@ -67,8 +77,21 @@ def from_arrays(
         made.words = _words(own, L)
     if "unknown" in own:
         made.unknown = _checked(own["unknown"], L)
+    if "count_names" in own:
+        made.counts, made.limit = _counts(own), int(own["limit"].item())
     made.core()  # checks the rules for pairs
+    made.labelling_core()  # checks the rules about whole labellings
     return made
+
+
+def _counts(own: Mapping[str, npt.NDArray[Any]]) -> list[CountRule]:
+    names, ends = _text(own["count_names"]).split("\n"), own["count_end"].astype(np.int64).tolist()
+    counts = [own[f"count_{part}"].tolist() for part in ("least", "most")]
+    rows = list(zip(names, *counts, [0, *ends[:-1]], ends, strict=True))
+    labels, flags = own["count_label"].astype(np.int32), own["count_flags"].astype(np.uint8)
+    if not rows or ends[-1] != len(labels) or any(begin > end for *_, begin, end in rows):
+        raise ValueError("constraints: rules about whole labellings do not fit together")
+    return [CountRule(name, least, most, labels[a:b], flags[a:b]) for name, least, most, a, b in rows]
 
 
 def from_word_index(labels: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Constraints | None:

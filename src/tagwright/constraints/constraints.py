@@ -1,15 +1,16 @@
-"""Constraints on labellings: which label may follow which, be first or last, and which a word may have."""
+"""Constraints on labellings: neighbouring, first and last labels, those of words, and rules about whole labellings."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from tagwright import _core, checks
+from tagwright.constraints.counting import LIMIT, Accept, CountRule, RuleOptions, core_rules, count_rules, distinct
 from tagwright.constraints.reading import (
     Ints,
     both_flags,
@@ -24,7 +25,7 @@ from tagwright.constraints.reading import (
     word_arrays,
     word_of,
 )  # fmt: skip
-from tagwright.schemes import scheme_rule
+from tagwright.schemes import scheme_rule, split_label
 
 __all__ = ["Constraints", "Rule"]
 
@@ -68,6 +69,20 @@ class Constraints:
         labels.
     unknown : iterable of str, optional
         Labels that words outside of the dictionary may have; all by default.
+    once : iterable of str, or True
+        Span types of which a labelling has at most one span; if labels are not of spans, labels that form at most one
+        contiguous run. True for all of them.
+    at_most, at_least : mapping from str to int
+        How many spans of a type, or runs of a label, a labelling has at most and at least. Spans are those of the
+        scheme, or of labels such as B-PER if no scheme is given; a run is as long as possible.
+    same : int, optional
+        For joint labels such as ``book|B-city``, the index of a part that all labels of a sentence share.
+    accept : callable, optional
+        Predicate over a labelling, a list of names: only labellings for which it returns a true value are accepted. It
+        is not saved with a model.
+    limit : int, default=2000
+        Searches per sentence, and labellings that `accept` rejects, until a result may be inexact: it then has a proven
+        gap, or ValueError is raised where a result cannot have one.
 
     Raises
     ------
@@ -81,6 +96,9 @@ class Constraints:
     >>> edges = [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
     >>> tw.decode([[1, 0, 0], [0, 0, 2]], edges, constraints=c).paths[0].labels.tolist()
     [1, 2]
+    >>> c = tw.Constraints(["street", "city"], once=["street"])
+    >>> tw.decode([[1, 0], [0, 1], [2, 0]], [[0, 0], [0, 0]], constraints=c).paths[0].labels.tolist()
+    [0, 0, 0]
 
     """
 
@@ -97,17 +115,21 @@ class Constraints:
         stop: Iterable[str] | None = None,
         words: Mapping[str, Iterable[str]] | str | os.PathLike[str] | None = None,
         unknown: Iterable[str] | None = None,
+        **whole: Unpack[RuleOptions],
     ) -> None:
         """Check all names."""
         self.labels = label_names(labels)
         self.rules: list[Rule] = []
+        spans: list[tuple[str, str]] | None = None
         if scheme is None and (part is not None or scheme_of is not None):
             raise ValueError("part and scheme_of select what a scheme applies to; give the scheme, too")
         if scheme is not None:
             if part is not None and scheme_of is not None:
                 raise ValueError("part and scheme_of exclude each other")
             shown, read = part_reader(part, sep, scheme_of)
-            name, rule, first, last = scheme_rule(scheme, [read(label) for label in self.labels], self.labels)
+            parts = [read(label) for label in self.labels]
+            name, rule, first, last = scheme_rule(scheme, parts, self.labels)
+            spans = [part for part in map(split_label, parts) if part is not None]
             self.rules.append(Rule(f"scheme {name}{shown}", *rule))
             start_of_scheme, stop_of_scheme = first, last
         else:
@@ -127,10 +149,32 @@ class Constraints:
             if words is None:
                 raise ValueError("unknown is for words that are not in the dictionary; give words, too")
             self.unknown = label_list("unknown", unknown, number)
+        self._add_whole(whole, spans, sep)
         self._core: _core.PairRules | None = None
+        self._labelling: _core.LabellingRules | None = None
         self._lists: dict[str, list[int]] | None = None
         self._dictionary: _core.TagDictionary | None = None
         self._pairs: Constraints | None = None
+
+    def _add_whole(self, whole: RuleOptions, spans: list[tuple[str, str]] | None, sep: str) -> None:
+        """Read the rules about whole labellings."""
+        wrong = next((name for name in whole if name not in RuleOptions.__annotations__), None)
+        if wrong is not None:
+            raise TypeError(f"Constraints() got an unexpected keyword argument {wrong!r}")
+        if (same := whole.get("same")) is not None:
+            # Neighbours that share a part are enough: a rule for pairs.
+            shown, read = part_reader(same, sep, None)
+            parts = [read(label) for label in self.labels]
+            number = {name: n for n, name in enumerate(dict.fromkeys(parts))}
+            states = np.array([number[part] for part in parts], np.int32)
+            self.rules.append(Rule(f"same{shown}", states, states))
+        self.counts: list[CountRule] = count_rules(self.labels, spans, whole)
+        accept = whole.get("accept")
+        if accept is not None and not callable(accept):
+            raise ValueError(f"accept must be a function of a list of labels, not {checks.shown(accept)}")
+        self.accept: list[Accept] = [] if accept is None else [accept]
+        self.limit = whole.get("limit", LIMIT)
+        checks.at_least_one("limit", self.limit)
 
     @classmethod
     def learnt(
@@ -190,7 +234,8 @@ class Constraints:
         made.labels = labels
         made.rules, made.forbidden = [], np.zeros((0, 2), np.int32)
         made.start = made.stop = made.words = made.unknown = None
-        made._core = made._lists = made._pairs = made._dictionary = None
+        made.counts, made.accept, made.limit = [], [], LIMIT
+        made._core = made._lists = made._pairs = made._dictionary = made._labelling = None
         return made
 
     def __and__(self, other: Constraints) -> Constraints:
@@ -202,6 +247,8 @@ class Constraints:
         made.rules = self.rules + other.rules
         made.forbidden = np.unique(np.concatenate([self.forbidden, other.forbidden]), axis=0)
         made.start, made.stop = both_flags(self.start, other.start), both_flags(self.stop, other.stop)
+        made.counts, made.accept = distinct([*self.counts, *other.counts]), [*self.accept, *other.accept]
+        made.limit = max((one.limit for one in (self, other) if one.limits_labellings), default=LIMIT)
         if self.words is None or other.words is None:
             one = other if self.words is None else self
             made.words, made.unknown = one.words, one.unknown
@@ -224,6 +271,7 @@ class Constraints:
             self._pairs = self._of(self.labels)
             self._pairs.rules, self._pairs.forbidden = self.rules, self.forbidden
             self._pairs.start, self._pairs.stop = self.start, self.stop
+            self._pairs.counts, self._pairs.accept, self._pairs.limit = self.counts, self.accept, self.limit
         return self._pairs
 
     def for_labels(self, labels: Sequence[str]) -> Constraints:
@@ -249,6 +297,8 @@ class Constraints:
         pairs = new[self.forbidden]
         made.forbidden = pairs[(pairs >= 0).all(axis=1)].astype(np.int32)
         made.start, made.stop = (None if own is None else own[old] for own in (self.start, self.stop))
+        made.counts = [rule.for_labels(new) for rule in self.counts]
+        made.accept, made.limit = self.accept, self.limit
         if self.words is not None:
             made.words = {word: np.sort(new[own][new[own] >= 0]) for word, own in self.words.items()}
         if self.unknown is not None:
@@ -298,8 +348,14 @@ class Constraints:
 
     @property
     def limits_edges(self) -> bool:
-        """Whether there are rules for pairs, first or last labels."""
-        return bool(self.rules) or len(self.forbidden) > 0 or self.start is not None or self.stop is not None
+        """Whether there are rules other than a tag dictionary."""
+        pairs = bool(self.rules) or len(self.forbidden) > 0 or self.start is not None or self.stop is not None
+        return pairs or self.limits_labellings
+
+    @property
+    def limits_labellings(self) -> bool:
+        """Whether there are rules about whole labellings, which only decoders apply."""
+        return bool(self.counts) or bool(self.accept)
 
     def core(self) -> _core.PairRules:
         """Return the rules for pairs, first and last labels as the core takes them."""
@@ -309,9 +365,26 @@ class Constraints:
             self._core = _core.PairRules.make(len(self.labels), rules, previous, current, self.start, self.stop)
         return self._core
 
+    def labelling_core(self) -> _core.LabellingRules | None:
+        """Return the rules about whole labellings as the core takes them; None where there are none."""
+        if self._labelling is None and self.limits_labellings:
+            self._labelling = core_rules(self.labels, self.counts, self.accept, self.limit)
+        return self._labelling
+
+    def without_labelling_rules(self, what: str) -> Constraints:
+        """Return self; ValueError where there are rules about whole labellings, which `what` cannot apply."""
+        if self.limits_labellings:
+            names = ", ".join([*(rule.name for rule in self.counts[:3]), *["accept"] * bool(self.accept)])
+            raise ValueError(f"{what} cannot apply rules about whole labellings ({names}); leave them out")
+        return self
+
     def __repr__(self) -> str:
         """Return a summary of the rules."""
         parts = [rule.name for rule in self.rules]
+        parts += (
+            [rule.name for rule in self.counts] if len(self.counts) < 4 else [f"{len(self.counts)} counts of spans"]
+        )
+        parts += ["accept"] * len(self.accept)
         if len(self.forbidden):
             parts.append(f"{len(self.forbidden)} forbidden pairs")
         parts += [name for name in ("start", "stop") if not self.rules and getattr(self, name) is not None]

@@ -231,7 +231,12 @@ def paths(
     yielded: set[bytes] = set()
     k = _FIRST_PATHS
     while True:
-        found = decode(nodes, prepared, k, decoder, active=active, constraints=constraints, allowed=allowed).paths
+        decoding = decode(nodes, prepared, k, decoder, active=active, constraints=constraints, allowed=allowed)
+        if not decoding.exact and plan(decoder).row.exact:
+            raise ValueError(
+                f"the next path is not proven within the limit of the constraints; there were {len(yielded)}"
+            )
+        found = decoding.paths
         for path in found:
             # Of paths with equal scores another round may find others first.
             if (key := path.labels.tobytes()) not in yielded:

@@ -163,12 +163,13 @@ class Edges:
                 f"the constraints are for {len(constraints.labels)} labels, but the edges are for {self.L}"
             )
         if self._core.is_stepwise:
-            return self._core.constrained(constraints.core())
+            return self._core.constrained(constraints.core(), constraints.labelling_core())
         if not hasattr(self, "_constrained"):
             self._constrained: WeakKeyDictionary[Constraints, _core.Edges] = WeakKeyDictionary()
         found = self._constrained.get(constraints)
         if found is None:
-            found = self._constrained[constraints] = self._core.constrained(constraints.core())
+            found = self._core.constrained(constraints.core(), constraints.labelling_core())
+            self._constrained[constraints] = found
         return found
 
     def prepare(self) -> Edges:

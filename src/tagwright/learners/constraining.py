@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from tagwright.models.model import Model
 
 
 def training_constraints(
-    given: Constraints | str | int | list[Any] | None,
+    given: Constraints | Mapping[str, Any] | str | int | list[Any] | None,
     old: Model | None,
     X: Iterable[Any],
     y: Iterable[Any],
@@ -26,8 +26,8 @@ def training_constraints(
 ) -> Constraints | None:
     """Return the constraints of a training for its labels, after a check that the gold labels satisfy them.
 
-    given: the learner's parameter; old: a model that training starts from, whose constraints apply too; X, y: sentences
-    and labels, which may be read again.
+    given: the learner's parameter, where a dict holds arguments of `Constraints`; old: a model that training starts
+    from, whose constraints apply too; X, y: sentences and labels, which may be read again.
     """
     made = None if old is None or old.constraints is None else old.constraints.for_labels(labels)
     for one in given if isinstance(given, list | tuple) else [given]:
@@ -37,11 +37,17 @@ def training_constraints(
             own = scheme_constraints(one, labels)
         elif isinstance(one, Constraints):
             own = one.for_labels(labels)
+        elif isinstance(one, Mapping):
+            own = Constraints(labels, **one)
         elif isinstance(one, int) and not isinstance(one, bool):
             own = Constraints.learnt(X, y, one, labels=labels)
         else:
-            raise ValueError(f"constraints must be tw.Constraints, a scheme or a number, not {checks.shown(one)}")
+            raise ValueError(
+                f"constraints must be tw.Constraints, its arguments, a scheme or a number, not {checks.shown(one)}"
+            )
         made = own if made is None else made & own
+    if made is not None and made.accept:
+        raise ValueError("accept is a Python function, which a model cannot hold; pass it when tagging")
     if made is not None and made.limits_edges:
         _check_labels(made, y, labels)
     return made
@@ -50,7 +56,7 @@ def training_constraints(
 def _check_labels(constraints: Constraints, y: Iterable[Any], labels: Sequence[str]) -> None:
     """Raise ValueError for the first gold labelling that violates a rule."""
     number = {name: n for n, name in enumerate(labels)}
-    core = constraints.core()
+    core, counts = constraints.core(), constraints.labelling_core()
     for s, own in enumerate(y):
         if not len(own):
             continue
@@ -66,6 +72,8 @@ def _check_labels(constraints: Constraints, y: Iterable[Any], labels: Sequence[s
         for t, may, what in ((0, constraints.start, "first"), (-1, constraints.stop, "last")):
             if may is not None and numbers[t] >= 0 and not may[numbers[t]]:
                 raise ValueError(f"{where}{own[t]!r} may not be the {what}{help_}")
+        if counts is not None and (numbers >= 0).all() and (rule := counts.violated(numbers)) is not None:
+            raise ValueError(f"{where}they have not {constraints.counts[rule].name}{help_}")
 
 
 def training_limits(constraints: Constraints | None, X: Any, y: Any, labels: Sequence[str]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class CRF(OnlineLearner):
     min_ngram_count: int = opt("min_ngram_count")
     parts: str | None = opt("parts")
     margin: float = opt("margin")
-    constraints: Constraints | str | int | list[Any] | None = opt("constraints")
+    constraints: Constraints | dict[str, Any] | str | int | list[Any] | None = opt("constraints")
     epochs: int = opt("epochs", help="Passes over the corpus by AdaGrad.")
     patience: int | None = opt("patience")
     seed: int = opt("seed")

@@ -90,7 +90,7 @@ class HMM(Learner):
     rare: int = opt("rare")
     column: int = opt("column")
     order: int = opt("order", choices=(1, 2), help="1 for bigrams of labels, 2 for trigrams.")
-    constraints: Constraints | str | int | list[Any] | None = opt("constraints")
+    constraints: Constraints | dict[str, Any] | str | int | list[Any] | None = opt("constraints")
     decoder: str | Decoder = opt("decoder")
     threads: int = opt("threads")
 

@@ -76,7 +76,7 @@ class MEMM(Learner):
     dictionary: int | None = opt("dictionary")
     spans: bool = opt("spans")
     min_count: int = opt("min_count")
-    constraints: Constraints | str | int | list[Any] | None = opt(
+    constraints: Constraints | dict[str, Any] | str | int | list[Any] | None = opt(
         "constraints",
         help="What labellings keep to when tagging, as for `CRF`. The probabilities that are trained are those of "
         "single labels, which no rule changes.",
@@ -160,6 +160,11 @@ class MemmTraining(BatchTraining):
     def completed(self, features: Features) -> Features:
         """Return templates that read labels."""
         return with_history(features, self.learner.history)
+
+    def read_constraints(self) -> Any:
+        """Return the constraints, after a check that a search over label histories can apply them."""
+        made = super().read_constraints()
+        return None if made is None else made.without_labelling_rules("a MEMM")
 
     def read_corpus(self) -> _core.Corpus:
         """Return the encoded corpus, in the direction of the model."""

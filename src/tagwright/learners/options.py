@@ -156,10 +156,11 @@ _TABLE = {
         ),
         Option(
             "constraints", "object", None,
-            "What labellings keep to, in training and tagging: `tw.Constraints`; the name of a scheme such as "
-            '"BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number n, for a tag dictionary of the words '
-            "that occur at least n times; or a list of these. The model keeps them.",
-            optional=True, decides=False, shown="Constraints, str, int or list",
+            "What labellings keep to, in training and tagging: `tw.Constraints`, or a dict of its arguments without "
+            'the labels; the name of a scheme such as "BIO", or "BIO:1" for part 1 of labels such as NN|B-NP; a number '
+            "n, for a tag dictionary of the words that occur at least n times; or a list of these. The model keeps "
+            "them.",
+            optional=True, decides=False, shown="Constraints, dict, str, int or list",
         ),
         Option("epochs", "int", 10, "Passes over the corpus.", least=1, decides=False),
         Option(

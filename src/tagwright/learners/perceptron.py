@@ -41,7 +41,7 @@ class Perceptron(OnlineLearner):
     min_ngram_count: int = opt("min_ngram_count")
     parts: str | None = opt("parts")
     margin: float = opt("margin")
-    constraints: Constraints | str | int | list[Any] | None = opt("constraints")
+    constraints: Constraints | dict[str, Any] | str | int | list[Any] | None = opt("constraints")
     epochs: int = opt("epochs")
     batch: int = opt("batch")
     pairs: str = opt("pairs")

@@ -32,9 +32,11 @@ class Limits(NamedTuple):
 
     @property
     def rules(self) -> _core.PairRules | None:
-        """The rules for pairs, first and last labels as the core takes them."""
+        """The rules for pairs, first and last labels as searches over label histories take them."""
         own = self.constraints
-        return None if own is None or not own.limits_edges else own.core()
+        if own is None or not own.limits_edges:
+            return None
+        return own.without_labelling_rules("a MEMM, or an agreement of two models,").core()
 
     def allowed(self, text: _core.Text) -> _core.AllowedLists | None:
         """Return the labels that each token may have; a list of the call replaces that of the tag dictionary.

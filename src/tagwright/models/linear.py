@@ -98,9 +98,10 @@ class LinearModel(Model):
         reader = None if options.spans is None else self._span_reader
         deadline = math.inf if options.deadline is None else options.deadline
         spans = None if reader is None else (reader.core, options.spans or 0)
+        search = _core.plan_for(chosen.core, options.k, deadline, options.proven)
         labels, scores, work, *sums = self._core.decode(
-            text, self._edges_under(limits.constraints)._core, _core.plan_for(chosen.core, options.k, deadline),
-            options.threads, limits.allowed(text), options.proba, spans,
+            text, self._edges_under(limits.constraints)._core, search, options.threads, limits.allowed(text),
+            options.proba, spans,
         )  # fmt: skip
         if not chosen.row.exact:
             work = [(*row[:4], False, math.inf) for row in work]

@@ -51,6 +51,14 @@ class Tagger:
         """Whether exp(score - log Z) is a probability that was trained to be one: true of CRFs and HMMs."""
         return kind_of(self.facts).probabilistic
 
+    def has_probabilities(self, constraints: Rules = None) -> bool:
+        """Return whether labellings have probabilities under the model's constraints and those of a call.
+
+        They have none under rules about whole labellings, since sums cannot apply these.
+        """
+        own = self._limiter.compose(constraints)
+        return self.probabilistic and (own is None or not own.limits_labellings)
+
     def need_probabilities(self) -> None:
         """Raise ValueError unless scores are log probabilities."""
         if not self.probabilistic:
@@ -129,7 +137,7 @@ class Tagger:
             model that has none.
 
         """
-        options = TagOptions(1, decoder, proba=proba)
+        options = TagOptions(1, decoder, proba=proba, proven=True)
         best = self._one(sentence, options, constraints, allowed).taggings[0]
         return best.labels if best.marginals is None else list(zip(best.labels, best.marginals, strict=True))
 
@@ -163,7 +171,7 @@ class Tagger:
         With `proba` each has its probability and those of its labels; ValueError if the model is not probabilistic.
         `constraints` and `allowed`, one list per sentence, are as for `tag`.
         """
-        options = TagOptions(k, decoder, threads, proba)
+        options = TagOptions(k, decoder, threads, proba, proven=True)
         return [found.taggings for found in self.tag_results(X, options, constraints, allowed)]
 
     def tag_results(

@@ -54,6 +54,8 @@ class TagOptions(NamedTuple):
     """None: no spans; 0: the spans of the best labelling; n: the n most probable spans of any labelling."""
     deadline: float | None = None
     """Seconds per sentence, for decoders that can stop."""
+    proven: bool = False
+    """Whether it is an error that rules about whole labellings take more searches than their limit."""
 
 
 class TagResult(NamedTuple):
@@ -97,8 +99,9 @@ class Lattice(_Scores):
     """The scores of a sentence with all its limits, as in ``tw.decode(lattice.nodes, lattice.edges, k=5)``.
 
     Scheme, forbidden pairs, tag dictionary and allowed labels are part of the scores: a forbidden pair has an edge of
-    -inf, a label that is not allowed a node of -inf. A model with token-dependent edges needs
-    ``active=lattice.active`` there too. The methods `decode` and `marginals` pass everything on.
+    -inf, a label that is not allowed a node of -inf. Rules about whole labellings belong to the edges. A model with
+    token-dependent edges needs ``active=lattice.active`` there too. The methods `decode` and `marginals` pass
+    everything on.
     """
 
     allowed: TokenLists | None = None
@@ -131,6 +134,14 @@ class Lattice(_Scores):
             listed = np.arange(self.nodes.shape[1]) if lists[t] is None else np.array(lists[t])
             lists[t] = listed[~np.isin(listed, np.asarray(own, np.int64))].tolist()
         return Lattice.masked(self.nodes, self.edges, self.active, lists)
+
+    def without_labelling_rules(self) -> Lattice:
+        """Return the lattice without rules about whole labellings, which sums cannot apply; self if it has none."""
+        if not self.edges._core.has_labelling_rules:
+            return self
+        made = Lattice(self.nodes, Edges._of(self.edges._core.without_labelling_rules()), self.active)
+        made.allowed = self.allowed
+        return made
 
     def decode(self, k: int = 1, decoder: str | Decoder = "auto", deadline: float | None = None) -> Decoding:
         """Return the k best paths, as `tw.decode` does."""

@@ -69,6 +69,7 @@ class Collected:
         constraints: Constraints | None = None,
     ) -> None:
         self.model, self.decoder, self.threads, self.constraints = model, decoder, threads, constraints
+        self.probabilistic = model.has_probabilities(constraints)
         self.gold: list[list[str]] = []
         self.predicted: list[list[str]] = []
         self._knows = model.knows("") is not None
@@ -95,7 +96,7 @@ class Collected:
             Where the sentences of X are split differently: the gold tokens, and for each its index in the sentence of
             X. None stands for a gold token that X does not have; its label is wrong, and there is no calibration.
         """
-        proba, under = self.model.probabilistic, self.constraints
+        proba, under = self.probabilistic, self.constraints
         answers = self.model.tag_kbest(X, 1, self.decoder, self.threads, proba, constraints=under)
         for s, (whole, truth, found) in enumerate(zip(X, gold, answers, strict=True)):
             tokens, labels, shares = whole, found[0].labels, found[0].marginals

@@ -29,6 +29,9 @@ _TOKEN = {
 }
 
 
+_COUNTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
+
+
 def _request(settings: Settings, more: dict[str, Any]) -> dict[str, Any]:
     shared = {
         "text": {"type": "string", "description": "Raw text; give this or sentences."},
@@ -52,6 +55,10 @@ def _request(settings: Settings, more: dict[str, Any]) -> dict[str, Any]:
                 "stop": _STRINGS,
                 "words": {"type": "object", "additionalProperties": _STRINGS},
                 "unknown": _STRINGS,
+                "once": {"oneOf": [_STRINGS, {"const": True}], "description": "Types of at most one span; true: all."},
+                "at_most": _COUNTS,
+                "at_least": _COUNTS,
+                "same": {"type": "integer", "minimum": 0, "description": "A part that all labels share."},
             },
             "additionalProperties": False,
         },

@@ -27,7 +27,9 @@ _COUNTS = {"k": (1, 0), "nodes": (1, 50), "sentence": (0, 0), "token": (0, 0)}
 _LIMITS = {"k": "k", "sentence": "tokens", "token": "tokens"}
 """The settings that limit a number, where nothing else does."""
 _PLAIN = {"text", "sentences", "model", "k", "proba"}
-_CONSTRAINTS = ("scheme", "part", "sep", "forbid", "start", "stop", "words", "unknown")
+_CONSTRAINTS = (
+    "scheme", "part", "sep", "forbid", "start", "stop", "words", "unknown", "once", "at_most", "at_least", "same",
+)  # fmt: skip
 
 
 @dataclass
@@ -140,13 +142,13 @@ def _constraints(payload: Any) -> dict[str, Any]:
     """Return the arguments of `tw.Constraints`; words are an object: a string would be the path of a file."""
     if not isinstance(payload, dict) or payload.keys() - set(_CONSTRAINTS):
         raise _wrong("constraints", f"must be an object of {', '.join(_CONSTRAINTS)}", "see tw.Constraints")
-    kinds = {"scheme": str, "sep": str, "part": int, "words": dict}
+    kinds = {"scheme": str, "sep": str, "part": int, "words": dict, "at_most": dict, "at_least": dict, "same": int}
     made = {name: value for name, value in payload.items() if value is not None}
     for name, value in made.items():
-        if type(value) is not kinds.get(name, list):
+        if type(value) is not kinds.get(name, list) and not (name == "once" and value is True):
             raise _wrong(f"constraints.{name}", "is of the wrong kind", "see tw.Constraints")
-    for name in ("start", "stop", "unknown"):
-        if name in made:
+    for name in ("start", "stop", "unknown", "once"):
+        if made.get(name, True) is not True:
             _names(f"constraints.{name}", made[name])
     for pair in made.get("forbid", ()):
         if len(_names("constraints.forbid", pair)) != 2:

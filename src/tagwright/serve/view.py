@@ -44,7 +44,10 @@ def viewed(request: Request, served: Served, model: Model) -> dict[str, Any]:
         wide = found
         if len(found.paths) < most and not (found.exact and len(found.paths) < request.k):
             wide = lattice.decode(most)
-        sums = _sums(lattice, len(model.labels)) if model.probabilistic else None
+        # Nodes and edges are drawn as they are without rules about whole labellings, which only decoders apply.
+        plain = lattice.without_labelling_rules()
+        probabilistic = model.probabilistic and plain is lattice
+        sums = _sums(lattice, len(model.labels)) if probabilistic else None
     drawn = _drawn_labels(lattice, wide, sums, request.nodes, found)
     payload: dict[str, Any] = {
         "model": served.name,
@@ -55,9 +58,9 @@ def viewed(request: Request, served: Served, model: Model) -> dict[str, Any]:
         "work": found.work._asdict(),
         "seconds": seconds,
         "sentences": count,
-        "probabilistic": model.probabilistic,
+        "probabilistic": probabilistic,
         "kbest": [_path(model, path.labels.tolist(), path.score, sums) for path in found.paths],
-        **_drawn(model, lattice, drawn, sums, found.paths[0].labels.tolist()),
+        **_drawn(model, plain, drawn, sums, found.paths[0].labels.tolist()),
     }
     if request.offsets is not None:
         payload["offsets"] = request.offsets[0]
@@ -126,7 +129,7 @@ def _drawn(
     edges = []
     for t, scores in enumerate(_edge_scores(lattice, labels)):
         behind, shares = through.edges[t], through.probabilities[t]
-        for i, j in np.argwhere(shares >= _THIN if model.probabilistic else behind <= _close(behind)).tolist():
+        for i, j in np.argwhere(shares >= _THIN if sums is not None else behind <= _close(behind)).tolist():
             edges.append(
                 {
                     "token": t, "from": i, "to": j, "score": float(scores[i, j]), "share": share(float(shares[i, j])),

@@ -170,6 +170,7 @@ def _limits(constraints: Constraints | None, L: int) -> tuple[Tensor | None, Ten
             "the constraints have a tag dictionary, and the layer sees no words; set emissions of labels that a token "
             "may not have to -inf instead"
         )
+    constraints.without_labelling_rules("the layer, which sums over labellings,")
     flags = constraints.start, constraints.stop
     start, stop = (None if own is None else torch.tensor(own, dtype=torch.bool) for own in flags)
     previous, current = (np.ascontiguousarray(own.ravel(), dtype=np.int32) for own in np.indices((L, L)))

@@ -38,7 +38,7 @@ async function start() {
   find("text").addEventListener("input", soon);
   find("model").addEventListener("change", (event) => change({ model: event.target.value }));
   for (const name of ["decoder", "other"]) find(name).addEventListener("change", (event) => update({ [name]: event.target.value }));
-  find("scheme").addEventListener("change", (event) => update({ scheme: event.target.checked }));
+  for (const name of ["scheme", "once"]) find(name).addEventListener("change", (event) => update({ [name]: event.target.checked }));
   find("k").addEventListener("input", (event) => update({ k: Number(event.target.value) }));
   find("request").addEventListener("submit", (event) => event.preventDefault());
   find("close").addEventListener("click", () => update({ token: null }));
@@ -91,7 +91,10 @@ const choose = (t) => update({ token: state.token === t ? null : t });
 function question(model = state.model, decoder = state.decoder) {
   const decoding = facts.decoders.find((one) => one.name === decoder);
   const payload = { ...sentencesOf(state.text, modelOf(model)), model, decoder, k: decoding?.kbest === false ? 1 : state.k, sentence: state.sentence };
-  if (state.scheme && modelOf(model).scheme) payload.constraints = { scheme: modelOf(model).scheme };
+  const rules = {};
+  if (state.scheme && modelOf(model).scheme) rules.scheme = modelOf(model).scheme;
+  if (state.once) rules.once = true;
+  if (Object.keys(rules).length) payload.constraints = rules;
   for (const name of ["allowed", "forbidden"]) if (state[name].size) payload[name] = [Object.fromEntries(state[name])];
   return payload;
 }
@@ -106,6 +109,8 @@ async function look() {
   const { scheme } = modelOf(state.model);
   find("scheme-label").hidden = !scheme;
   find("scheme").checked = state.scheme;
+  find("once").checked = state.once;
+  find("once-text").textContent = scheme ? "At most one span of each type" : "Each label in one run at most";
   find("scheme-text").textContent = `Only spans that keep to ${scheme}`;
   history.replaceState(null, "", link());
   if (!state.text.trim()) {

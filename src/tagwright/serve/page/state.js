@@ -1,7 +1,7 @@
 // The state of the page, and the link that restores it.
 
 export const state = {
-  text: "", model: "", decoder: "auto", k: 5, other: "", token: null, sentence: 0, scheme: false,
+  text: "", model: "", decoder: "auto", k: 5, other: "", token: null, sentence: 0, scheme: false, once: false,
   allowed: new Map(), // token -> [label]
   forbidden: new Map(),
 };
@@ -24,6 +24,7 @@ export function link() {
   params.set("k", state.k);
   if (state.sentence) params.set("sentence", state.sentence);
   if (state.scheme) params.set("scheme", 1);
+  if (state.once) params.set("once", 1);
   if (state.token !== null) params.set("token", state.token);
   for (const name of ["allowed", "forbidden"]) if (state[name].size) params.set(name, rules(state[name]));
   return `#${params}`;
@@ -40,6 +41,7 @@ export function follow(hash) {
   state.sentence = whole("sentence", 0, 1e6) ?? 0;
   state.token = whole("token", 0, 1e6);
   state.scheme = params.has("scheme");
+  state.once = params.has("once");
   try {
     for (const name of ["allowed", "forbidden"]) state[name] = rulesOf(params.get(name));
   } catch {
