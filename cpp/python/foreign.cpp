@@ -22,7 +22,8 @@ nb::dict read(nb::bytes bytes) {
 
 void bind_foreign(nb::module_& m) {
   m.def("read_foreign", &read, "content"_a,
-        "Returns tool, whether it is a MEMM, labels, templates and arrays of a model that another tool has written. ValueError, with the "
+        "Returns tool, whether it is a MEMM, labels, templates and arrays of a model that another tool has written. "
+        "ValueError, with the "
         "offset or line, for a file that is damaged or not a model.");
   m.def(
       "foreign_tool", [](nb::bytes start) { return std::string(foreign_tool(view_of(start))); }, "start"_a,
