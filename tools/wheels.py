@@ -171,8 +171,10 @@ def audit(tools: Path, name: str, wheel: Path, out: Path) -> Path:
     variables = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     folder = WORK / "repaired" / name
     shutil.rmtree(folder, ignore_errors=True)
-    run(tools / "auditwheel", "repair", "--only-plat", "--plat", target.platform, "-w", folder, wheel, env=variables)
+    run(tools / "auditwheel", "repair", "--only-plat", "--plat", "auto", "-w", folder, wheel, env=variables)
     (repaired,) = folder.glob("*.whl")
+    if target.platform not in repaired.name:
+        sys.exit(f"{repaired.name}: needs more than {target.platform} has")
     return Path(shutil.copy2(repaired, out))
 
 
