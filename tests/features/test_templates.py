@@ -150,7 +150,8 @@ LITERALS = st.text(st.characters(codec="utf-8", exclude_characters="%\n\r#"), ma
 
 @st.composite
 def macros(draw, columns):
-    name = draw(st.sampled_from([name for name in MACROS if name != "y"]))  # %y has tests of its own
+    # %y has tests of its own; those of Wapiti are compared with Wapiti itself.
+    name = draw(st.sampled_from([name for name in MACROS if name not in {"y", *"tmXTM"}]))
     more = {"prefix": st.integers(1, 4), "suffix": st.integers(1, 4), "in": st.sampled_from(sorted(LISTS))}
     arguments = [draw(ROWS), draw(st.integers(0, columns - 1)), *([draw(more[name])] if name in more else [])]
     return f"%{name}[{','.join(map(str, arguments))}]"

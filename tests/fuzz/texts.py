@@ -111,9 +111,15 @@ def outcome(stream, options):
 
 
 def template(draw):
-    own = {"row": (0, 0, 1, -1, -2, 1000, 1001), "column": (0, 0, 1, 2), "length": (1, 2, 3, 1000), "back": (-1, -2, 0)}
+    own = {
+        "row": (0, 0, 1, -1, -2, 1000, 1001, "@1", "@-2", "@0"),
+        "column": (0, 0, 1, 2),
+        "length": (1, 2, 3, 1000),
+        "back": (-1, -2, 0),
+    }
     own["list"] = ("l", "*", "m.2", "none")
-    line = draw.choice("UUUUB") + str(draw.randrange(9)) + ":"
+    own["regex"] = (r'"\u"', '".?.?$"', r'"^w*\d?1"', r'"a?a?a?a*\p"', '"*"', r'"\"]"', '""', "w")
+    line = draw.choice("UUUUBub*") + str(draw.randrange(9)) + ":"
     for _ in range(draw.times(4)):
         macro = draw.choice(list(MACROS.values()))
         inside = ",".join(str(draw.choice(own[what])) for what in macro.arguments)
