@@ -51,29 +51,75 @@ def test_sweep(rule, kind, ngrams):
             check(ruled, decoder, k if gives_k(decoder) else 1)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_a_sentence_that_is_longer_and_has_more_labels(rule):
+# Beyond 512 labels, branch and bound takes the place of the search over counts.
+@pytest.mark.parametrize("L", [300, 600])
+@pytest.mark.parametrize(
+    ("rule", "target", "least", "most"), [("once", 0, 0, 1), ("at_most", 0, 0, 2), ("at_least", 7, 1, 12)]
+)
+def test_a_sentence_that_is_longer_and_has_more_labels(rule, target, least, most, L):
     """Several violations at once, and columns of hundreds of labels; the truth is a search over states of the rule."""
-    rng = np.random.default_rng([10, RULES.index(rule)])
-    T, L = 12, 300
+    rng = np.random.default_rng([10, target, least, most])
+    T = 12
     labels = [f"{part}|{name}" for part in "pq" for name in range(L // 2)]
     nodes, edges = rng.normal(size=(T, L)).astype("f4"), tw.Edges(rng.normal(size=(L, L)).astype("f4"))
     nodes[:, 0] += 2.5
-    options = {
-        "once": {"once": labels[:1]},
-        "at_most": {"at_most": {labels[0]: 2}},
-        "at_least": {"at_least": {labels[7]: 1}},
-    }
-    given = options.get(rule)
-    if given is None:
-        return
-    constraints = tw.Constraints(labels, **given)
-    target, least, most = (7, 1, 9) if rule == "at_least" else (0, 0, given.get("at_most", {labels[0]: 1})[labels[0]])
+    given = {"once": [labels[0]], "at_most": {labels[0]: 2}, "at_least": {labels[7]: 1}}[rule]
+    constraints = tw.Constraints(labels, **{rule: given})
     best = counted(nodes.astype(float), edge_scores(edges, L), target, T)
     for decoder in ("auto", "viterbi", "tree"):
         found = tw.decode(nodes, edges, decoder=decoder, constraints=constraints)
         assert found.exact
         assert found.paths[0].score == pytest.approx(max(best[least : most + 1]), abs=1e-5)
+
+
+def runs_of(own):
+    """The labels of the maximal runs of a labelling."""
+    return [y for t, y in enumerate(own) if t == 0 or own[t - 1] != y]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["once", "at_most", "at_least", "accept", "two"])
+def test_branch_and_bound_finds_the_k_best_of_all_labellings(rule):
+    """Small lattices among 600 labels, all others being forbidden by their node scores."""
+    rng = np.random.default_rng([11, len(rule), ord(rule[-1])])
+    few, L = 4, 600
+    labels = [str(y) for y in range(L)]
+    options, satisfied = {
+        "once": ({"once": True}, lambda own: len(runs_of(own)) == len({*own})),
+        "at_most": ({"at_most": {"1": 1, "2": 0}}, lambda own: runs_of(own).count(1) <= 1 and 2 not in own),
+        "at_least": ({"at_least": {"3": 2}}, lambda own: runs_of(own).count(3) >= 2),
+        "accept": ({"accept": lambda own: own[0] != own[-1]}, lambda own: own[0] != own[-1]),
+        "two": (
+            {"at_most": {"0": 1}, "at_least": {"3": 1}},
+            lambda own: runs_of(own).count(0) <= 1 and 3 in own,
+        ),
+    }[rule]
+    constraints = tw.Constraints(labels, **options, limit=100_000)
+    for _ in range(max(4, EACH)):
+        T, k = int(rng.integers(2, 6)), int(rng.integers(1, 6))
+        scores = rng.integers(-3, 4, size=(L, L)).astype("f4")
+        nodes = np.full((T, L), -np.inf)
+        nodes[:, :few] = rng.integers(-4, 5, size=(T, few))
+        truth = sorted(
+            (
+                nodes[range(T), own].sum() + sum(scores[i, j] for i, j in itertools.pairwise(own))
+                for own in itertools.product(range(few), repeat=T)
+                if satisfied(own)
+            ),
+            reverse=True,
+        )
+        edges = tw.Edges(scores)
+        for decoder in ("auto", "tree", "viterbi"):
+            if not truth:
+                with pytest.raises(ValueError, match="no path"):
+                    tw.decode(nodes, edges, k, decoder, constraints=constraints)
+                continue
+            found = tw.decode(nodes, edges, k, decoder, constraints=constraints)
+            own = [tuple(path.labels.tolist()) for path in found.paths]
+            assert found.exact
+            assert [path.score for path in found.paths] == truth[:k]
+            assert len({*own}) == len(own)
+            assert all(satisfied(labels) for labels in own)
 
 
 def edge_scores(edges, L):
@@ -199,7 +245,7 @@ def test_a_deadline_that_has_passed(decoder):
     for k in (1, 3):
         early = tw.decode(nodes, edges, k, decoder, constraints=once, deadline=0)
         assert not early.exact
-        assert sum(early.paths[0].labels == 0) <= 1 or early.paths[0].labels.tolist().count(0) > 0
+        assert runs_of(early.paths[0].labels.tolist()).count(0) <= 1
         assert 0 <= best - early.paths[0].score <= early.gap + 1e-9
 
 
