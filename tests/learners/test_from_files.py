@@ -272,10 +272,16 @@ def test_errors_in_late_pieces_name_the_sentence(monkeypatch):
     for wrong, message in (
         ((["a", 7], ["DT", "NN"]), "sentence 10, token 1 must be a string or a list of columns, not int"),
         ((["a"], ["DT", "NN"]), "sentence 10 has 1 tokens, but 2 labels"),
-        ((["a"], [{1, 2}]), r"y\[10\]\[0\] holds 1"),
+        ((["a"], [{1.5}]), r"y\[10\]\[0\] holds 1.5"),
+        ((["a"], [{1, 2}]), r"y\[10\] has integers, but earlier sentences have strings"),
     ):
         with pytest.raises(ValueError, match=message):
             tw.Perceptron(epochs=1).fit_files([*pairs, wrong])
+
+
+def test_integers_of_pairs_are_returned_as_given():
+    fitted = tw.Perceptron("U:%x[0,0]\nB\n", epochs=3).fit_files([(["a", "b"], [3, 4]), (["b"], [4])])
+    assert fitted.predict([["a", "b"]]) == [[3, 4]]
 
 
 def test_missing_and_empty_files_are_refused(tmp_path):

@@ -260,3 +260,14 @@ def test_constraints_hold_for_every_call(learner):
         tagger.partial_fit([["the", "can"]], [y], classes=None if hasattr(tagger, "history_") else labels)
     assert tagger.predict([["can", "the"]])[0] in (["NN", "DT"], ["VB", "DT"])
     assert tagger.predict([["other"]])[0][0] in labels
+
+
+def test_labels_of_all_calls_are_of_one_type():
+    names = tw.Perceptron(WORD).partial_fit([["a", "b"]], [["X", "Y"]])
+    with pytest.raises(ValueError, match=r"y\[0\] has integers, but earlier sentences have strings"):
+        names.partial_fit([["a"]], [[1]])
+    assert names.partial_fit([["a"]], [[None]]).predict([["a", "b"]]) == [["X", "Y"]]
+    numbers = tw.Perceptron(WORD).partial_fit([["a", "b"]], [[3, 4]])
+    with pytest.raises(ValueError, match=r"y\[0\] has strings, but earlier sentences have integers"):
+        numbers.partial_fit([["a"]], [["X"]])
+    assert numbers.partial_fit([["a"]], [[None]]).predict([["a", "b"]]) == [[3, 4]]

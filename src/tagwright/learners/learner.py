@@ -245,6 +245,19 @@ def _as_names(y: Any) -> Any:
     return IntegerLabels([name(label) for label in own] for own in y)
 
 
+def one_type(before: bool | None, y: Any, first: int = 0) -> bool | None:
+    """Return whether labels are integers, as those `before` were; ValueError if not. None where no label is known.
+
+    first: the number of the first sentence of y.
+    """
+    known = any(label is not None for own in y for label in own)
+    integers = True if isinstance(y, IntegerLabels) else False if known else before
+    if before is not None and integers != before:
+        types = ("integers", "strings") if integers else ("strings", "integers")
+        raise ValueError(f"y[{first}] has {types[0]}, but earlier sentences have {types[1]}; give labels of one type")
+    return integers
+
+
 def check_dev(dev: Any, sample_weight: object = None) -> None:
     """Check that dev data are a pair of sentences and labels."""
     hint = "dev must be a pair: fit(X, y, dev=(X_dev, y_dev))"

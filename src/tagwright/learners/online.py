@@ -19,7 +19,16 @@ from tagwright.learners.batch import BatchTraining
 from tagwright.learners.examples import Examples, GrowingExamples, StreamedExamples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import Weights, check_same_parts, checked_weights, label_parts
-from tagwright.learners.learner import Dev, KnownLabels, Learner, RunOptions, Sentences, check_dev
+from tagwright.learners.learner import (
+    Dev,
+    KnownLabels,
+    Learner,
+    RunOptions,
+    Sentences,
+    check,
+    check_dev,
+    one_type,
+)
 from tagwright.learners.options import check_options, refuse, refuse_ignored, solver_of
 from tagwright.learners.progress import Progress, brief
 from tagwright.learners.streams import stream_of
@@ -336,6 +345,7 @@ class OnlineLearner(Learner):
         stream = stream_of(corpus, read, partial)
         run = self._run_options(dev=dev, checkpoint=checkpoint, cluster=cluster, progress=progress)
         self._train(StreamedExamples(stream, cache, run.progress), run)
+        self._integers = bool(stream.integers)
         if stream.is_files:
             self.model_.facts["data"] = {**read, "blanks": stream.blanks}
         return self
@@ -363,10 +373,11 @@ class OnlineLearner(Learner):
         sample_weight : array of numbers, optional
             As for `fit`.
         """
-        sentences, labels = self._checked(X, y)
+        session, before = self._session, self._integers
+        sentences, labels = check(X, y)
+        self._integers = bool(one_type(None if session is None else before, labels))
         weights = checked_weights(sample_weight, len(sentences))
         self._check_partial_fit()
-        session = self._session
         if session is not None and classes is None:
             session.extend(sentences, labels, weights)
         else:

@@ -15,7 +15,7 @@ from tagwright.data.files import Input, digest_of, inputs_of
 from tagwright.data.reading import labelled_texts
 from tagwright.features.templates import Features
 from tagwright.learners.labels import known_labels
-from tagwright.learners.learner import check
+from tagwright.learners.learner import check, one_type
 
 _TOKENS = 1 << 15  # of a piece, about
 
@@ -35,6 +35,8 @@ class Stream(abc.ABC):
     partial: bool
     """Whether a label may be partly known."""
     is_files = False
+    integers: bool | None = None
+    """Whether labels are integers, once some were read."""
     blanks: int | None = None
     """The number of columns where blanks separate them, once a file was read."""
 
@@ -136,9 +138,9 @@ class Pairs(Stream):
         if X:
             yield self._checked(X, y, first)
 
-    @staticmethod
-    def _checked(X: list[Any], y: list[Any], first: int) -> Piece:
+    def _checked(self, X: list[Any], y: list[Any], first: int) -> Piece:
         X, y = check(X, y, first)
+        self.integers = one_type(self.integers, y, first)
         return Piece(X, known_labels(y, first))
 
     def identity(self) -> object:
