@@ -64,8 +64,7 @@ class ItemReader {
       if (!bytes) throw nb::python_error();
       return {bytes, static_cast<size_t>(n)};
     }
-    if (PyBytes_Check(name.ptr()))
-      return {PyBytes_AS_STRING(name.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(name.ptr()))};
+    if (PyBytes_Check(name.ptr())) return {PyBytes_AsString(name.ptr()), static_cast<size_t>(PyBytes_Size(name.ptr()))};
     throw nb::type_error(("expected str or bytes, " + class_name(name) + " found").c_str());
   }
 
@@ -91,7 +90,7 @@ class ItemReader {
   void add_entry(nb::handle key, nb::handle value, size_t depth) {
     PyObject* const own = value.ptr();
     if (PyFloat_CheckExact(own)) {
-      add_number(text_of(key), PyFloat_AS_DOUBLE(own));
+      add_number(text_of(key), PyFloat_AsDouble(own));
     } else if (is_text(own)) {
       name_.resize(prefix_);
       name_.append(text_of(key)).append(1, ':').append(text_of(value));
@@ -309,10 +308,7 @@ class AttributeTagger {
       without_gil(search);
     else
       search();
-    nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(T)));
-    if (!made.is_valid()) throw nb::python_error();
-    for (size_t t = 0; t < T; ++t)
-      PyList_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(t), Py_NewRef(PyList_GET_ITEM(names_.ptr(), labels[t])));
+    nb::object made = names_of(names_, {labels.data(), T});
     labels_ = std::move(labels);
     room_ = std::move(room);
     return made;

@@ -47,11 +47,7 @@ LabellingRules::Accept predicate_of(nb::callable function, nb::list names) {
   });
   return [held](std::span<const int32_t> labels) {
     const nb::gil_scoped_acquire acquire;
-    const nb::object given = nb::steal(PyList_New(static_cast<Py_ssize_t>(labels.size())));
-    if (!given.is_valid()) throw nb::python_error();
-    for (size_t t = 0; t < labels.size(); ++t)
-      PyList_SET_ITEM(given.ptr(), static_cast<Py_ssize_t>(t),
-                      Py_NewRef(PyList_GET_ITEM(held->names.ptr(), labels[t])));
+    const nb::object given = names_of(held->names, labels);
     const int accepted = PyObject_IsTrue(held->function(given).ptr());
     if (accepted < 0) throw nb::python_error();
     return accepted == 1;

@@ -37,6 +37,15 @@ inline bool has_attribute(nb::handle object, const char* name) {
   return false;
 }
 
+// A list of the names of labels; names: [label].
+inline nb::object names_of(nb::handle names, std::span<const int32_t> labels) {
+  nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(labels.size())));
+  if (!made.is_valid()) throw nb::python_error();
+  for (size_t t = 0; t < labels.size(); ++t)
+    PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(t), Py_NewRef(PyList_GetItem(names.ptr(), labels[t])));
+  return made;
+}
+
 // Borrowed: item n of a list or a tuple, in functions that the limited API has, too.
 inline PyObject* item_of(PyObject* items, Py_ssize_t n) {
   return PyList_CheckExact(items) ? NB_LIST_GET_ITEM(items, n) : NB_TUPLE_GET_ITEM(items, n);
