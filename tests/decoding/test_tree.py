@@ -366,3 +366,12 @@ def test_training(options):
         nodes, edges, on = first.lattice(words)
         tree, viterbi = (tw.decode(nodes, edges, decoder=name, active=on).paths for name in ("tree", "viterbi"))
         assert tree[0].score == viterbi[0].score
+
+
+def test_edges_that_matter_by_less_than_the_least_number():
+    """Half of the largest edge score is 0 here: a limit that is multiplied would never grow."""
+    nodes, stop = np.linspace(-1, 0, 9, dtype=np.float32)[None, :], np.zeros(9)
+    stop[4] = 5e-324
+    for k in (5, 30):
+        found = tw.decode(nodes, tw.Edges(np.zeros((9, 9)), stop=stop), k, "tree")
+        assert [path.labels[0] for path in found.paths] == list(range(8, -1, -1))[:k]

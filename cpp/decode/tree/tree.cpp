@@ -105,7 +105,8 @@ class Tree : public TreeSearch {
   double estimate(double score) override {
     // Fewer than k paths may be within half of what an edge can score: then the limit is widened.
     double guess = score;
-    for (double far = scale_ / 2; !estimate(score, guess = score - far) && far < 8 * scale_;) far *= 4;
+    for (const double factor : {0.5, 2.0, 8.0})
+      if (estimate(score, guess = score - factor * scale_)) break;
     return guess;
   }
 
