@@ -88,6 +88,9 @@ class RuleSearch {
       }
       if (visit(pop())) return std::move(answer_);
     }
+    if (answer_.paths.empty() && !decoder_.exact)
+      throw std::invalid_argument("the decoder lost every labelling that satisfies the rules about whole labellings (" +
+                                  rules_.names() + "); widen its beam, or use an exact decoder");
     if (answer_.paths.empty())
       throw std::invalid_argument(
           "no path: rules about whole labellings forbid every labelling; the best one without "

@@ -150,7 +150,9 @@ std::vector<Answer> Decoder::run(std::span<const Lattice* const> lattices, const
   std::vector<Answer> answers = search(lattices, options, arena);
   for (size_t s = 0; s < answers.size(); ++s) {
     score_paths(*lattices[s], answers[s].paths);
-    if (lattices[s]->edges.labelling_rules()) answers[s] = under_rules(*this, *lattices[s], options, answers[s]);
+    if (!lattices[s]->edges.labelling_rules()) continue;
+    answers[s] = under_rules(*this, *lattices[s], options, answers[s]);
+    score_paths(*lattices[s], answers[s].paths);
   }
   return answers;
 }

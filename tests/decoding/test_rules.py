@@ -257,6 +257,17 @@ def test_a_beam_satisfies_the_rules():
     assert sum(t == 0 or own[t - 1] != y for t, y in enumerate(own)) == len({*own})
 
 
+def test_scores_far_apart_are_listed_best_first():
+    """Sums of 1e30 and 1 depend on their order; reported scores are summed from left to right."""
+    rng = np.random.default_rng(12)
+    for _ in range(30):
+        nodes = rng.choice([5e2, -1.0, 1.0, -1e30, 1e3, 1e30], size=(4, 4))
+        edges = tw.Edges(rng.choice([0.0, 1.0, 1e30, -1e30, 3.0], size=(4, 4)))
+        found = tw.decode(nodes, edges, 300, constraints=tw.Constraints([*"abcd"], at_most={"a": 1}))
+        scores = [path.score for path in found.paths]
+        assert scores == sorted(scores, reverse=True)
+
+
 def test_threads_and_single_sentences_agree():
     rng = np.random.default_rng(6)
     edges = tw.Edges(rng.normal(size=(5, 5)))

@@ -227,11 +227,15 @@ def check(X: Any, y: Any, first: int = 0) -> tuple[Any, Any]:
     return X, _as_names(y)
 
 
+def _is_integer(label: object) -> bool:
+    return isinstance(label, int | np.integer) and not isinstance(label, bool)
+
+
 def _as_names(y: Any) -> Any:
     """Return integer labels as the strings that models have; others as they are."""
     first = next((label for own in y for label in own if label is not None), None)
-    some = next(iter(first), None) if isinstance(first, AbstractSet) else first
-    if not isinstance(some, int | np.integer) or isinstance(some, bool):
+    some = first if isinstance(first, AbstractSet) else [first]
+    if not some or not all(map(_is_integer, some)):
         return y
 
     def name(label: Any) -> Any:
@@ -240,7 +244,7 @@ def _as_names(y: Any) -> Any:
         if isinstance(label, str):
             raise ValueError(f"y has integers and strings ({label!r}); give labels of one type")
         # What is neither an integer nor None is reported when the labels are counted.
-        return str(int(label)) if isinstance(label, int | np.integer) and not isinstance(label, bool) else label
+        return str(int(label)) if _is_integer(label) else label
 
     return IntegerLabels([name(label) for label in own] for own in y)
 
