@@ -223,7 +223,7 @@ def read(
         The label column, counted from 1, ``"2+3"`` for a joint label, or a field of CoNLL-U: ``"upos"``, ``"xpos"``,
         ``"feats"`` or a joint such as ``"upos+feats"``.
     comments : bool, default=False
-        Whether lines that begin with ``# `` are comments; in CoNLL-U they always are.
+        Whether lines that begin with ``#`` and a blank are comments; in CoNLL-U they always are.
 
     Returns
     -------
