@@ -11,6 +11,20 @@ from support.corpora import CORPORA
 SETS = ["chunk_conll2000", "slots_hwu64", "morph_lv_lvtb", "supertag_erg"]
 
 
+ON_REQUEST = {
+    "engines": "not applicable: starts Ray, Dask or Spark; make test-ray runs it",
+    "apps": "not applicable: needs applications of python-crfsuite; make test-apps runs it",
+}
+"""Marks of tests that run only with ``-m MARK``, and why they are skipped otherwise."""
+
+
+def pytest_collection_modifyitems(config, items):
+    for mark, reason in ON_REQUEST.items():
+        for item in items:
+            if mark in item.keywords and config.getoption("markexpr") != mark:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
 def lattice_file(name: str) -> Path:
     return CORPORA.parent / "lattices" / f"{name}.npz"
 

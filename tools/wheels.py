@@ -109,7 +109,7 @@ def compilers(tools: Path, name: str) -> dict[str, str]:
     """Return the settings of CMake for a target; the compilers are scripts, so that ccache can be put before them."""
     target, folder = TARGETS[name], WORK / name
     folder.mkdir(parents=True, exist_ok=True)
-    # CMake is not told that it cross-compiles: it then takes Python's headers, which fit, from this machine.
+    # CMake does not know that it cross-compiles, so that it takes Python's headers, which fit, from this machine.
     settings = {}
     for language, driver in {"C": "cc", "CXX": "c++", "AR": "ar", "RANLIB": "ranlib"}.items():
         script = folder / f"zig-{driver.replace('+', 'x')}"

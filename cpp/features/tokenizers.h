@@ -30,8 +30,8 @@ const Tokenizer* tokenizer_named(std::string_view name);
 
 // English as the English Web Treebank has it (Bies et al. 2012; Silveira et al. 2014): clitics (ca n't, it 's, can
 // not), punctuation, hyphens (long - term, but anti-American) and units (5 pm) are tokens of their own; addresses,
-// numbers, abbreviations and emoticons are whole. Differs from the treebank where only the meaning tells: "its" for "it
-// is" stays whole.
+// numbers, abbreviations and emoticons are whole. Differs from the treebank where only the meaning decides: "its" for
+// "it is" stays whole.
 std::vector<TokenSpan> english_spans(std::u32string_view line);
 // A sentence ends after ".", "!", "?" or several of them, with the quotes and brackets that close there and the
 // emoticons that follow, before a blank. It does not end where dots trail off ("...") before a lower-case letter, and

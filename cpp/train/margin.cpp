@@ -113,7 +113,7 @@ double MarginTrainer::step(double difference, size_t wrong) {
       const double cost = difference + (rule_.error_sensitive ? std::sqrt(distance) : 1.0), c = rule_.aggressiveness;
       double norm = 0;
       for (const size_t at : touched_) norm += delta_[at] * delta_[at];
-      // Labellings without weights of their own cannot be told apart by any step.
+      // No step separates labellings that have no weights of their own.
       if (norm == 0) return cost;
       const double tau = rule_.type == 1 ? std::min(c, cost / norm) : cost / (norm + (rule_.type == 2 ? 0.5 / c : 0.0));
       for (const size_t at : touched_) change(at, tau * delta_[at]);

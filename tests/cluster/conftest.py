@@ -8,15 +8,6 @@ import pytest
 START = "import ray; ray.init(address='local', num_cpus=1, include_dashboard=False)"
 
 
-def pytest_collection_modifyitems(config, items):
-    if config.getoption("markexpr") == "engines":
-        return
-    skip = pytest.mark.skip(reason="not applicable: starts Ray, Dask or Spark; make test-ray runs it")
-    for item in items:
-        if "engines" in item.keywords:
-            item.add_marker(skip)
-
-
 @pytest.fixture(scope="session")
 def ray():
     """Ray, where it is installed and starts: it needs shared memory and an address of its own."""

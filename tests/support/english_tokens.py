@@ -2,7 +2,7 @@
 
 Clitics (``ca n't``, ``it 's``, ``can not``), punctuation, hyphens (``long - term``, but ``anti-American``) and units
 (``5 pm``) are tokens of their own; addresses, numbers, abbreviations and emoticons are whole. Differs from the treebank
-where only the meaning tells: ``its`` for "it is" stays whole.
+where only the meaning decides: ``its`` for "it is" stays whole.
 """
 
 from __future__ import annotations
