@@ -147,8 +147,10 @@ class Beam {
     double* const best = best_;
     for (size_t p = 0; p < before; ++p) {
       const double* const out = extended(t, p, before, false);
-      if (p == 0) std::copy(out, out + L, best);
-      for (size_t j = 0; p && j < L; ++j) best[j] = out[j] > best[j] ? out[j] : best[j];
+      if (p == 0)
+        std::copy(out, out + L, best);
+      else
+        kernels().raise_all_d(out, L, best);
     }
     // For each label there is at least one partial path that is as good as its best.
     const double least = ruled_ ? kForbidden : reached_by(best_, L, width_);

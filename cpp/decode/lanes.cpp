@@ -218,11 +218,9 @@ class LaneDecoder {
 // Whether these sentences are decoded faster in lanes: one path each, few labels, the same edges.
 bool worth_lanes(const std::vector<Sentence>& sentences, const Plan& plan) {
   constexpr size_t kFewSentences = 4, kLong = 2048;
-  if (plan.options.k > 1 || plan.options.window || sentences.size() < kFewSentences) return false;
-  if (plan.options.deadline < std::numeric_limits<double>::infinity()) return false;
+  if (plan.options.window || sentences.size() < kFewSentences) return false;
   const Edges* const edges = sentences[0].edges;
-  if (edges->labelling_rules()) return false;
-  return plan.decoder->variant(*edges).viterbi && edges->costs().lanes &&
+  return plan.is_viterbi(*edges) && edges->costs().lanes &&
          std::all_of(sentences.begin(), sentences.end(),
                      [&](const Sentence& s) { return s.edges == edges && !s.on && s.T <= kLong; });
 }

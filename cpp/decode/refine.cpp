@@ -50,6 +50,8 @@ class CoarseLattice {
     }
     const size_t L = lattice.L, B = chain_.B;
     block_node_ = arena.array<double>(lattice.T * B);
+    for (double** room : {&reached_, &most_, &needed_, &scratch_}) *room = arena.array<double>(L + 1);
+    found_ = arena.array<int32_t>(L + 1);
     double* ends = nullptr;
     for (size_t t = 0; t < lattice.T; ++t) {
       meter_.count(16 * L);
@@ -217,9 +219,8 @@ class CoarseLattice {
 
     if (chain_.by_number && !has_ends(t)) {
       const Scores run = lattice_.nodes.from(t * L + first);
-      found_.resize(last - first);
-      const size_t n = run.f ? kernels().at_least_f(run.f, found_.size(), least - (in + out), found_.data())
-                             : kernels().at_least_d(run.d, found_.size(), least - (in + out), found_.data());
+      const size_t n = run.f ? kernels().at_least_f(run.f, last - first, least - (in + out), found_)
+                             : kernels().at_least_d(run.d, last - first, least - (in + out), found_);
       for (size_t p = 0; p < n; ++p) {
         const size_t r = static_cast<size_t>(found_[p]);
         inherit(static_cast<int32_t>(first + r), run[r]);
@@ -325,9 +326,8 @@ class CoarseLattice {
   // bound[q] = max(bound[q], score + edge from `id` to q); returns the least of them.
   double raise(size_t t, double score, int32_t id, const Column& c, double* bound) {
     const Row from = row(t, direction_, id);
-    scratch_.resize(c.size);
     if (!overrides(t, direction_, id).empty()) {
-      gather(t, direction_, id, c, scratch_.data());
+      gather(t, direction_, id, c, scratch_);
       double least = kNoBound;
       for (size_t q = 0; q < c.size; ++q) least = std::min(least, bound[q] = std::max(bound[q], score + scratch_[q]));
       return least;
@@ -335,7 +335,7 @@ class CoarseLattice {
     double least = from.label
                        ? kernels().raise_d(score, from.label, from.stride, c.id, c.labels, bound)
                        : lattice_.edges.step(t).raise(static_cast<size_t>(direction_), score, static_cast<size_t>(id),
-                                                      {c.id, c.labels}, bound, scratch_.data());
+                                                      {c.id, c.labels}, bound, scratch_);
     for (size_t q = c.labels; q < c.size; ++q) {
       const double edge = from.block[(static_cast<size_t>(c.id[q]) - lattice_.L) * from.block_stride];
       least = std::min(least, bound[q] = std::max(bound[q], score + edge));
@@ -348,7 +348,6 @@ class CoarseLattice {
   // predicted.
   template <class ReachedWith>
   void drop_below(Column& c, double least, ReachedWith&& reached_with) {
-    needed_.resize(c.size);
     double* other = c.bound[1 - direction_];
     size_t kept = 0, labels = 0;
     for (size_t q = 0; q < c.size; ++q) {
@@ -373,10 +372,8 @@ class CoarseLattice {
     const Column& p = at(s - 1);
     Column& c = at(s);
     const size_t t = step_of(s);
-    reached_.resize(p.size);
-    most_.resize(p.size);
-    double* reached = reached_.data();  // [u]: score of the best path to node u of position s - 1
-    double* most = most_.data();        // [u]: the same with the largest edge out of u
+    double* const reached = reached_;  // [u]: score of the best path to node u of position s - 1
+    double* const most = most_;        // [u]: the same with the largest edge out of u
     const double* out_of = best_edges(t, direction_);
     for (size_t u = 0; u < p.size; ++u) {
       reached[u] = p.bound[direction_][u] + p.n[u];
@@ -398,22 +395,20 @@ class CoarseLattice {
       bound[q] = needed_[q];
       least = needed_[q] < least ? needed_[q] : least;
     }
-    const auto visit = [&](size_t u) {
-      if (most[u] > least) {
-        least = raise(t, reached[u], p.id[u], c, bound);
-        meter_.count(2 * c.size);
-        work.edges += c.size;
-      }
-      most[u] = kForbidden;
+    const auto raise_from = [&](size_t u) {
+      least = raise(t, reached[u], p.id[u], c, bound);
+      meter_.count(2 * c.size);
+      work.edges += c.size;
     };
     // In a small column looking for the next best costs more than it saves.
     constexpr size_t kSmall = 24;
     for (size_t n = p.size > kSmall ? 3 : 1; n > 0; --n) {
-      visit(u);
-      reached[u] = kForbidden;
+      if (most[u] > least) raise_from(u);
+      most[u] = reached[u] = kForbidden;
       if (n > 1) u = kernels().argmax_d(reached, p.size);
     }
-    for (u = 0; u < p.size; ++u) visit(u);
+    for (u = 0; u < p.size; ++u)
+      if (most[u] > least) raise_from(u);
 
     size_t lost = 0;
     for (size_t q = 0; q < c.size; ++q) lost += bound[q] <= needed_[q];
@@ -441,11 +436,10 @@ class CoarseLattice {
   // scratch_[u] the score of the best path to node u of position s - 1, plus the edge to q.
   size_t before(size_t s, size_t q, size_t among, Work& work) {
     const Column& p = at(s - 1);
-    scratch_.resize(p.size);
-    gather(step_of(s), 1 - direction_, at(s).id[q], p, scratch_.data());
+    gather(step_of(s), 1 - direction_, at(s).id[q], p, scratch_);
     for (size_t u = 0; u < p.size; ++u) scratch_[u] += p.bound[direction_][u] + p.n[u];
     work.edges += p.size;
-    return kernels().argmax_d(scratch_.data(), among);
+    return kernels().argmax_d(scratch_, among);
   }
 
   const Lattice& lattice_;
@@ -459,9 +453,8 @@ class CoarseLattice {
   std::vector<double> corrected_;         // [t]: the best score in a patch
   int direction_ = 0;                     // of the last pass
   std::vector<double> reach_[2];          // [direction][t]: best score of a path to column t in the last such pass
-  std::vector<double> reached_, most_, needed_;
-  std::vector<double> scratch_;
-  std::vector<int32_t> found_;
+  double *reached_, *most_, *needed_, *scratch_;  // room for the nodes of a column
+  int32_t* found_;                                // the same for its labels
   Meter meter_;
 };
 

@@ -155,11 +155,9 @@ class StateAStar {
 
   // Adds to the edges out of label i the most that n-grams add, whatever comes before it.
   void add_ngrams(size_t i) {
-    const NgramBounds* const bounds = lattice_.edges.steps() ? nullptr : &lattice_.edges.ngram_bounds();
     const LabelNgrams::Range pairs = ngrams_->children(static_cast<LabelNgrams::Node>(i));
     for (LabelNgrams::Node pair = pairs.first; pair < pairs.end; ++pair)
-      row_[static_cast<size_t>(ngrams_->label(pair))] +=
-          bounds ? ngrams_->more(pair) + bounds->most_longer(pair) : ngrams_->magnitude();
+      row_[static_cast<size_t>(ngrams_->label(pair))] += lattice_.edges.most_added(pair);
   }
 
   Key key_of(const State& state) const {

@@ -168,6 +168,11 @@ Answer Decoder::run_without_rules(const Lattice& lattice, const Options& options
   return answer;
 }
 
+bool Plan::is_viterbi(const Edges& edges) const {
+  return decoder->variant(edges).viterbi && options.k == 1 && !edges.labelling_rules() &&
+         options.deadline == std::numeric_limits<double>::infinity();
+}
+
 Plan Plan::with(size_t k) const {
   need(k >= 1, "k must be at least 1");
   need(k == 1 || decoder->kbest, "decoder '" + std::string(decoder->name) + "' gives one path only");

@@ -38,9 +38,7 @@ inline constexpr const char* kScoresChanged = "the scores changed while they wer
 struct Variant {
   Decode* decode = nullptr;      // nullptr where it cannot handle them
   DecodeBatch* batch = nullptr;  // faster for several sentences over one large matrix, or nullptr
-  // Whether its best path may be that of Viterbi in SIMD lanes where there are few labels (lanes.h), and in windows
-  // where sentences are very long (windows.h).
-  bool viterbi = false;
+  bool viterbi = false;          // whether its best path may be found by Viterbi; see Plan::is_viterbi
 };
 
 struct Decoder {
@@ -86,6 +84,9 @@ struct Plan {
   const Decoder* decoder;
   Options options;
 
+  // Whether the answer is one path that Viterbi finds, too: in SIMD lanes where there are few labels (lanes.h), in
+  // windows where sentences are very long (windows.h).
+  bool is_viterbi(const Edges& edges) const;
   // Returns the plan for k paths; throws std::invalid_argument where the decoder returns one path only.
   Plan with(size_t k) const;
 };

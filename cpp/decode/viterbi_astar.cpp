@@ -137,9 +137,8 @@ class Enumeration {
     }
     const auto fill = [&](double* scores, double* priorities) {
       from ? graph_.next(t - 1, p, scores) : graph_.first(scores);
-      const double* heuristic = graph_.heuristic(t);
       const size_t size = graph_.size(t);
-      for (size_t q = 0; q < size; ++q) priorities[q] = scores[q] + heuristic[q];
+      kernels().extend_dd(0, scores, graph_.heuristic(t), size, priorities);
       work_.edges += from ? size : 0;
       meter_.count(4 * size);
     };
@@ -185,7 +184,9 @@ std::vector<Path> enumerate_backward(const Lattice& lattice, const ForwardPass& 
   graph.T = T;
   graph.size = [&](size_t) { return C; };
   graph.first = [&](double* out) {
-    for (size_t c = 0; c < C; ++c) out[c] = lattice.edges.stop(static_cast<size_t>(pass.label(c)));
+    std::fill(out, out + C, 0.0);
+    for (size_t c = 0; c < C && !lattice.edges.stop().empty(); ++c)
+      out[c] = lattice.edges.stop(static_cast<size_t>(pass.label(c)));
   };
   graph.next = [&](size_t s, size_t p, double* out) {
     const size_t t = T - 1 - s;

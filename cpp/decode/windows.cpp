@@ -44,8 +44,7 @@ size_t window_to_decode(size_t T, const Edges& edges, const Plan& plan, bool giv
   // into memory.
   constexpr size_t kManyLabels = 128, kWholeGiven = size_t{1} << 30;
   const Options& options = plan.options;
-  const bool one = options.k == 1 && options.deadline == std::numeric_limits<double>::infinity();
-  if (!plan.decoder->variant(edges).viterbi || !one || T == 0 || edges.labelling_rules()) return 0;
+  if (!plan.is_viterbi(edges) || T == 0) return 0;
   if (options.window) return window_of(T, edges, sizeof(double), 0) ? options.window : 0;
   const bool bounds = given && edges.costs().max_step > kManyLabels * edges.L();
   return window_of(T, edges, sizeof(double), bounds ? kWholeGiven : kWholeBytes);

@@ -97,6 +97,9 @@ struct Kernels {
   double (*raise_f)(double score, const float* row, size_t stride, const int32_t* index, size_t n, double* best);
   double (*raise_d)(double score, const double* row, size_t stride, const int32_t* index, size_t n, double* best);
 
+  // best[j] = max(best[j], by[j]).
+  void (*raise_all_d)(const double* by, size_t n, double* best);
+
   // best[label[q]] = max(best[label[q]], score + edge[q]); labels differ.
   void (*scatter_d)(double score, const int32_t* label, const double* edge, size_t n, double* best);
 

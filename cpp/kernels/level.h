@@ -22,6 +22,7 @@ constexpr Kernels table(const char* name) {
       .best_of_lanes = best_of_lanes,
       .raise_f = raise<float>,
       .raise_d = raise<double>,
+      .raise_all_d = raise_all,
       .scatter_d = scatter<double>,
       .bound_column_f = bound_column<float>,
       .bound_column_d = bound_column<double>,

@@ -217,6 +217,10 @@ float reached_by_16(const float* __restrict values, size_t n) {
   return least;
 }
 
+void raise_all(const double* __restrict by, size_t n, double* __restrict best) {
+  for (size_t j = 0; j < n; ++j) best[j] = by[j] > best[j] ? by[j] : best[j];
+}
+
 template <class E>
 void extend(double score, const E* __restrict row, const E* __restrict nodes, size_t n, double* __restrict out) {
   for (size_t j = 0; j < n; ++j) out[j] = (score + static_cast<double>(row[j])) + static_cast<double>(nodes[j]);

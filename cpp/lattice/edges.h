@@ -28,6 +28,10 @@ class Edges : public EdgeScores {
   const NgramBounds& ngram_bounds() const {
     return ngram_bounds_.get([&] { return NgramBounds(*this); });
   }
+  // The most that they add where this pair ends, whatever comes before it.
+  double most_added(LabelNgrams::Node pair) const {
+    return per_step_ ? ngrams_->magnitude() : ngrams_->more(pair) + ngram_bounds().most_longer(pair);
+  }
   // The edges of which no ngram knows: -inf for the pairs of labels that are nodes. Not for one matrix per step.
   const EdgeScores& other_edges() const;
   // The same for sums; nullptr where there is one matrix per step.

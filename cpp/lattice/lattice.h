@@ -55,6 +55,8 @@ class Lattice {
 
   // Whether all steps have the same edges, and other sentences too.
   bool is_uniform() const { return !edges.steps() && !patched(); }
+  // Whether step t has the same edges as the step before it.
+  bool repeats(size_t t) const { return t > 0 && is_uniform(); }
   // Whether max steps may be taken in float32.
   bool has_float_steps() const { return nodes.f && T > 1 && edges.step(0).has_float_steps(); }
   // [y]: the best edge out of label y at every step, or a little more; nullptr where steps differ.

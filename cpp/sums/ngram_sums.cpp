@@ -101,24 +101,27 @@ bool NgramSums::fill_nodes(size_t t, double& shift) {
   return true;
 }
 
-// Adds to a state of label q of column t, which is made where there is none. Labels come in their order.
-template <class Numbers>
-uint32_t NgramSums::add_to_state(size_t t, size_t q, Node context, double alpha) {
+uint32_t NgramSums::make_state(size_t t, size_t q, Node context, double alpha) {
   while (state_begin_.size() <= column_[t] + q) state_begin_.push_back(node_.size());
-  int32_t& place = place_[static_cast<size_t>(context)];
-  if (place < 0) {
-    place = static_cast<int32_t>(node_.size());
-    node_.push_back(context);
-    alpha_.push_back(alpha);
-  } else {
-    const auto s = static_cast<size_t>(place);
-    alpha_[s] = Numbers::add(alpha_[s], alpha);
-  }
+  const size_t made = node_.size();
+  place_[static_cast<size_t>(context)] = static_cast<int32_t>(made);
+  node_.push_back(context);
+  alpha_.push_back(alpha);
+  return static_cast<uint32_t>(made);
+}
+
+template <class Numbers>
+inline uint32_t NgramSums::add_to_state(size_t t, size_t q, Node context, double alpha) {
+  const int32_t place = place_[static_cast<size_t>(context)];
+  if (place < 0) return make_state(t, q, context, alpha);
+  double& before = alpha_[static_cast<size_t>(place)];
+  before = Numbers::add(before, alpha);
   return static_cast<uint32_t>(place);
 }
 
-void NgramSums::store(const Step& step) {
-  stored_ = stored_ && steps_.size() < kMostStored;
+inline void NgramSums::store(const Step& step) {
+  if (!stored_) return;
+  stored_ = steps_.size() < kMostStored;
   if (stored_) steps_.push_back(step);
 }
 

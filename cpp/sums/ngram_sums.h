@@ -36,6 +36,7 @@ class NgramSums {
     size_t to;    // state of the column
     Node node;    // of ngrams.h: what is completed; kNoNode where the pair of labels is no node
     double probability;
+    double alpha;  // of what it comes from; see alpha()
   };
 
   // The n-grams, and what the functions read, must outlive the sums.
@@ -56,6 +57,9 @@ class NgramSums {
   // The states of labels(t)[q] are state(t, q) .. state(t, q + 1) - 1, numbered through the sentence.
   size_t state(size_t t, size_t q) const { return state_begin_[column_[t] + q]; }
   double state_p(size_t s) const { return state_p_[s]; }
+  // Up to a factor that a column has in common; a logarithm where is_scaled() is false.
+  double alpha(size_t s) const { return alpha_[s]; }
+  bool is_scaled() const { return mode_ == Mode::kScaled; }
 
   // Calls visit(Move) for the step into column t. Where a pair of labels is no node, all states of the first label are
   // one summand; single: one each.
@@ -91,8 +95,11 @@ class NgramSums {
 
   template <class Numbers>
   void reach_states(size_t t);
+  // Adds to a state of label q of column t, which is made where there is none; returns its number. Labels come in their
+  // order.
   template <class Numbers>
   uint32_t add_to_state(size_t t, size_t q, Node context, double alpha);
+  uint32_t make_state(size_t t, size_t q, Node context, double alpha);
   template <class Numbers>
   void spread_beta(size_t t);
   double log_sum_of_moves(size_t t) const;
@@ -216,7 +223,7 @@ void NgramSums::for_each_move(size_t t, bool single, Visit&& visit) const {
       const auto give = [&](size_t from, double alpha) {
         const double product = Numbers::times(Numbers::times(alpha, step.factor), to_[step.to]);
         const double probability = Numbers::kLogs ? Numbers::plain(product - scale_[t]) : product / scale_[t];
-        visit(Move{step.p, step.q, from, step.to, step.node, probability});
+        visit(Move{step.p, step.q, from, step.to, step.node, probability, alpha});
       };
       if (step.node != LabelNgrams::kNoNode) return give(step.from, alpha_[step.from]);
       if (!single) return give(step.from, total_[column_[t - 1] + step.p]);

@@ -66,11 +66,51 @@ double entropy_of(double* terms, size_t n, double* share) {
 double entropy_of_states(const NgramSums& sums) {
   double found = 0;
   for (const double p : sums.nodes(0)) found -= times_log(p, p);
-  for (size_t t = 1; t < sums.T(); ++t)
-    sums.for_each_move(t, true, [&](const NgramSums::Move& move) {
-      found -= times_log(move.probability, move.probability / sums.state_p(move.from));
+  for (size_t t = 1; t < sums.T(); ++t) {
+    // p(s' | s) = alpha / p(s) * (p(s, s') / alpha), where the second factor is the same for all states of a move.
+    const bool scaled = sums.is_scaled();
+    for (size_t s = sums.state(t - 1, 0); scaled && s < sums.state(t, 0); ++s)
+      found -= times_log(sums.state_p(s), sums.alpha(s) / sums.state_p(s));
+    sums.for_each_move(t, !scaled, [&](const NgramSums::Move& move) {
+      found -= times_log(move.probability, move.probability / (scaled ? move.alpha : sums.state_p(move.from)));
     });
+  }
   return std::max(found, 0.0);
+}
+
+// The mean over y_t of the entropy of its transitions, which is at most log L.
+double mean_entropy(const Sums& sums, size_t t, LogSteps& steps, double* terms, double* share) {
+  constexpr double kNegligible = 1e-30;
+  const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
+  double mean = 0;
+  steps.with(t, 1, {right.labels, right.to}, [&](auto&& terms_of) {
+    for (size_t p = 0; p < left.labels.size(); ++p)
+      if (left.node[p] > kNegligible)
+        mean += left.node[p] * entropy_of(terms, terms_of(static_cast<size_t>(left.labels[p]), terms), share);
+  });
+  return mean;
+}
+
+// A column's share of the mean log probability of a labelling, where
+//   log p(y) = log p(y_0) + sum_t log p(y_t+1 | y_t)  and  log p(j | i) = log from_i - log p_i + e_ij - shift + log
+//   to_j.
+// Without the edges, that is the mean of log from + log to - log p, without log to of the first column and without
+// log from of the last one, whose terms log p cancel. All of these are a node's score and a constant: one label of the
+// column shows the constant.
+double mean_of_column(const Sums& sums, size_t t) {
+  const Lattice& lattice = *sums.lattice;
+  const Sums::Column& column = sums.columns[t];
+  const bool first = t == 0, last = t + 1 == lattice.T;
+  const size_t n = column.labels.size(), best = kernels().argmax_d(column.node, n);
+  double constant = first == last ? portable_log(column.node[best]) * (first ? 1 : -1) : 0;
+  if (!last) constant += portable_log(column.from[best]);
+  if (!first) constant += portable_log(column.to[best]);
+  const auto score = [&](size_t q) { return lattice.end_node(t, static_cast<size_t>(column.labels[q])); };
+  const double reference = score(best);
+  double mean = 0;
+  for (size_t q = 0; q < n; ++q)
+    if (column.node[q] > 0) mean += column.node[q] * ((score(q) - reference) + constant);
+  return mean;
 }
 
 }  // namespace
@@ -80,35 +120,27 @@ double entropy(const Sums& sums, Arena& arena) {
   const Lattice& lattice = *sums.lattice;
   const size_t T = lattice.T, L = lattice.L;
   if (T == 0) return 0;
-  double *const terms = arena.array<double>(L), *const share = arena.array<double>(L);
-  FactorSteps steps(lattice, arena);
-  LogSteps log_steps(lattice, arena);
   double found = 0;
-  const Sums::Column& first = sums.columns[0];
-  for (size_t q = 0; q < first.labels.size(); ++q) found -= times_log(first.node[q], first.node[q]);
   Meter meter;
-  for (size_t t = 0; t + 1 < T; ++t) {
-    const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
-    meter.count(left.labels.size() * right.labels.size());
-    if (sums.logs) {
-      // The mean over y_t of the entropy of its transitions, which is at most log L.
-      constexpr double kNegligible = 1e-30;
-      log_steps.with(t, 1, {right.labels, right.to}, [&](auto&& terms_of) {
-        double mean = 0;
-        for (size_t p = 0; p < left.labels.size(); ++p)
-          if (left.node[p] > kNegligible)
-            mean += left.node[p] * entropy_of(terms, terms_of(static_cast<size_t>(left.labels[p]), terms), share);
-        found += mean;
-      });
-      continue;
+  const auto count = [&](size_t t) { meter.count(sums.columns[t].labels.size() * sums.columns[t + 1].labels.size()); };
+  if (sums.logs) {
+    double *const terms = arena.array<double>(L), *const share = arena.array<double>(L);
+    LogSteps steps(lattice, arena);
+    const Sums::Column& first = sums.columns[0];
+    for (size_t q = 0; q < first.labels.size(); ++q) found -= times_log(first.node[q], first.node[q]);
+    for (size_t t = 0; t + 1 < T; ++t) {
+      count(t);
+      found += mean_entropy(sums, t, steps, terms, share);
     }
-    // log p(j | i) = log from_i - log p_i + e_ij - shift + log to_j.
-    double step = 0;
-    for (size_t p = 0; p < left.labels.size(); ++p)
-      step += times_log(left.node[p], left.from[p]) - times_log(left.node[p], left.node[p]);
-    for (size_t q = 0; q < right.labels.size(); ++q) step += times_log(right.node[q], right.to[q]);
-    step += steps.expected(t, left.shift, {left.labels, left.from}, {right.labels, right.to});
-    found -= step;
+    return std::max(found, 0.0);
+  }
+  FactorSteps steps(lattice, arena);
+  for (size_t t = 0; t < T; ++t) {
+    found -= mean_of_column(sums, t);
+    if (t + 1 == T) break;
+    const Sums::Column &left = sums.columns[t], &right = sums.columns[t + 1];
+    count(t);
+    found -= steps.expected(t, left.shift, {left.labels, left.from}, {right.labels, right.to});
   }
   return std::max(found, 0.0);
 }

@@ -103,8 +103,7 @@ class ContextViterbi {
     lattice_.max_step_without_ngrams(t - 1, {sent_, reached_, &work_}, step_arena_);
     for (size_t y = 0; y < L; ++y) to[states_.of_label(y)] = reached_[y];
     const std::span<const Contexts::Arc> arcs = states_.arcs();
-    // Where all steps share their edges, those of the first step stay valid.
-    for (size_t q = 0; q < states_.pairs() && (t == 1 || !lattice_.is_uniform()); ++q) {
+    for (size_t q = 0; q < states_.pairs() && !lattice_.repeats(t - 1); ++q) {
       const auto i = static_cast<size_t>(states_.label(static_cast<size_t>(arcs[q].from)));
       pair_edge_[q] = lattice_.edge(t - 1, i, static_cast<size_t>(states_.last_label(q)));
     }

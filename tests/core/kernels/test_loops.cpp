@@ -114,6 +114,15 @@ TEST(scatter) {
   });
 }
 
+TEST(raise_all) {
+  for_every_size(3, [](Draw& draw, size_t n, Kind kind) {
+    const auto by = draw_scores<double>(draw, kind, n), before = draw_scores<double>(draw, kind, n);
+    const auto found =
+        at_every_level(before, [&](const Kernels& level, double* best) { level.raise_all_d(by.data(), n, best); });
+    for (size_t j = 0; j < n; ++j) CHECK(found[j] == std::max(before[j], by[j]));
+  });
+}
+
 template <class E>
 void check_extend(void (*Kernels::*extend)(double, const E*, const E*, size_t, double*), Draw& draw, size_t n,
                   Kind kind) {
