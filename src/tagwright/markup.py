@@ -64,23 +64,31 @@ def _text(value: object) -> str:
 
 
 def html_table(
-    header: Sequence[object], rows: Iterable[Sequence[object]], left: Collection[int] = (0,), caption: object = None
+    header: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    left: Collection[int] = (0,),
+    caption: object = None,
+    row_headers: bool = False,
 ) -> Html:
     """Return a table whose long cells are cut.
 
-    Columns of `left`, by default the first, are aligned to the left, the others to the right.
+    Columns of `left`, by default the first, are aligned to the left, the others to the right. With `row_headers`, the
+    first cell of a row is its header, and columns of bars and the like have none.
     """
 
-    def line(kind: str, row: Sequence[object]) -> Html:
-        return tag("tr", *(_cell(kind, cell, c in left) for c, cell in enumerate(row)))
+    def line(row: Sequence[object], scope: str | None) -> Html:
+        scopes = [scope if scope or c or not row_headers else "row" for c in range(len(row))]
+        scopes = [None if row_headers and cell == "" else own for cell, own in zip(row, scopes, strict=True)]
+        return tag("tr", *(_cell(cell, c in left, scopes[c]) for c, cell in enumerate(row)))
 
-    parts = [tag("thead", line("th", header)), tag("tbody", *(line("td", row) for row in rows))]
+    parts = [tag("thead", line(header, "col")), tag("tbody", *(line(row, None) for row in rows))]
     return tag("table", *([tag("caption", caption)] if caption else []), *parts)
 
 
-def _cell(kind: str, cell: object, left: bool) -> Html:
+def _cell(cell: object, left: bool, scope: str | None) -> Html:
+    """Return a cell; scope: of what it is the header, "col" or "row"."""
     shown = cell if isinstance(cell, Html) else cut(str(cell))
-    return tag(kind, shown, style=f"text-align: {'left' if left else 'right'}")
+    return tag("th" if scope else "td", shown, scope=scope, style=f"text-align: {'left' if left else 'right'}")
 
 
 def counted(count: int, noun: str) -> str:

@@ -51,6 +51,23 @@ decoder_option = click.option(
 model_option = click.option(
     "-m", "--model", "model_path", type=FILE, help="Model file; by default the included model of English POS."
 )
+
+
+def _one_or_two(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[str | None]:
+    if len(value) > 2:
+        raise click.BadParameter(f"{len(value)} models; name one, or two to compare them")
+    return list(value) or [None]
+
+
+models_option = click.option(
+    "-m",
+    "--model",
+    "model_paths",
+    type=FILE,
+    multiple=True,
+    callback=_one_or_two,
+    help="Model file; by default the included model of English POS. Two are compared with each other: -m OLD -m NEW.",
+)
 threads_option = click.option("--threads", type=COUNT, default=1, help="Number of threads, which share the sentences.")
 force_option = click.option("--force", is_flag=True, help="Overwrite an output that is an input or is not a model.")
 scheme_option = click.option(
@@ -159,7 +176,9 @@ tagging_options = _all(model_option, decoder_option, threads_option)
 gold_options = _all(
     click.option("-l", "--label", help="Column of the right label; by default as in training."),
     limit_options("Gold labels may be partly known: NN,VB for one of the two; tokens with _ are not counted."),
-    tagging_options,
+    models_option,
+    decoder_option,
+    threads_option,
     tokenize_option(
         "Split the text of GOLD again before it is tagged; auto: as the model was trained. Gold tokens that are not "
         "found count as wrong. By default, the tokens of GOLD are tagged.",
@@ -167,7 +186,7 @@ gold_options = _all(
     ),
     reading_options,
 )
-"""A model, and the file with gold labels that it is compared with."""
+"""One or two models, and the file with gold labels that they are compared with."""
 
 
 def _corpora(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:

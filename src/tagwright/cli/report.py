@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tagwright.cli.eval import MOST, collected
+from tagwright.cli.eval import MOST, collected, model_names
 from tagwright.cli.options import INPUT, OUTPUT, force_option, gold_options
 from tagwright.cli.overwriting import check_inputs
 from tagwright.data.output import is_stream
@@ -33,7 +34,12 @@ PLOTS = ("confusion", "calibration", "curve")
 )
 @click.option("--title", hidden=True)
 @click.option("--most", type=MOST, default=20, help="Number of labels in the table of confusions.")
-@click.option("--worst", type=click.IntRange(0, 100), default=20, help="Number of sentences to show, the worst first.")
+@click.option(
+    "--worst",
+    type=click.IntRange(0, 100),
+    default=20,
+    help="Number of sentences to show: those with most errors for their length, or on which two models differ most.",
+)
 @force_option
 @gold_options
 def report(
@@ -48,20 +54,24 @@ def report(
 ) -> None:
     """Tag GOLD, compare with the labels it has, and write a page of figures and pictures.
 
-    One HTML file, which loads nothing and runs no script: accuracy, F1, confusions, accuracy by frequency of labels and
-    length of sentences, calibration, the learning curve, and the worst sentences with the reasons of their mistakes.
-    With --plot, one picture for a paper or a slide, which needs matplotlib: pip install 'tagwright[plot]'.
+    One HTML file, which loads nothing and runs no script: accuracy and F1 with intervals, confusions of labels and of
+    their parts with examples, span errors, words and sentences with most errors and the reasons of these, confident
+    errors, accuracy by frequency and length, calibration, the learning curve. Two models are shown side by side and
+    compared by paired tests. With --plot, one picture for a paper or a slide, which needs matplotlib: pip install
+    'tagwright[plot]'.
 
     \b
     Example:
       tagwright report -m pos.safetensors test.txt.xz -o report.html
+      tagwright report -m old.safetensors -m new.safetensors test.txt.xz -o report.html
       tagwright report -m pos.safetensors test.txt.xz --plot confusion -o confusion.svg --most 12
       tagwright report small.safetensors large.safetensors --plot curve -o curve.png
     """
     if plot is not None and output is None:
         raise click.UsageError("Missing option '-o': a file whose name ends in .png, .svg or .pdf")
     output = output or "report.html"
-    check_inputs(output, [*sources, options["model_path"], options["dictionary"]], force)
+    paths = options["model_paths"]
+    check_inputs(output, [*sources, *paths, options["dictionary"]], force)
     if plot is not None:
         _check_picture(output)
     if plot == "curve":
@@ -70,18 +80,26 @@ def report(
     if len(sources) > 1:
         raise click.UsageError("several files; name one GOLD, or models with --plot curve")
     if plot is not None:
+        if len(paths) > 1:
+            raise click.UsageError(f"--plot {plot} draws one model; name two without --plot")
         _save(output, _picture(plot, sources[0], most, options))
         return
+    from tagwright.reports.mistakes import MOST_CONFIDENT
     from tagwright.reports.report import Report
 
-    model = os.path.basename(options["model_path"] or "the included model of English")
-    found = collected(sources[0], worst, **options)
-    made = Report.of(found, title or model, "" if sources[0] == "-" else os.path.basename(sources[0]), most)
+    names, gold = model_names(paths), "" if sources[0] == "-" else os.path.basename(sources[0])
+    found = collected(sources[0], worst if len(paths) == 1 else 0, MOST_CONFIDENT, **options)
+    if len(found) == 1:
+        made = Report.of(found[0], title or names[0], gold, most)
+    else:
+        made = Report.of_two(found, names, gold, most, worst)
+        made = dataclasses.replace(made, title=title or made.title)
     made.save(output)
     if not is_stream(output):
         result = made.evaluation
         size = size_text(os.path.getsize(output))
-        click.echo(f"{output}: {size}; {result.token_accuracy:.2%} of {result.tokens:,} labels are right")
+        shares = " and ".join(f"{own.token_accuracy:.2%}" for own in made.evaluations)
+        click.echo(f"{output}: {size}; {shares} of {result.tokens:,} labels are right")
 
 
 def _picture(plot: str, source: str, most: int, options: dict[str, Any]) -> Callable[[Figure], None]:
@@ -89,7 +107,7 @@ def _picture(plot: str, source: str, most: int, options: dict[str, Any]) -> Call
     from tagwright.evaluation.breakdown import confusion_of
     from tagwright.reports.plots import draw_calibration, draw_confusion
 
-    found = collected(source, **options)
+    [found] = collected(source, **options)
     if plot == "confusion":
         return functools.partial(draw_confusion, table=confusion_of(found.evaluation(), most))
     found.model.need_probabilities()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from tagwright import checks
 from tagwright.evaluation.result import Evaluation
 
-__all__ = ["Confusion", "Group", "accuracy_by_frequency", "accuracy_by_length", "confusion_of"]
+__all__ = ["Confusion", "Group", "accuracy_by_frequency", "accuracy_by_length", "confusion_of", "confusion_table", "wilson"]
 
 MOST_LABELS = 100  # of a table of confusions: it has as many cells as their square
 LENGTHS = (1, 5, 10, 15, 20, 30, 40, 60, 100, math.inf)  # where groups of sentences begin, in tokens
@@ -38,10 +38,15 @@ class Group:
     @property
     def interval(self) -> tuple[float, float]:
         """Where the accuracy lies with 95 % confidence, if mistakes are independent (Wilson 1927)."""
-        n, p, z = self.tokens, self.accuracy, _Z
-        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-        half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return max(middle - half, 0.0), min(middle + half, 1.0)
+        return wilson(self.right, self.tokens)
+
+
+def wilson(hits: int, total: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share by Wilson (1927), if hits are independent."""
+    n, p, z = total, hits / total, _Z
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def accuracy_by_frequency(evaluation: Evaluation, known: Collection[str] | None = None) -> list[Group]:
@@ -91,7 +96,7 @@ class Confusion:
     """How often labels are taken for each other."""
 
     labels: list[str]
-    """Those that take part in the most frequent confusions, in alphabetical order."""
+    """Labels, or values of a part of labels: those that take part in the most frequent confusions, in alphabetical order."""
     counts: list[list[int]]
     """[gold label, predicted label]; one more column has all other predicted labels."""
     shown: int
@@ -107,24 +112,39 @@ class Confusion:
 
 def confusion_of(evaluation: Evaluation, most: int) -> Confusion:
     """Return a table of the labels that matter: at most `most`, from the most frequent confusions on."""
+    right = {own.name: round(own.recall * own.support) for own in evaluation.labels}
+    return confusion_table(evaluation.confusions, right, most)
+
+
+def confusion_table(confusions: Sequence[tuple[str, str, int]], right: Mapping[str, int], most: int) -> Confusion:
+    """Return a table of the values that matter: at most `most`, from the most frequent confusions on.
+
+    Parameters
+    ----------
+    confusions
+        Gold value, predicted value and how often, most frequent first.
+    right
+        How often each value is right.
+    most
+        Largest number of values.
+    """
     checks.at_least_one("labels", most)
     if most > MOST_LABELS:
         raise ValueError(f"labels is {most}, more than a table of confusions can show; use at most {MOST_LABELS}")
     chosen: dict[str, None] = {}
-    for gold, predicted, _ in evaluation.confusions:
+    for gold, predicted, _ in confusions:
         both = [name for name in (gold, predicted) if name not in chosen]
         if len(chosen) + len(both) <= most:
             chosen |= dict.fromkeys(both)
     if not chosen:  # nothing is wrong
-        chosen = dict.fromkeys(own.name for own in evaluation.labels[:most])
+        chosen = dict.fromkeys([*right][:most])
     labels = sorted(chosen)
     place = {name: n for n, name in enumerate(labels)}
     counts = [[0] * (len(labels) + 1) for _ in labels]
-    for gold, predicted, count in evaluation.confusions:
+    for gold, predicted, count in confusions:
         if gold in place:
             counts[place[gold]][place.get(predicted, len(labels))] += count
     shown = sum(sum(row[:-1]) for row in counts)
-    for own in evaluation.labels:
-        if (n := place.get(own.name)) is not None:
-            counts[n][n] = round(own.recall * own.support)
-    return Confusion(labels, counts, shown, sum(count for _, _, count in evaluation.confusions))
+    for name, n in place.items():
+        counts[n][n] = right.get(name, 0)
+    return Confusion(labels, counts, shown, sum(count for _, _, count in confusions))

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tagwright.evaluation.calibration import calibrate
+from tagwright.evaluation.resampling import SentenceCounts
 from tagwright.evaluation.result import Evaluation, Ints, all_scores, mean_f1
 from tagwright.evaluation.spans import score_spans
+from tagwright.label_parts import find_separators
 
 __all__ = ["evaluate"]
 
@@ -23,6 +25,8 @@ def evaluate(
     predicted: Sentences,
     known: Sequence[Sequence[bool]] | None = None,
     probabilities: Sequence[Sequence[float]] | None = None,
+    *,
+    parts: str | None = None,
 ) -> Evaluation:
     """Compare predicted labels with gold labels.
 
@@ -36,11 +40,16 @@ def evaluate(
         For each token, whether its word was observed in training; adds the accuracy of known and unknown words.
     probabilities : list of list of float, optional
         Probability of each predicted label, as in `Tagging.marginals`; adds the calibration.
+    parts : str, optional
+        The characters that separate the parts of a label, as for learners: ``"|"`` for NN|B-NP, an empty string if
+        each character is a part. By default, ``| ; + : [ ]`` and positional tags are recognised. Confusions are then
+        counted by part, too.
 
     Returns
     -------
     Evaluation
-        Accuracy, F1 of labels and spans, confusions and calibration.
+        Accuracy, F1 of labels and spans, confusions, calibration and intervals; `Evaluation.compare` tests it against
+        another one.
 
     Raises
     ------
@@ -85,19 +94,52 @@ def evaluate(
         _lengths(gold, probabilities, "probabilities")
         shares = np.fromiter(chain.from_iterable(probabilities), dtype=np.float64)
     labels = all_scores(names, truth[right], truth, guess)
+    scored = score_spans(names, truth, guess, lengths)
+    starts = (lengths.cumsum() - lengths)[lengths > 0]
     return Evaluation(
-        sentences=int((lengths > 0).sum()),
+        sentences=len(starts),
         tokens=len(truth),
         token_accuracy=float(right.mean()),
-        sentence_accuracy=float(np.logical_and.reduceat(right, (lengths.cumsum() - lengths)[lengths > 0]).mean()),
+        sentence_accuracy=float(np.logical_and.reduceat(right, starts).mean()),
         macro_f1=mean_f1(labels),
         labels=labels,
-        spans=score_spans(names, truth, guess, lengths),
+        spans=None if scored is None else scored[0],
         known=None if is_known is None else _share(right[is_known]),
         unknown=None if is_known is None else _share(right[~is_known]),
         confusions=_confusions(names, truth[~right], guess[~right]),
         calibration=None if shares is None else calibrate(shares, right),
+        separators=find_separators(names) if parts is None else parts,
+        counts=_counts(right, is_known, lengths, None if scored is None else scored[1]),
+        right=right,
     )
+
+
+def _counts(right: Bools, known: Bools | None, lengths: Ints, spans: Ints | None) -> SentenceCounts:
+    """Return what each sentence that is not empty adds to the figures.
+
+    spans: right, gold and predicted spans of every sentence, [sentence, 3].
+    """
+    starts = (lengths.cumsum() - lengths)[lengths > 0]
+
+    def summed(tokens: Bools) -> Ints:
+        found: Ints = np.add.reduceat(tokens.astype(np.int64), starts)
+        return found
+
+    hits, tokens = summed(right), lengths[lengths > 0]
+    columns = {
+        "sentence_accuracy": ((hits == tokens).astype(np.int64), np.ones_like(tokens)),
+        "token_accuracy": (hits, tokens),
+    }
+    if known is not None:
+        columns["known"] = summed(right & known), summed(known)
+        columns["unknown"] = summed(right & ~known), summed(~known)
+    if spans is not None:
+        both, gold, predicted = spans[lengths > 0].T
+        columns["span_precision"] = both, predicted
+        columns["span_recall"] = both, gold
+        columns["span_f1"] = 2 * both, gold + predicted
+    columns = {name: column for name, column in columns.items() if column[1].any()}
+    return SentenceCounts(tuple(columns), *(np.stack(own, axis=1) for own in zip(*columns.values(), strict=True)))
 
 
 def _lengths(gold: Sentences, other: Sequence[Sequence[object]], what: str) -> Ints:

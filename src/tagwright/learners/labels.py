@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from tagwright import checks
 from tagwright.data.corpus import CorpusLabels
+from tagwright.label_parts import split_labels
 from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 
@@ -179,8 +179,7 @@ def label_parts(labels: Sequence[str], separator: str | None) -> tuple[npt.NDArr
     """Return the number of each label's k-th part at [k * L + label], and how many parts there are."""
     if separator is None:
         return np.empty(0, np.uint16), 0
-    between = re.compile(f"[{re.escape(separator)}]") if separator else None
-    split = [between.split(label) if between else list(label) for label in labels]
+    split = split_labels(labels, separator)
     each = max(map(len, split))
     number: dict[tuple[int, str], int] = {}
     named = ((k, pieces[k] if k < len(pieces) else "") for k in range(each) for pieces in split)

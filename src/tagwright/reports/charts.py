@@ -1,4 +1,4 @@
-"""Pictures as inline SVG, whose colours the style of the page chooses."""
+"""Heat maps as tables, and pictures as inline SVG; the style of the page has the colours."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from tagwright.evaluation.breakdown import Confusion
 from tagwright.evaluation.calibration import Calibration
-from tagwright.markup import Html, counted, cut, join, tag, visible
+from tagwright.markup import Html, counted, cut, join, tag
+from tagwright.reports.blocks import NONE, wide
 
-CELL = 30  # of a heat map
 PLOT = (52, 14, 14, 44)  # left, top, right and bottom margin of a chart
 LONGEST_LABEL = 20  # characters
 MOST_DOTS = 60  # on a line, which shows its points up to this number
@@ -30,7 +30,7 @@ def svg(width: float, height: float, title: str, *parts: Html, class_: str = "ch
 
 
 def bar(share: float, interval: tuple[float, float] | None = None) -> Html:
-    """Return a share as a bar, with a line for where it lies with 95 % confidence."""
+    """Return a share as a bar, with a line for where it lies with 95 % confidence; it stands beside the number."""
     width, height = 120, 14
     parts = [
         tag("rect", x=0, y=2, width=width, height=10, class_="track"),
@@ -39,45 +39,41 @@ def bar(share: float, interval: tuple[float, float] | None = None) -> Html:
     if interval:
         low, high = (width * end for end in interval)
         parts.append(tag("path", d=f"M{low:.1f} 4V10M{low:.1f} 7H{high:.1f}M{high:.1f} 4V10", class_="whisker"))
-    return svg(width, height, f"{share:.2%}", *parts, class_="bar-cell")
-
-
-def heat_map(table: Confusion) -> Html:
-    """Return a heat map of confusions: a row per gold label, the darker the larger its share of the row."""
-    n = len(table.labels)
-    names = [cut(visible(name), LONGEST_LABEL) for name in table.labels]
-    edge = 24 + 7 * max(map(len, [*names, "predicted"]))  # room for names, which have letters of up to 7 pixels
-    parts = [
-        tag("text", "predicted →", x=edge, y=12, class_="axis"),
-        tag("text", "gold ↓", x=0, y=edge - 8, class_="axis"),
-    ]
-    for m, (name, whole) in enumerate(zip([*names, "other"], [*table.labels, "all other labels"], strict=True)):
-        at = edge + CELL * (m + 0.5)
-        turned = f"translate({at + 4:g} {edge - 8:g}) rotate(-60)"
-        parts.append(tag("text", name, tag("title", cut(whole)), transform=turned))
-        if m < n:
-            parts.append(tag("text", name, tag("title", cut(whole)), x=edge - 8, y=at + 4, text_anchor="end"))
-    parts += [_cell(table, g, p, edge) for g in range(n) for p in range(n + 1)]
-    return svg(
-        edge + CELL * (n + 1) + edge // 2, edge + CELL * n + 4, "Confusion of labels", *parts, class_="chart heat"
+    return tag(
+        "svg", *parts, viewBox=f"0 0 {width} {height}", width=width, height=height, class_="bar-cell", aria_hidden="true"
     )
 
 
-def _cell(table: Confusion, g: int, p: int, edge: int) -> Html:
-    x, y = edge + CELL * p, edge + CELL * g
-    count, share = table.counts[g][p], table.share(g, p)
-    kind = "right" if g == p else "wrong"
-    # A root makes rare confusions visible beside frequent ones.
-    strength = 0.0 if not count else 0.08 + 0.92 * math.sqrt(share)
-    box = tag("rect", x=x, y=y, width=CELL - 1, height=CELL - 1, class_="empty")
+def heat_map(name: str, table: Confusion) -> Html:
+    """Return a table of confusions: a row per gold label, the darker the larger the share of the row.
+
+    Right labels are in frames, on the diagonal; wrong labels have another colour.
+    """
+    names, titles = [*table.labels], [cut(label or NONE) for label in table.labels]
+    if any(row[-1] for row in table.counts):
+        names, titles = [*names, "other"], [*titles, "all others"]
+    columns = [
+        tag("th", tag("span", cut(label or NONE, LONGEST_LABEL)), scope="col", title=title)
+        for label, title in zip(names, titles, strict=True)
+    ]
+    corner = tag("td", "gold ↓ predicted →", class_="corner")
+    rows = []
+    for g, label in enumerate(table.labels):
+        head = tag("th", tag("bdi", cut(label or NONE, LONGEST_LABEL)), scope="row", title=titles[g])
+        rows.append(tag("tr", head, *(_cell(table, g, p, titles) for p in range(len(names)))))
+    parts = [tag("thead", tag("tr", corner, *columns)), tag("tbody", *rows)]
+    return wide(name, tag("table", *parts, class_="heat"))
+
+
+def _cell(table: Confusion, g: int, p: int, titles: Sequence[str]) -> Html:
+    count = table.counts[g][p]
     if not count:
-        return box
-    guess = table.labels[p] if p < len(table.labels) else "another label"
-    caption = f"{cut(table.labels[g])} tagged {cut(guess)}: {count:,} of {sum(table.counts[g]):,}, {share:.1%}"
-    shade = tag("rect", x=x, y=y, width=CELL - 1, height=CELL - 1, class_=kind, fill_opacity=round(strength, 2))
-    ink = "on" if strength > 0.55 else "off"
-    number = tag("text", short(count), x=x + CELL / 2, y=y + CELL / 2 + 4, text_anchor="middle", class_=ink)
-    return tag("g", tag("title", caption), box, shade, number)
+        return tag("td", "")
+    share = table.share(g, p)
+    caption = f"{titles[g]} tagged {titles[p]}: {count:,} of {sum(table.counts[g]):,}, {share:.1%}"
+    # A root makes rare confusions visible beside frequent ones.
+    strength = f"--p: {0.06 + 0.94 * math.sqrt(share):.2f}"
+    return tag("td", short(count), class_="right" if g == p else "wrong", style=strength, title=caption)
 
 
 def short(count: int) -> str:
@@ -148,7 +144,8 @@ def line_chart(points: Sequence[tuple[int, float]], x_name: str, y_name: str) ->
             tag("circle", tag("title", f"{x_name} {n}: {v:,.6g}"), cx=frame.x(n), cy=frame.y(v), r=3, class_="dot")
             for n, v in points
         ]
-    return svg(frame.width, frame.height, f"{y_name} by {x_name}", *parts)
+    ends = f"{y_name} by {x_name}: {points[0][1]:,.6g} at {points[0][0]}, {points[-1][1]:,.6g} at {points[-1][0]}"
+    return svg(frame.width, frame.height, ends, *parts)
 
 
 def rounded(value: float) -> str:

@@ -1,17 +1,23 @@
-"""Sentences tagged and compared with their gold labels, batch by batch: all labels, and the worst sentences whole."""
+"""Sentences tagged and compared with their gold labels, batch by batch: all labels, and some sentences whole."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from tagwright.constraints.constraints import Constraints
 from tagwright.decoding.decoders import Decoder
+from tagwright.evaluation.breakdown import wilson
 from tagwright.evaluation.evaluate import evaluate
 from tagwright.evaluation.result import Evaluation
+from tagwright.label_parts import find_separators
+from tagwright.models.facts import fact_in
 from tagwright.models.model import Model
 from tagwright.models.native import Sentences
+from tagwright.models.tagging import word_of
+
+Item = TypeVar("Item")
 
 Known = str | frozenset[str] | None
 """A gold label, a set of labels of which one is right, or None where nothing is known."""
@@ -42,7 +48,7 @@ class Tagged(NamedTuple):
 
 
 class Collected:
-    """Labels of all sentences that were added, tagged by one model.
+    """Words and labels of all sentences that were added, tagged by one model.
 
     Parameters
     ----------
@@ -53,10 +59,12 @@ class Collected:
     threads
         Threads over the sentences.
     worst
-        How many sentences are kept whole: those with the most wrong labels; of as many, those in which they are the
-        larger share.
+        How many sentences are kept whole: those with the highest density of errors, which is the lower end of Wilson's
+        interval for the share of wrong labels. So neither long sentences nor those of one word come first.
     constraints
         Rules for labellings, beside those of the model.
+    confident
+        How many wrong labels are kept with their sentence: those with the highest probability.
 
     """
 
@@ -67,15 +75,19 @@ class Collected:
         threads: int = 1,
         worst: int = 0,
         constraints: Constraints | None = None,
+        confident: int = 0,
     ) -> None:
         self.model, self.decoder, self.threads, self.constraints = model, decoder, threads, constraints
         self.probabilistic = model.has_probabilities(constraints)
+        self.words: list[list[str]] = []
         self.gold: list[list[str]] = []
         self.predicted: list[list[str]] = []
+        self._vocabulary: dict[str, str] = {}
         self._knows = model.knows("") is not None
         self._known: list[list[bool]] = []
         self._probabilities: list[list[float]] = []
-        self._most, self._worst = worst, list[tuple[int, float, int, Tagged]]()
+        self._worst = Largest[Tagged](worst)
+        self._confident = Largest[tuple[Tagged, int]](confident)
 
     def add(
         self,
@@ -113,24 +125,58 @@ class Collected:
             sentence = Tagged(len(self.gold), tokens, [str(label) for label in truth], labels, shares)
             if at is not None:
                 sentence = sentence._replace(whole=whole, places=at)
-            self.gold.append(sentence.gold)
-            self.predicted.append(labels)
-            if self._knows:
-                self._known.append([bool(self.model.knows(word_of(token))) for token in tokens])
-            if shares is not None:
-                self._probabilities.append(shares)
-            if self._most and len(truth) == len(labels) and (wrong := len(sentence.wrong)):
-                keep = heapq.heappush if len(self._worst) < self._most else heapq.heappushpop
-                keep(self._worst, (wrong, wrong / len(labels), -sentence.number, sentence))
+            self._keep(sentence)
+
+    def _keep(self, sentence: Tagged) -> None:
+        words = [self._vocabulary.setdefault(word, word) for word in map(word_of, sentence.tokens)]
+        self.words.append(words)
+        self.gold.append(sentence.gold)
+        self.predicted.append(sentence.predicted)
+        if self._knows:
+            self._known.append([bool(self.model.knows(word)) for word in words])
+        if sentence.probabilities is not None:
+            self._probabilities.append(sentence.probabilities)
+        if sentence.gold == sentence.predicted or len(sentence.gold) != len(sentence.predicted):
+            return
+        wrong = sentence.wrong
+        self._worst.add((wilson(len(wrong), len(words))[0], -sentence.number), sentence)
+        if sentence.probabilities is not None:
+            for t in wrong:
+                self._confident.add((sentence.probabilities[t], -sentence.number, -t), (sentence, t))
 
     def worst(self) -> list[Tagged]:
-        """Return the worst sentences, the worst first."""
-        return [entry[-1] for entry in sorted(self._worst, reverse=True)]
+        """Return the sentences with the highest density of errors, highest first."""
+        return self._worst.kept()
+
+    def confident(self) -> list[tuple[Tagged, int]]:
+        """Return the wrong labels with the highest probability, highest first: sentence and token."""
+        return self._confident.kept()
 
     def evaluation(self) -> Evaluation:
         """Return how good the labels are."""
         known = self._known if self._knows else None
-        return evaluate(self.gold, self.predicted, known, self._probabilities or None)
+        parts = fact_in(self.model.facts, str, "options", "parts")
+        if parts is None:
+            parts = find_separators(self.model.labels)
+        return evaluate(self.gold, self.predicted, known, self._probabilities or None, parts=parts)
+
+
+class Largest(Generic[Item]):
+    """The items with the largest keys, of which no two are equal, at most `most`."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._heap = most, list[tuple[tuple[float, ...], Item]]()
+
+    def add(self, key: tuple[float, ...], item: Item) -> None:
+        """Keep an item while its key is among the largest."""
+        if len(self._heap) < self._most:
+            heapq.heappush(self._heap, (key, item))
+        elif self._most and key > self._heap[0][0]:
+            heapq.heapreplace(self._heap, (key, item))
+
+    def kept(self) -> list[Item]:
+        """Return the items, the one with the largest key first."""
+        return [item for _, item in sorted(self._heap, key=lambda entry: entry[0], reverse=True)]
 
 
 def _resolved(gold: Known, predicted: str) -> str:
@@ -139,11 +185,3 @@ def _resolved(gold: Known, predicted: str) -> str:
         return gold or ""
     return predicted if predicted in gold else min(gold)
 
-
-def word_of(token: object) -> str:
-    """Return the word of a token: the string, the first of its columns, or its ready-made features as text."""
-    if isinstance(token, str):
-        return token
-    if isinstance(token, Sequence) and token and isinstance(token[0], str):
-        return token[0]
-    return repr(token)

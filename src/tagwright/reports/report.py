@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from tagwright import checks
+from tagwright.cached import cached_property
 from tagwright.data.output import Target, writing
 from tagwright.decoding.decoders import Decoder
 from tagwright.evaluation.breakdown import Confusion, Group, accuracy_by_frequency, accuracy_by_length, confusion_of
+from tagwright.evaluation.comparison import Comparison
 from tagwright.evaluation.result import Evaluation
 from tagwright.markup import tag
 from tagwright.models.model import Model
 from tagwright.models.native import Sentences
+from tagwright.reports.blocks import Palette
 from tagwright.reports.collect import Collected, Tagged
+from tagwright.reports.comparing import differing
+from tagwright.reports.mistakes import MOST_CONFIDENT, Mistakes
 from tagwright.reports.page import page
 from tagwright.reports.sentences import Why, reasons_of
 
@@ -28,32 +34,77 @@ class Report:
     """The content of a report page; `report` makes it."""
 
     title: str
+    name: str
+    """Of the model."""
     model: Model
     gold_name: str
     """Of the file that the model was measured on; may be empty."""
+    probabilistic: bool
+    """Whether labels have probabilities."""
     evaluation: Evaluation
     by_frequency: list[Group]
     """Tokens by how often their gold label occurs."""
     by_length: list[Group]
     """Tokens by the length of their sentence."""
     confusion: Confusion
+    mistakes: Mistakes
+    """Confusions of parts, examples, words, span errors and confident errors."""
     worst: list[tuple[Tagged, list[Why]]]
-    """The worst sentences first, each with why its first mistakes were made."""
+    """The sentences with the highest density of errors first, each with why its first mistakes were made."""
+    most: int = MOST_LABELS
+    """Labels of the confusion table."""
+    other: Report | None = None
+    """The report of a second model on the same sentences."""
+    comparison: Comparison | None = None
+    """This model compared with the second one."""
+    differing: list[tuple[Tagged, Tagged]] = field(default_factory=list)
+    """Sentences on which the two models differ most."""
 
     @classmethod
-    def of(cls, found: Collected, title: str, gold_name: str = "", labels: int = MOST_LABELS) -> Self:
+    def of(cls, found: Collected, name: str, gold_name: str = "", labels: int = MOST_LABELS) -> Self:
         """Return the report of sentences that were tagged; labels: how many the confusion table has."""
         result = found.evaluation()
         return cls(
-            title,
+            name,
+            name,
             found.model,
             gold_name,
+            found.probabilistic,
             result,
             accuracy_by_frequency(result, {*found.model.labels}),
             accuracy_by_length(found.gold, found.predicted),
             confusion_of(result, labels),
+            Mistakes.of(found, result),
             [(own, reasons_of(found.model, own, MOST_REASONS, found.constraints)) for own in found.worst()],
+            labels,
         )
+
+    @classmethod
+    def of_two(cls, found: Sequence[Collected], names: Sequence[str], gold_name: str, labels: int, most: int) -> Self:
+        """Return the report of sentences that two models tagged; most: how many sentences it shows."""
+        first, second = (cls.of(own, name, gold_name, labels) for own, name in zip(found, names, strict=True))
+        return replace(
+            first,
+            title=" and ".join(names),
+            other=second,
+            comparison=first.evaluation.compare(second.evaluation),
+            differing=differing(*found, most),
+        )
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of both models."""
+        return self.name, self.other.name if self.other else ""
+
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """Those of one model, or of both."""
+        return [self.evaluation] if self.other is None else [self.evaluation, self.other.evaluation]
+
+    @cached_property
+    def colours(self) -> Palette:
+        """The colours of labels."""
+        return Palette(self.model.labels)
 
     def html(self) -> str:
         """Return the page: one file, without scripts, that loads nothing."""
@@ -76,7 +127,9 @@ def report(
     X: Sentences,
     y: list[list[str]],
     *,
+    other: Model | None = None,
     title: str | None = None,
+    names: tuple[str, str] = ("first model", "second model"),
     labels: int = MOST_LABELS,
     worst: int = MOST_WORST,
     decoder: str | Decoder = "auto",
@@ -92,12 +145,17 @@ def report(
         Tokens, as for `Model.tag_batch`.
     y : list of list of str
         Gold labels.
+    other : Model, optional
+        A second model, which is shown side by side with the first and compared with it by paired tests.
     title : str, optional
         Title of the page.
+    names : pair of str
+        How the page calls two models.
     labels : int, default=20
         Number of labels in the confusion matrix, at most 100.
     worst : int, default=20
-        Number of sentences to show, those with most errors first; at most 100.
+        Number of sentences to show, those with the highest density of errors first, or those on which two models
+        differ most; at most 100.
     decoder : str or Decoder, default="auto"
         Decoder for tagging.
     threads : int, default=1
@@ -124,7 +182,14 @@ def report(
     checks.at_least_zero("worst", worst)
     if worst > LIMIT_WORST:
         raise ValueError(f"worst is {worst}, more than a page should have; use at most {LIMIT_WORST}")
-    found = Collected(model, decoder, threads, worst)
+    models = [model] if other is None else [model, other]
+    kept = worst if other is None else 0
+    found = [Collected(own, decoder, threads, kept, None, MOST_CONFIDENT) for own in models]
     for begin in range(0, len(X), _AT_ONCE):
-        found.add(X[begin : begin + _AT_ONCE], y[begin : begin + _AT_ONCE])
-    return Report.of(found, title or "How good the model is", "", labels)
+        for own in found:
+            own.add(X[begin : begin + _AT_ONCE], y[begin : begin + _AT_ONCE])
+    if other is None:
+        return Report.of(found[0], title or "How good the model is", "", labels)
+    made = Report.of_two(found, names, "", labels, worst)
+    return made if title is None else replace(made, title=title)
+

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tagwright.constraints.constraints import Constraints
-from tagwright.markup import Html, cut, html_table, join, tag
+from tagwright.markup import Html, html_table, join, tag
 from tagwright.models.explanation import compared
 from tagwright.models.model import Model
-from tagwright.reports.collect import Tagged, word_of
+from tagwright.models.tagging import word_of
+from tagwright.reports.blocks import Palette, named, wide
+from tagwright.reports.collect import Tagged
 
 MOST_FEATURES = 5  # that are named
 MOST_SCORES = 1 << 22  # tokens times labels of a sentence that is explained
@@ -71,74 +73,101 @@ def reasons_of(model: Model, sentence: Tagged, most: int, constraints: Constrain
 AROUND = 8  # tokens that are shown on both sides of a mistake in a long sentence
 SHORT = 60  # tokens of a sentence that is shown whole
 MOST_MISTAKES = 30  # of a long sentence around which tokens are shown
-LONGEST = 40  # characters of a word or label that are shown
 
 
-def sentence_article(sentence: Tagged, reasons: Sequence[Why], is_open: bool) -> Html:
+def sentence_article(sentence: Tagged, reasons: Sequence[Why], colours: Palette, is_open: bool) -> Html:
     """Return a sentence with its labels, gold beside predicted where they differ, and the reasons."""
     wrong = sentence.wrong
     heading = [
         f"Sentence {sentence.number + 1:,} ",
         tag("small", f"{len(wrong):,} of {len(sentence.gold):,} labels wrong"),
     ]
-    tokens = tag("div", *_tokens(sentence), class_="tokens")
-    parts = [tag("h3", *heading), tokens]
+    words = [_token(sentence, t, colours) for t in _shown(wrong, len(sentence.gold))]
+    parts = [tag("h3", *heading), tag("div", *words, class_="tokens")]
     if reasons:
         left = len(wrong) - len(reasons)
         more = [tag("p", f"Reasons are given for the first {len(reasons)} of them.", class_="note")] if left else []
         summary = tag("summary", "Why")
-        body = [_reason(sentence, why) for why in reasons]
+        body = [_reason(sentence, why, colours) for why in reasons]
         parts.append(tag("details", summary, *body, *more, open="" if is_open else None))
     return tag("article", *parts)
 
 
-def _tokens(sentence: Tagged) -> list[Html]:
-    """Return the tokens; of a long sentence only those around its first mistakes."""
-    wrong, T = sentence.wrong, len(sentence.gold)
+def pair_article(first: Tagged, second: Tagged, names: Sequence[str], colours: Palette) -> Html:
+    """Return a sentence with the labels of two models where one of them is wrong."""
+    counts = [f"{name}: {len(own.wrong):,} wrong" for name, own in zip(names, (first, second), strict=True)]
+    heading = [f"Sentence {first.number + 1:,} ", tag("small", ", ".join(counts), f" of {len(first.gold):,} labels")]
+    wrong = sorted({*first.wrong, *second.wrong})
+    words = [_two(first, second, t, colours) for t in _shown(wrong, len(first.gold))]
+    return tag("article", tag("h3", *heading), tag("div", *words, class_="tokens"))
+
+
+def _shown(wrong: Sequence[int], T: int) -> Iterable[int | range]:
+    """Yield the tokens that are shown, of a long sentence only those around its first mistakes; and gaps as ranges."""
     near: Iterable[int] = range(T)
     if T > SHORT:
         near = sorted({n for t in wrong[:MOST_MISTAKES] for n in range(max(t - AROUND, 0), min(t + AROUND + 1, T))})
-    parts, after, marked = [], 0, {*wrong}
-    for t in [*near, T]:
+    after = 0
+    for t in near:
         if t > after:
-            parts.append(tag("span", f"… {t - after:,} more …", class_="note"))
+            yield range(after, t)
+        yield t
         after = t + 1
-        if t < T:
-            parts.append(_token(sentence, t, t in marked))
-    return parts
+    if after < T:
+        yield range(after, T)
 
 
-def _token(sentence: Tagged, t: int, is_wrong: bool) -> Html:
-    word = _named("bdi", word_of(sentence.tokens[t]), "word")
-    if not is_wrong:
-        return tag("span", word, _named("bdi", sentence.gold[t], "label"), class_="token")
+def _gap(tokens: range) -> Html:
+    return tag("span", f"… {len(tokens):,} more …", class_="note")
+
+
+def _token(sentence: Tagged, t: int | range, colours: Palette) -> Html:
+    if isinstance(t, range):
+        return _gap(t)
+    word = named("bdi", word_of(sentence.tokens[t]), "word")
+    if sentence.gold[t] == sentence.predicted[t]:
+        return tag("span", colours.chip(sentence.gold[t]), word, class_="token")
     share = "" if sentence.probabilities is None else f" {sentence.probabilities[t]:.0%}"
-    guess = tag("span", "✗ ", _named("bdi", sentence.predicted[t]), share, class_="guess", title="predicted")
-    gold = tag("span", "✓ ", _named("bdi", sentence.gold[t]), class_="gold", title="gold")
-    return tag("span", word, guess, gold, class_="token mistake")
+    guess = tag("span", "✗ ", colours.chip(sentence.predicted[t]), share, class_="guess", title="predicted")
+    gold = tag("span", "✓ ", colours.chip(sentence.gold[t]), class_="gold", title="gold")
+    return tag("span", guess, gold, word, class_="token mistake")
 
 
-def _named(name: str, text: str, class_: str | None = None) -> Html:
-    shown = cut(text, LONGEST)
-    return tag(name, shown, class_=class_, title=cut(text) if shown != text else None)
+def _two(first: Tagged, second: Tagged, t: int | range, colours: Palette) -> Html:
+    """Return a token with the labels of both models, unless both are right."""
+    if isinstance(t, range):
+        return _gap(t)
+    word = named("bdi", word_of(first.tokens[t]), "word")
+    labels = [first.predicted[t], second.predicted[t]]
+    truth = [first.gold[t], second.gold[t]]
+    if labels == truth:
+        return tag("span", colours.chip(labels[0]), word, class_="token")
+    answers = []
+    for n, (own, gold) in enumerate(zip(labels, truth, strict=True), 1):
+        sign, kind = ("✓", "gold") if own == gold else ("✗", "guess")
+        answers.append(tag("span", f"{n} {sign} ", colours.chip(own), class_=kind))
+    if not any(own == gold for own, gold in zip(labels, truth, strict=True)):
+        answers.append(tag("span", "✓ ", colours.chip(truth[0]), class_="gold", title="gold"))
+    return tag("span", *answers, word, class_="token mistake")
 
 
-def _reason(sentence: Tagged, why: Why) -> Html:
+def _reason(sentence: Tagged, why: Why, colours: Palette) -> Html:
     """Return what speaks for a wrong label and for the right one, or why there is no explanation."""
     t = why.token
-    guess, gold = (_named("bdi", name) for name in (sentence.predicted[t], sentence.gold[t]))
-    heading: list[object] = [_named("bdi", word_of(sentence.tokens[t]), "word"), ": ✗ ", guess, " rather than ✓ ", gold]
+    guess, gold = (colours.chip(name) for name in (sentence.predicted[t], sentence.gold[t]))
+    heading: list[object] = [named("bdi", word_of(sentence.tokens[t]), "word"), ": ✗ ", guess, " rather than ✓ ", gold]
     if why.probabilities:
         heading.append(" (probabilities {:.1%} and {:.1%})".format(*why.probabilities))
     if not why.lines:
         return join([tag("p", *heading), tag("p", why.note, class_="note")])
     largest = max((abs(line.difference) for line in why.lines if math.isfinite(line.difference)), default=0.0)
     rows = [
-        [_named("bdi", line.name), _score(line.difference), _lean(line, largest), *map(_score, line[1:])]
+        [named("bdi", line.name), *map(_score, (*line[1:], line.difference)), _lean(line, largest)]
         for line in why.lines
     ]
-    header = ["what", "difference", "", join(["✗ ", guess]), join(["✓ ", gold])]
-    return join([tag("p", *heading), tag("div", html_table(header, rows, (0, 2)), class_="wide reason")])
+    header = ["what", join(["✗ ", guess]), join(["✓ ", gold]), "difference", ""]
+    table = html_table(header, rows, (0, 4), row_headers=True)
+    return join([tag("p", *heading), wide("What adds to the scores of both labels", table, "wide reason")])
 
 
 def _score(value: float) -> str:
@@ -146,9 +175,9 @@ def _score(value: float) -> str:
 
 
 def _lean(line: Line, largest: float) -> Html:
-    """Return a bar to the left for what speaks for the wrong label, to the right for the right one."""
+    """Return a bar to the right for what speaks for the predicted label, to the left for the gold one."""
     share = line.difference / largest if largest and math.isfinite(line.difference) else 0.0
-    begin, width = (50 - 50 * share, 50 * share) if share >= 0 else (50, -50 * share)
-    box = tag("rect", x=begin, y=2, width=width, height=10, class_="wrong" if share >= 0 else "right")
+    begin, width = (50, 50 * share) if share >= 0 else (50 + 50 * share, -50 * share)
+    box = tag("rect", x=begin, y=3, width=width, height=8, class_="wrong" if share >= 0 else "right")
     middle = tag("line", x1=50, x2=50, y1=0, y2=14, class_="base")
     return tag("svg", box, middle, viewBox="0 0 100 14", width=100, height=14, class_="bar-cell", aria_hidden="true")
