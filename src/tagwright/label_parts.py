@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 SEPARATORS = ("|", ";", "+", "[]", ":")
 """What is taken for separators of parts, if labels have them."""
 
-_SHARE = 1 / 3  # of the labels has the separator
+_SHARE = 1 / 3  # of the labels have the separator
 _SHARED = 0.85  # parts are fewer than this share of the labels, or nothing is common to them
 _SHARED_CHARACTERS = 1 / 3  # the same for characters: those of words are many for each place
 _LONGEST = 32  # characters of a positional tag
@@ -28,19 +28,19 @@ def split_labels(labels: Sequence[str], separators: str) -> list[list[str]]:
 def find_separators(labels: Collection[str]) -> str | None:
     """Return the separators of labels that have parts in common, as `split_labels` reads them; else None.
 
-    Among the separators that at least a third of the labels has, the one that leaves the fewest distinct parts; the
+    Among the separators that more than a third of the labels has, the one that leaves the fewest distinct parts; the
     empty string for positional tags: labels that number three times the distinct characters of their places.
     """
     names = list(dict.fromkeys(labels))
     counts = {}
     for separators in SEPARATORS:
         split = split_labels(names, separators)
-        if sum(len(parts) > 1 for parts in split) >= _SHARE * len(names):
+        if sum(len(parts) > 1 for parts in split) > _SHARE * len(names):
             counts[separators] = _distinct(split)
     if counts:
         best = min(counts, key=counts.__getitem__)
         return best if counts[best] <= _SHARED * len(names) else None
-    if max(map(len, names), default=0) > _LONGEST:
+    if not names or max(map(len, names)) > _LONGEST:
         return None
     return "" if _distinct(split_labels(names, "")) <= _SHARED_CHARACTERS * len(names) else None
 

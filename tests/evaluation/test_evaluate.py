@@ -37,6 +37,11 @@ NP              40.00   66.67   50.00     3          5
 PP             100.00  100.00  100.00     1          1
 VP               0.00    0.00    0.00     1          0
 
+wrong spans  boundary  type  boundary and type  missed  spurious
+-----------  --------  ----  -----------------  ------  --------
+NP                  1     0                  0       0         1
+VP                  0     1                  0       0         0
+
 label  precision  recall      F1  gold  predicted
 -----  ---------  ------  ------  ----  ---------
 B-NP       60.00  100.00   75.00     3          5
@@ -378,12 +383,27 @@ def check_json(found: Evaluation):
 
 def test_as_dict():
     plain = check_json(evaluate(GOLD, GUESS, KNOWN))
-    assert set(plain) == set(Evaluation.__dataclass_fields__)
+    inner = {"counts", "right", "separators"}  # arrays, and what `parts` has
+    assert set(plain) == set(Evaluation.__dataclass_fields__) - inner | {"intervals", "parts"}
+    assert plain["intervals"] == {}  # of three sentences there are none
+    assert plain["parts"] is None
+    assert plain["spans"]["errors"]["NP"] == {
+        "boundary": 1,
+        "type": 0,
+        "boundary and type": 0,
+        "missed": 0,
+        "spurious": 1,
+    }
     assert plain["known"] == {"accuracy": 1.0, "count": 7}
     assert plain["confusions"][0] == {"gold": "B-VP", "predicted": "B-NP", "count": 1}
     assert plain["spans"]["types"][1]["name"] == "PP"
     assert plain["labels"][0]["support"] == 3
     check_json(evaluate([["a"]], [["b"]]))
+    labels, guess = ["a|x", "b|x", "a|y", "b|y"], ["a|x", "b|x", "a|x", "b|x"]
+    joint = check_json(evaluate([labels * 3] * 10, [guess * 3] * 10, parts="|"))
+    assert joint["parts"]["separators"] == "|"
+    assert joint["parts"]["parts"][0]["confusions"] == [{"gold": "y", "predicted": "x", "count": 60}]
+    assert joint["intervals"]["token_accuracy"] == [0.5, 0.5]
     check_json(evaluate([["B-X"]], [["O"]], [[False]]))
 
 

@@ -85,6 +85,7 @@ class Comparison:
         rows = {own.key: {**asdict(own), "difference": own.difference} for own in self.differences}
         for row in rows.values():
             del row["key"]
+            row["interval"] = row["interval"] and list(row["interval"])
         return {"differences": rows, "tokens": asdict(self.tokens)}
 
 

@@ -1,7 +1,8 @@
 """Confidence intervals and tests by resampling, with sentences as units.
 
 Tokens of a sentence are not independent: a wrong label makes its neighbours likely to be wrong. Sentences nearly are,
-so that they are what is drawn (bootstrap) and what is swapped (approximate randomisation).
+so that they are what is drawn (bootstrap) and what is swapped (approximate randomisation). Of very many sentences, runs
+of consecutive ones are.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ RESAMPLES = 1000  # of an interval
 TRIALS = 10_000  # of a test
 SEED = 0
 FEWEST_SENTENCES = 10  # of fewer, resamples say little
-_AT_ONCE = 1 << 20  # sentences that are drawn
+MOST_UNITS = 1 << 14  # of more sentences, runs of consecutive ones are units
+_AT_ONCE = 1 << 20  # units that are drawn
 _TOLERANCE = 1e-12  # of shares that are compared, whose quotients are rounded
 
 
@@ -39,15 +41,15 @@ class SentenceCounts:
     """[sentence, figure]"""
 
     @property
-    def sums(self) -> Floats:
-        """Hits of all sentences, then totals: [2 * figures]."""
-        summed: Floats = self.table.sum(axis=0)
-        return summed
+    def units(self) -> Floats:
+        """Hits, then totals of what is resampled, which are the sentences unless there are many: [unit, 2 * figures].
 
-    @property
-    def table(self) -> Floats:
-        """Hits, then totals: [sentence, 2 * figures]."""
-        return np.hstack([self.hits, self.totals]).astype(np.float64)
+        Sums of integers are exact in any order, so that results are the same bits everywhere.
+        """
+        table = np.hstack([self.hits, self.totals])
+        if len(table) > MOST_UNITS:
+            table = np.add.reduceat(table, np.arange(MOST_UNITS) * len(table) // MOST_UNITS)
+        return table.astype(np.float64)
 
 
 def intervals(counts: SentenceCounts) -> dict[str, tuple[float, float]]:
@@ -57,7 +59,7 @@ def intervals(counts: SentenceCounts) -> dict[str, tuple[float, float]]:
     """
     if len(counts.hits) < FEWEST_SENTENCES:
         return {}
-    return _percentiles(counts.names, [_shares(sums) for sums in _bootstrap(counts.table)])
+    return _percentiles(counts.names, [_shares(sums) for sums in _bootstrap(counts.units)])
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,10 @@ def paired_tests(first: SentenceCounts, second: SentenceCounts) -> dict[str, Pai
     """
     names = tuple(name for name in first.names if name in second.names)
     one, two = (_selected(counts, names) for counts in (first, second))
-    found = _swapped_at_least(one.table, two.table)
+    found = _swapped_at_least(one.units, two.units)
     own: dict[str, tuple[float, float]] = {}
     if len(one.hits) >= FEWEST_SENTENCES:
-        both = np.hstack([one.table, two.table])
+        both = np.hstack([one.units, two.units])
         half = both.shape[1] // 2
         drawn = [_shares(sums[:, half:]) - _shares(sums[:, :half]) for sums in _bootstrap(both)]
         own = _percentiles(names, drawn)
@@ -112,9 +114,9 @@ def _percentiles(names: tuple[str, ...], drawn: list[Floats]) -> dict[str, tuple
 
 
 def _bootstrap(table: Floats) -> Iterator[Floats]:
-    """Yield sums over sentences drawn with replacement, some resamples at a time: [resample, column].
+    """Yield sums over units drawn with replacement, some resamples at a time: [resample, column].
 
-    Sums are of integers, and the bits of PCG64 are the same for every version of NumPy: so are the intervals.
+    The bits of PCG64 are the same for every version of NumPy.
     """
     S = len(table)
     bits = np.random.PCG64(SEED)
