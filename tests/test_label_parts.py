@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from tagwright.label_parts import find_separators, split_labels
 from tagwright.learners.labels import label_parts
 
-PENN = "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ"
+PENN = (
+    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ"
+)
 PENN += " WDT WP WP$ WRB # $ '' `` , . : -LRB- -RRB- HYPH NFP ADD AFX"
 CHUNKS = ["NP", "VP", "PP", "ADVP", "SBAR"]
 JOINT = [f"{tag}|{prefix}-{chunk}" for tag in PENN.split()[:9] for prefix in "BI" for chunk in CHUNKS]

@@ -27,7 +27,18 @@ CORE["python"] = CORE["train"] | {"train"}
 CORE["capi"] = CORE["model"] | {"model"}
 
 # The same for the package, where files beside the rooms are rooms of their own. What every room may import:
-COMMON = {"_core", "cached", "checks", "elementary", "label_parts", "markup", "table", "schemes", "system", "__version__"}
+COMMON = {
+    "_core",
+    "cached",
+    "checks",
+    "elementary",
+    "label_parts",
+    "markup",
+    "table",
+    "schemes",
+    "system",
+    "__version__",
+}
 ROOMS = {"constraints": set(), "data": set()}
 ROOMS["decoding"] = {"constraints"}
 ROOMS["features"] = {"data"}

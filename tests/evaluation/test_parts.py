@@ -34,7 +34,9 @@ def test_parts_by_place_are_those_of_plain_loops(tokens):
     assert [part.wrong for part in found.parts] == sorted((part.wrong for part in found.parts), reverse=True)
 
 
-@given(st.lists(pairs, min_size=1, max_size=60), st.sets(st.tuples(st.sampled_from(["part 1", "part 2"]), values, values)))
+@given(
+    st.lists(pairs, min_size=1, max_size=60), st.sets(st.tuples(st.sampled_from(["part 1", "part 2"]), values, values))
+)
 def test_what_tables_cover_is_that_of_plain_loops(tokens, shown):
     tokens = [tuple(tuple(value or "x" for value in label) for label in pair) for pair in tokens]
     gold, guess = ([["|".join(own) for own in side]] for side in zip(*tokens, strict=True))
@@ -47,7 +49,9 @@ def test_what_tables_cover_is_that_of_plain_loops(tokens, shown):
 
 def test_features_are_compared_by_their_names():
     gold = [["NOUN|Case=Nom|Number=Sing", "VERB|Mood=Ind", "PUNCT|_", "NOUN|Case=Acc|Gender=M|Number=Sing"]]
-    guess = [["NOUN|Case=Acc|Gender=F|Number=Sing", "NOUN|Case=Nom|Number=Sing", "PUNCT|_", "NOUN|Case=Acc|Number=Plur"]]
+    guess = [
+        ["NOUN|Case=Acc|Gender=F|Number=Sing", "NOUN|Case=Nom|Number=Sing", "PUNCT|_", "NOUN|Case=Acc|Number=Plur"]
+    ]
     found = evaluate(gold, guess, parts="|").parts
     rows = {part.name: (part.tokens, part.confusions) for part in found.parts}
     assert rows == {

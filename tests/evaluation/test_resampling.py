@@ -69,7 +69,13 @@ def test_intervals_are_those_of_scipy(key):
     columns = found.counts.hits[:, at], found.counts.totals[:, at]
     share = lambda hits, totals, axis: hits.sum(axis) / totals.sum(axis)  # noqa: E731
     other = stats.bootstrap(
-        columns, share, method="percentile", paired=True, n_resamples=9999, vectorized=True, rng=np.random.default_rng(1)
+        columns,
+        share,
+        method="percentile",
+        paired=True,
+        n_resamples=9999,
+        vectorized=True,
+        rng=np.random.default_rng(1),
     ).confidence_interval
     low, high = found.intervals[key]
     width = other.high - other.low
@@ -97,7 +103,9 @@ def test_known_and_unknown_words_have_intervals_and_means_of_labels_have_none():
             low, high = found.intervals[own.key]
             assert low <= own.value <= high
             at = found.counts.names.index(own.key)
-            assert own.value == pytest.approx(found.counts.hits[:, at].sum() / found.counts.totals[:, at].sum(), abs=1e-15)
+            assert own.value == pytest.approx(
+                found.counts.hits[:, at].sum() / found.counts.totals[:, at].sum(), abs=1e-15
+            )
     always = tw.evaluate(gold, guess, [[True] * len(labels) for labels in gold])
     assert "known" in always.intervals
     assert "unknown" not in always.intervals
@@ -177,8 +185,11 @@ def test_p_is_uniform_where_models_are_equally_good():
         # The same errors, each given to one of the two at random, sentence by sentence.
         pairs = [(a, b) if rng.random() < 0.5 else (b, a) for a, b in zip(gold, first, strict=True)]
         one, two = ([pair[n] for pair in pairs] for n in (0, 1))
-        [own] = [row for row in tw.evaluate(gold, one).compare(tw.evaluate(gold, two)).differences
-                 if row.key == "token_accuracy"]
+        [own] = [
+            row
+            for row in tw.evaluate(gold, one).compare(tw.evaluate(gold, two)).differences
+            if row.key == "token_accuracy"
+        ]
         small += own.p < 0.1
     assert 3 <= small <= 18
 

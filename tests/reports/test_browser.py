@@ -65,14 +65,19 @@ def test_a_report_opens_without_a_word_on_the_console(browser, report, width, da
     assert browser.title == name
     # What a person reads on the cards.
     cards = see(browser, "[...document.querySelectorAll('.card')].map(card => card.innerText)")
-    assert f"Token accuracy\n{made.evaluation.token_accuracy:.2%}\n{made.evaluation.tokens:,} tokens" in cards
+    low, high = made.evaluation.intervals["token_accuracy"]
+    value = f"{made.evaluation.token_accuracy:.2%}\n{100 * low:.2f} to {100 * high:.2f} %"
+    assert f"Token accuracy\n{value}\n{made.evaluation.tokens:,} tokens" in cards
     # Nothing is wider than the page; wider elements scroll.
     assert see(browser, "document.documentElement.scrollWidth") <= width
-    background = see(browser, "getComputedStyle(document.body).backgroundColor")
+    background = see(browser, "getComputedStyle(document.documentElement).backgroundColor")
     assert (int(re.search(r"\d+", background)[0]) < 128) == dark
     # The heat map has a number for each pair of labels that occurs, the mistakes of the worst sentences are marked.
     filled = sum(count > 0 for row in made.confusion.counts for count in row)
-    assert see(browser, "document.querySelectorAll('.heat g text').length") == filled
+    assert (
+        see(browser, "document.querySelectorAll('#confusions .heat td.right, #confusions .heat td.wrong').length")
+        == filled
+    )
     mistakes = see(browser, "document.querySelectorAll('article .mistake').length")
     assert mistakes == sum(len(observed(sentence)) for sentence, _ in made.worst)
     # A closed list opens with a click, and then its table is visible.
@@ -96,7 +101,7 @@ def test_hostile_text_is_shown_and_does_nothing(browser, tmp_path):
     for word in HOSTILE:
         assert " ".join(visible(cut(word, 40)).split()) in text
     # Words that run from right to left move nothing around them: cells stay in their columns.
-    lefts = see(browser, "[...document.querySelectorAll('#figures tbody td:first-child')].map(c => c.offsetLeft)")
+    lefts = see(browser, "[...document.querySelectorAll('#figures tbody th')].map(c => c.offsetLeft)")
     assert len({*lefts}) == 1
     browser.get(notebook.as_uri())
     browser.switch_to.frame(0)

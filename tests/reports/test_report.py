@@ -1,10 +1,12 @@
 """Reports: their figures are those of `eval` and of plain Python, and whatever is in a corpus, the page is safe."""
 
 import json
+import math
 import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.commands import complaint, printed, stopped
 from support.corpora import ten_sentences
@@ -12,6 +14,7 @@ from support.documents import HOSTILE, Document
 from support.reports import hostile_report
 
 import tagwright as tw
+from tagwright.evaluation.span_errors import KINDS
 from tagwright.markup import cut, visible
 from tagwright.reports.report import Report
 
@@ -56,15 +59,8 @@ def labelled(joint):
 
 
 def table(page, *header):
-    """The rows of the table with this header, which are as long."""
-    begin = next(n for n, row in enumerate(page.rows) if tuple(row[: len(header)]) == header)
-    width = len(page.rows[begin])
-    rows = []
-    for row in page.rows[begin + 1 :]:
-        if len(row) != width or row[1].isalpha():
-            break
-        rows.append(row)
-    return rows
+    """The rows of the first table with this header."""
+    return next(rows[1:] for rows in page.tables if tuple(rows[0][: len(header)]) == header)
 
 
 def test_cards_are_the_figures_of_eval(page, joint):
@@ -72,14 +68,23 @@ def test_cards_are_the_figures_of_eval(page, joint):
     expected = {
         "Token accuracy": found["token_accuracy"],
         "Sentence accuracy": found["sentence_accuracy"],
-        "Span F1": found["spans"]["micro"]["f1"],
-        "Label F1, mean": found["macro_f1"],
         "Known words": found["known"]["accuracy"],
         "Unknown words": found["unknown"]["accuracy"],
+        "Span precision": found["spans"]["micro"]["precision"],
+        "Span recall": found["spans"]["micro"]["recall"],
+        "Span F1": found["spans"]["micro"]["f1"],
+        "Span F1, mean of types": found["spans"]["macro"],
+        "Label F1, mean of labels": found["macro_f1"],
         "Calibration error": found["calibration"]["error"],
     }
-    shown = dict(zip(page.texts["dt"], page.texts["dd"][::2], strict=True))
-    assert shown == {name: f"{share:.2%}" for name, share in expected.items()}
+    values = [text for text in page.texts["dd"] if text.endswith("%") and " to " not in text]
+    assert dict(zip(page.texts["dt"], values, strict=True)) == {
+        name: f"{share:.2%}" for name, share in expected.items()
+    }
+    ranges = [text for text in page.texts["dd"] if " to " in text]
+    order = ["token_accuracy", "sentence_accuracy", "known", "unknown", "span_precision", "span_recall", "span_f1"]
+    ends = [found["intervals"][key] for key in order]
+    assert ranges == [f"{100 * low:.2f} to {100 * high:.2f} %" for low, high in ends]
     for row, own in zip(table(page, "label", "F1, %"), found["labels"], strict=False):
         shares = [f"{100 * own[name]:.2f}" for name in ("f1", "precision", "recall")]
         assert row == [own["name"], shares[0], "", *shares[1:], str(own["support"]), str(own["predicted"])]
@@ -90,10 +95,32 @@ def test_cards_are_the_figures_of_eval(page, joint):
     ]
 
 
+def test_figures_are_those_of_scikit_learn_and_seqeval(joint, labelled):
+    """To the last digit; the calibration error by a formula of its own."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    seqeval = pytest.importorskip("seqeval.metrics")
+    X, gold, guess = labelled
+    model = tw.load(joint)
+    found = tw.report(model, X, gold).evaluation
+    flat, other = ([label for labels in y for label in labels] for y in (gold, guess))
+    assert found.token_accuracy == metrics.accuracy_score(flat, other)
+    assert found.macro_f1 == pytest.approx(metrics.f1_score(flat, other, average="macro", zero_division=0), rel=1e-15)
+    spans = [[[label.partition("|")[2] for label in labels] for labels in y] for y in (gold, guess)]
+    assert found.spans.micro.precision == seqeval.precision_score(*spans)
+    assert found.spans.micro.recall == seqeval.recall_score(*spans)
+    assert found.spans.micro.f1 == pytest.approx(seqeval.f1_score(*spans), rel=1e-15)
+    shares = np.concatenate([own[0].marginals for own in model.tag_kbest(X, 1, proba=True)])
+    right = np.array(flat) == np.array(other)
+    bins = np.digitize(shares, np.linspace(0, 1, 11)[1:-1], right=True)
+    error = sum(abs(right[bins == n].sum() - shares[bins == n].sum()) for n in range(10)) / len(right)
+    assert found.calibration.error == pytest.approx(error, rel=1e-13)
+
+
 def test_figures_are_those_of_plain_python(page, labelled):
     X, gold, guess = labelled
     pairs = [pair for own, other in zip(gold, guess, strict=True) for pair in zip(own, other, strict=True)]
-    shown = dict(zip(page.texts["dt"], page.texts["dd"][::2], strict=True))
+    values = [text for text in page.texts["dd"] if text.endswith("%") and " to " not in text]
+    shown = dict(zip(page.texts["dt"], values, strict=True))
     trained = {row[0] for rows in tw.read(EXAMPLES / "train.txt", label="2+3")[0] for row in rows}
     words = [row[0] for rows in X for row in rows]
     for name, is_known in (("Known words", True), ("Unknown words", False)):
@@ -116,28 +143,167 @@ def test_figures_are_those_of_plain_python(page, labelled):
     assert row[-1] == f"{100 * sum(a == b for a, b in short) / len(short):.2f}"
 
 
+def titles(page):
+    return [own["title"] for _, own in page.elements if "title" in own]
+
+
 def test_confusions_in_the_heat_map_are_counted(page, labelled):
     _, gold, guess = labelled
     count = Counter(pair for own, other in zip(gold, guess, strict=True) for pair in zip(own, other, strict=True))
-    cells = [re.fullmatch(r"(\S+) tagged (\S+): ([\d,]+) of ([\d,]+), .*", text) for text in page.texts["title"]]
-    cells = [cell.groups() for cell in cells if cell and cell[2] != "another label"]
+    cells = [re.fullmatch(r"(\S+\|\S+) tagged (\S+\|\S+): ([\d,]+) of ([\d,]+), .*", text) for text in titles(page)]
+    cells = [cell.groups() for cell in cells if cell]
     assert len(cells) > 30
     for a, b, n, of in cells:
         assert (int(n), int(of)) == (count[a, b], sum(m for (own, _), m in count.items() if own == a))
     (most, times), *_ = Counter({pair: n for pair, n in count.items() if pair[0] != pair[1]}).most_common()
     assert times == max(int(n) for a, b, n, _ in cells if a != b)
     assert most[0] in {a for a, *_ in cells}
+    assert "wrong" in {own.get("class") for name, own in page.elements if name == "td"}
 
 
-def test_the_worst_sentences_have_the_most_wrong_labels(page, labelled):
+def test_every_listed_confusion_has_examples(page, labelled):
+    _, gold, guess = labelled
+    wrong = Counter(
+        (a, b) for own, other in zip(gold, guess, strict=True) for a, b in zip(own, other, strict=True) if a != b
+    )
+    rows = table(page, "✓ gold", "✗ predicted", "count", "% of all wrong")
+    assert len(rows) == 30
+    for row in rows:
+        pair = (row[0], row[1])
+        assert int(row[2]) == wrong[pair]
+        assert row[3] == f"{100 * wrong[pair] / wrong.total():.2f}"
+        sentences = [int(text) - 1 for text in re.findall(r" (\d+)(?: ×\d+)?(?=\D|$)", row[4])]
+        assert any(
+            (a, b) == pair for s in sentences if s < len(gold) for a, b in zip(gold[s], guess[s], strict=True)
+        ), row
+
+
+def test_confusions_by_part_are_counted(page, labelled):
+    _, gold, guess = labelled
+    pairs = [pair for own, other in zip(gold, guess, strict=True) for pair in zip(own, other, strict=True)]
+    wrong = [(a.split("|"), b.split("|")) for a, b in pairs if a != b]
+    rows = {row[0]: row for row in table(page, "part", "wrong", "% of wrong labels")}
+    for k in (0, 1):
+        own = sum(a[k] != b[k] for a, b in wrong)
+        share = f"{100 * (1 - own / len(pairs)):.2f}"
+        assert rows[f"part {k + 1}"][1:4] == [str(own), f"{100 * own / len(wrong):.2f}", share]
+    one = sum((a[0] != b[0]) + (a[1] != b[1]) == 1 for a, b in wrong)
+    said = page.texts["body"][0]
+    assert f"Labels are divided at |. {one} of the {len(wrong)} wrong labels are wrong in one part only." in said
+    # Both parts have fewer values than a table can have, so that nothing is left out.
+    assert f"all wrong parts of {len(wrong)} of the {len(wrong)} wrong labels (100.0%)" in said
+
+
+def test_words_and_span_errors_are_those_of_the_evaluation(page, labelled):
+    X, gold, guess = labelled
+    tokens = [
+        (row[0], a, b)
+        for x, own, other in zip(X, gold, guess, strict=True)
+        for row, a, b in zip(x, own, other, strict=True)
+    ]
+    wrong = Counter(word for word, a, b in tokens if a != b)
+    rows = table(page, "word", "wrong", "tokens", "wrong, %")
+    assert [int(row[1]) for row in rows] == sorted(wrong.values(), reverse=True)[:30]
+    for row in rows:
+        count = sum(word == row[0] for word, _, _ in tokens)
+        assert row[1:4] == [str(wrong[row[0]]), str(count), f"{100 * wrong[row[0]] / count:.2f}"]
+    errors = Counter(error.kind for error in tw.evaluate(gold, guess).spans.errors)
+    assert {row[0]: int(row[1]) for row in table(page, "error", "count", "%")} == {kind: errors[kind] for kind in KINDS}
+
+
+def test_confident_errors_have_the_highest_probability(page, joint, labelled):
+    X, gold, guess = labelled
+    model = tw.load(joint)
+    wrong = [
+        (shares[t, model.labels.index(b)], a, b, shares[t])
+        for x, own, other, shares in zip(X, gold, guess, model.marginals(X), strict=True)
+        for t, (a, b) in enumerate(zip(own, other, strict=True))
+        if a != b
+    ]
+    wrong.sort(key=lambda row: -row[0])
+    rows = table(page, "token", "✓ gold", "probability, %", "✗ predicted")
+    assert len(rows) == 30
+    for row, (share, a, b, shares) in zip(rows, wrong, strict=False):
+        low = 100 * shares[model.labels.index(a)] if a in model.labels else None
+        shown = "not in the model" if low is None else f"{low:.2f}" if low >= 0.01 else "below 0.01"
+        assert row[1:] == [a, shown, b, f"{100 * share:.2f}"]
+
+
+def test_the_worst_sentences_have_the_highest_density_of_errors(page, labelled):
     X, gold, guess = labelled
     wrong = [sum(map(str.__ne__, a, b)) for a, b in zip(gold, guess, strict=True)]
-    order = sorted(range(len(X)), key=lambda s: (-wrong[s], -wrong[s] / len(gold[s]), s))
-    headings = page.texts["h3"]
+
+    def density(s):
+        n, p, z = len(gold[s]), wrong[s] / len(gold[s]), 1.959963984540054
+        return (p + z * z / (2 * n) - z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / (1 + z * z / n)
+
+    order = sorted(range(len(X)), key=lambda s: (-density(s), s))
+    headings = [text for text in page.texts["h3"] if text.startswith("Sentence ")]
     assert headings == [f"Sentence {s + 1} {wrong[s]} of {len(gold[s])} labels wrong" for s in order[:20] if wrong[s]]
-    words = [text for text, (tag, own) in zip(page.texts["bdi"], elements(page, "bdi"), strict=True) if is_word(own)]
-    first = X[order[0]]
-    assert words[: len(first)] == [row[0] for row in first]
+    first = page.texts["article"][0]
+    for row in X[order[0]]:
+        assert row[0] in first
+
+
+def test_two_models_side_by_side(joint, labelled, tmp_path):
+    X, gold, guess = labelled
+    other = tw.Perceptron("chunk", epochs=2).fit(*tw.read(EXAMPLES / "train.txt", label="2+3")).model_
+    path, page_path = tmp_path / "other.safetensors", tmp_path / "two.html"
+    other.save(path)
+    answers = other.tag_batch(X)
+    one, two = tw.evaluate(gold, guess), tw.evaluate(gold, answers)
+    said = printed("report", "-m", joint, "-m", path, EXAMPLES / "test.txt", "--label", "2+3", "-o", page_path)
+    assert f"; {one.token_accuracy:.2%} and {two.token_accuracy:.2%} of 337 labels are right" in said
+    page = Document(page_path.read_text(encoding="utf-8"))
+    page.check_quiet()
+    assert page.texts["h1"] == ["joint and other"]
+    rows = {row[0].lower(): row for row in table(page, "figure", "joint, %", "other, %")}
+    for own in one.compare(two).differences:
+        row = rows[own.name.lower()]
+        assert row[1:3] == [f"{100 * own.first:.2f}", f"{100 * own.second:.2f}"]
+        assert float(row[3].replace("−", "-")) == pytest.approx(100 * own.difference, abs=0.006)
+        if own.p is not None:
+            assert row[5] == f"{own.p:.4f}, {'significant' if own.p < 0.05 else 'may be chance'}"
+    a, b = (
+        [x == y for own, labels in zip(gold, each, strict=True) for x, y in zip(own, labels, strict=True)]
+        for each in (guess, answers)
+    )
+    agreement = Counter(zip(a, b, strict=True))
+    assert table(page, "tokens", "other right", "other wrong") == [
+        ["joint right", str(agreement[True, True]), str(agreement[True, False])],
+        ["joint wrong", str(agreement[False, True]), str(agreement[False, False])],
+    ]
+    headings = [text for text in page.texts["h3"] if text.startswith("Sentence ")]
+    wrong = [[sum(map(str.__ne__, *pair)) for pair in zip(gold, each, strict=True)] for each in (guess, answers)]
+    changes = sorted((y - x, s) for s, (x, y) in enumerate(zip(*wrong, strict=True)))
+    worse = [s for change, s in changes[::-1][:10] if change > 0]
+    better = [s for change, s in changes[:10] if change < 0]
+    assert headings == [
+        f"Sentence {s + 1} joint: {wrong[0][s]} wrong, other: {wrong[1][s]} wrong of {len(gold[s])} labels"
+        for s in [*better, *worse]
+    ]
+    made = tw.report(tw.load(joint), X, gold, other=tw.load(path), names=("joint", "other"))
+    assert made.html() == page_path.read_text(encoding="utf-8").replace(" of <bdi>test.txt</bdi>", "")
+
+
+def test_two_models_are_read_once_and_agree_on_labels(joint, tmp_path):
+    text = (EXAMPLES / "test.txt").read_text(encoding="utf-8")
+    both = ["-m", joint, "-m", joint]
+    assert printed("eval", *both, "-", given=text) == printed("eval", *both, EXAMPLES / "test.txt")
+    compared = json.loads(printed("eval", *both, EXAMPLES / "test.txt", "--json"))
+    assert [*compared["models"]] == ["joint (1)", "joint (2)"]
+    alone = json.loads(printed("eval", "-m", joint, EXAMPLES / "test.txt", "--json"))
+    assert compared["models"]["joint (1)"] == compared["models"]["joint (2)"] == alone
+    assert compared["differences"]["token_accuracy"]["p"] == 1.0
+    assert compared["tokens"]["only_first"] == 0
+    pos = tmp_path / "pos.safetensors"
+    printed("train", EXAMPLES / "train.txt", pos, "--label", "2", "--epochs", "1", "--quiet")
+    said = complaint("eval", "-m", joint, "-m", pos, EXAMPLES / "test.txt")
+    assert said == "the models were trained on different columns of labels, 2+3 and 2; choose one with --label"
+    assert "3 models; name one, or two" in complaint("eval", *both, "-m", joint, EXAMPLES / "test.txt")
+    picture = tmp_path / "confusion.svg"
+    said = complaint("report", *both, EXAMPLES / "test.txt", "--plot", "confusion", "-o", picture)
+    assert "--plot confusion draws one model" in said
 
 
 def elements(page, name):
@@ -243,7 +409,7 @@ def test_a_model_without_a_mistake_and_a_report_without_sentences():
     model = tw.Perceptron(epochs=20).fit(X, y).model_
     page = Document(tw.report(model, X, y).html())
     assert "No label is wrong." in page.texts["p"]
-    assert "Worst sentences" not in page.texts["h2"]
+    assert "Sentences with most errors" not in page.texts["h2"]
     none = Document(tw.report(model, X, [["?"] * len(x) for x in X], worst=0).html())
     assert "article" not in none.texts
     with pytest.raises(ValueError, match="no tokens"):
@@ -294,7 +460,8 @@ def test_of_a_long_sentence_every_mistake_near_the_first_ones_is_marked():
     # Every second label is wrong up to token 200, then one is far away.
     gold = [f"not {label}" if (t % 2 and t < 200) or t == 399 else label for t, label in enumerate(labels)]
     page = Document(tw.report(model, [words], [gold]).html())
-    kinds = [own["class"] for name, own in page.elements if name == "span" and own["class"].startswith("token")]
+    classes = [own.get("class", "") for name, own in page.elements if name == "span"]
+    kinds = [own for own in classes if own.startswith("token")]
     # The first thirty mistakes are at 1, 3 ... 59; what stands up to 8 tokens further is shown, mistakes or not.
     assert len(kinds) == 59 + 8 + 1
     assert kinds == ["token mistake" if t % 2 else "token" for t in range(68)]

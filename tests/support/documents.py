@@ -25,11 +25,14 @@ VOID = {"meta", "col", "br", "img", "link", "input", "hr"}
 
 
 class Document(HTMLParser):
-    """The elements of a page: names and attributes, what stands in those of each name, and the cells of each row."""
+    """The elements of a page: names and attributes, what stands in those of each name, and the cells of each row.
+
+    `rows` has the rows of all tables, `tables` those of each.
+    """
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.open, self.elements, self.texts, self.rows = [], [], {}, []
+        self.open, self.elements, self.texts, self.rows, self.tables = [], [], {}, [], []
         self.feed(text)
         self.close()
         assert self.open == [], f"never closed: {self.open}"
@@ -40,8 +43,11 @@ class Document(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
             self.texts.setdefault(tag, []).append("")
+        if tag == "table":
+            self.tables.append([])
         if tag == "tr":
             self.rows.append([])
+            self.tables[-1].append(self.rows[-1])
         if tag in ("td", "th"):
             self.rows[-1].append("")
 

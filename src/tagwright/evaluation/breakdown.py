@@ -10,7 +10,15 @@ from itertools import pairwise
 from tagwright import checks
 from tagwright.evaluation.result import Evaluation
 
-__all__ = ["Confusion", "Group", "accuracy_by_frequency", "accuracy_by_length", "confusion_of", "confusion_table", "wilson"]
+__all__ = [
+    "Confusion",
+    "Group",
+    "accuracy_by_frequency",
+    "accuracy_by_length",
+    "confusion_of",
+    "confusion_table",
+    "wilson",
+]
 
 MOST_LABELS = 100  # of a table of confusions: it has as many cells as their square
 LENGTHS = (1, 5, 10, 15, 20, 30, 40, 60, 100, math.inf)  # where groups of sentences begin, in tokens
@@ -96,7 +104,7 @@ class Confusion:
     """How often labels are taken for each other."""
 
     labels: list[str]
-    """Labels, or values of a part of labels: those that take part in the most frequent confusions, in alphabetical order."""
+    """Labels, or values of a part: those that take part in the most frequent confusions, in alphabetical order."""
     counts: list[list[int]]
     """[gold label, predicted label]; one more column has all other predicted labels."""
     shown: int

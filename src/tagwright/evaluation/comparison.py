@@ -92,7 +92,7 @@ class Comparison:
 def signed(difference: float) -> str:
     """Return a difference of shares in percentage points, with its sign."""
     text = f"{100 * difference:+.2f}"
-    return " 0.00" if text in ("+0.00", "-0.00") else text
+    return "0.00" if text in ("+0.00", "-0.00") else text
 
 
 def compare(first: Evaluation, second: Evaluation) -> Comparison:
@@ -100,8 +100,8 @@ def compare(first: Evaluation, second: Evaluation) -> Comparison:
     one, two = first.counts, second.counts
     if one is None or two is None or first.right is None or second.right is None:
         raise ValueError("evaluations are compared by the counts of their sentences, which `evaluate` makes")
-    lengths = [counts.totals[:, counts.names.index("token_accuracy")] for counts in (one, two)]
-    if not np.array_equal(*lengths):
+    own_tokens, tokens = (counts.totals[:, counts.names.index("token_accuracy")] for counts in (one, two))
+    if not np.array_equal(own_tokens, tokens):
         raise ValueError(
             "the evaluations are not of the same sentences: "
             f"{first.sentences:,} with {first.tokens:,} tokens and {second.sentences:,} with {second.tokens:,}"

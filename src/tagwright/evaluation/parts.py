@@ -59,9 +59,7 @@ class LabelParts:
         return sum(count for parts, count in self.differences if parts and all(part in shown for part in parts))
 
 
-def compare_parts(
-    right: Mapping[str, int], confusions: Iterable[tuple[str, str, int]], separators: str
-) -> LabelParts:
+def compare_parts(right: Mapping[str, int], confusions: Iterable[tuple[str, str, int]], separators: str) -> LabelParts:
     """Return where labels are wrong, by part.
 
     Parameters

@@ -88,7 +88,10 @@ def paired_tests(first: SentenceCounts, second: SentenceCounts) -> dict[str, Pai
         half = both.shape[1] // 2
         drawn = [_shares(sums[:, half:]) - _shares(sums[:, :half]) for sums in _bootstrap(both)]
         own = _percentiles(names, drawn)
-    return {name: PairedTest(own.get(name), (1 + int(count)) / (1 + TRIALS)) for name, count in zip(names, found, strict=True)}
+    return {
+        name: PairedTest(own.get(name), (1 + int(count)) / (1 + TRIALS))
+        for name, count in zip(names, found, strict=True)
+    }
 
 
 def _selected(counts: SentenceCounts, names: tuple[str, ...]) -> SentenceCounts:
@@ -99,7 +102,8 @@ def _selected(counts: SentenceCounts, names: tuple[str, ...]) -> SentenceCounts:
 def _shares(sums: Floats) -> Floats:
     """Return hits by totals, NaN where they are undefined; sums: [..., 2 * figures]."""
     hits, totals = np.split(sums, 2, axis=-1)
-    return np.divide(hits, totals, out=np.full(hits.shape, np.nan), where=totals > 0)
+    found: Floats = np.divide(hits, totals, out=np.full(hits.shape, np.nan), where=totals > 0)
+    return found
 
 
 def _percentiles(names: tuple[str, ...], drawn: list[Floats]) -> dict[str, tuple[float, float]]:

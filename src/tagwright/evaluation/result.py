@@ -165,9 +165,11 @@ class Evaluation:
         >>> gold = [["DT", "NN"]] * 20
         >>> first = tw.evaluate(gold, [["DT", "VB"]] * 20)
         >>> print(first.compare(tw.evaluate(gold, gold)).table(["old", "new"]))
-        measure            of    old     new  difference  95 % interval       p
-        -----------------  --  -----  ------  ----------  --------------  ------
-        sentence accuracy  20   0.00  100.00     +100.00  +100.00 +100.00  0.0001
+        measure                   of    old     new  difference    95 % interval       p
+        ------------------------  --  -----  ------  ----------  ---------------  ------
+        sentence accuracy         20   0.00  100.00     +100.00  +100.00 +100.00  0.0001
+        token accuracy            40  50.00  100.00      +50.00    +50.00 +50.00  0.0001
+        label F1, mean of labels      33.33  100.00      +66.67
         """
         from tagwright.evaluation.comparison import compare
 

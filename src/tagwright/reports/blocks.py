@@ -91,15 +91,15 @@ class Example(NamedTuple):
     after: list[str]
     is_cut: tuple[bool, bool]
     """Whether the sentence has more tokens before and after."""
-    count: int = 1
+    times: int = 1
     """How many there are like it."""
 
     @classmethod
-    def of(cls, words: Sequence[str], sentence: int, first: int, last: int, count: int = 1) -> Example:
+    def of(cls, words: Sequence[str], sentence: int, first: int, last: int, times: int = 1) -> Example:
         """Return tokens first to last of a sentence, and those around them."""
         begin, end = max(first - AROUND, 0), min(last + 1 + AROUND, len(words))
         before, after = list(words[begin:first]), list(words[last + 1 : end])
-        return cls(sentence, before, list(words[first : last + 1]), after, (begin > 0, end < len(words)), count)
+        return cls(sentence, before, list(words[first : last + 1]), after, (begin > 0, end < len(words)), times)
 
 
 def context(example: Example) -> Html:
@@ -107,7 +107,7 @@ def context(example: Example) -> Html:
     before = [*(["…"] if example.is_cut[0] else []), *(cut(word, LONGEST) for word in example.before)]
     after = [*(cut(word, LONGEST) for word in example.after), *(["…"] if example.is_cut[1] else [])]
     shown = tag("mark", " ".join(cut(word, LONGEST) for word in example.words))
-    times = f" ×{example.count:,}" if example.count > 1 else ""
+    times = f" ×{example.times:,}" if example.times > 1 else ""
     where = tag("small", f" {example.sentence + 1:,}{times}", title=f"sentence {example.sentence + 1:,}")
     text = tag("span", join([part for part in (" ".join(before), shown, " ".join(after)) if part], " "), dir="auto")
     return tag("span", text, where, class_="context")

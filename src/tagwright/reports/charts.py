@@ -40,7 +40,13 @@ def bar(share: float, interval: tuple[float, float] | None = None) -> Html:
         low, high = (width * end for end in interval)
         parts.append(tag("path", d=f"M{low:.1f} 4V10M{low:.1f} 7H{high:.1f}M{high:.1f} 4V10", class_="whisker"))
     return tag(
-        "svg", *parts, viewBox=f"0 0 {width} {height}", width=width, height=height, class_="bar-cell", aria_hidden="true"
+        "svg",
+        *parts,
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        class_="bar-cell",
+        aria_hidden="true",
     )
 
 

@@ -184,4 +184,3 @@ def _resolved(gold: Known, predicted: str) -> str:
     if gold is None or isinstance(gold, str):
         return gold or ""
     return predicted if predicted in gold else min(gold)
-

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tagwright.evaluation.comparison import Comparison, signed
+from tagwright.evaluation.result import Scores
 from tagwright.evaluation.span_errors import KINDS
 from tagwright.markup import Html, cut, join, tag
 from tagwright.reports.blocks import data_table, percent
@@ -64,11 +65,11 @@ def _figures(found: Comparison, names: Sequence[str]) -> Html:
         rows.append([_capital(own.name), *percent(own.first, own.second), _points(own.difference), ends, *p, count])
     header = ["figure", *(f"{cut(name)}, %" for name in names), "difference", "95 % interval", "p", "of"]
     text = (
-        f"Differences are those of {names[1]} minus {names[0]}, in percentage points. p is the probability of a difference "
-        "at least as large if both models were equally good, by approximate randomisation (Noreen 1989; Yeh 2000): "
-        "10,000 times, the answers of the two models to a random half of the sentences are swapped. Sentences are "
-        "swapped as a whole, because errors in a sentence depend on each other. Intervals are those of the paired "
-        "bootstrap over sentences. Means over labels or types and the calibration error have no test."
+        f"Differences are those of {names[1]} minus {names[0]}, in percentage points. p is the probability of a "
+        "difference at least as large if both models were equally good, by approximate randomisation (Noreen 1989; Yeh "
+        "2000): 10,000 times, the answers of the two models to random sentences are swapped. Sentences are swapped as a "
+        "whole, because errors in a sentence depend on each other. Intervals are those of the paired bootstrap over "
+        "sentences. Means over labels or types and the calibration error have no test."
     )
     return join([tag("p", text), data_table("Figures of both models", header, rows)])
 
@@ -78,7 +79,7 @@ def _verdict(p: float) -> str:
 
 
 def _points(difference: float) -> str:
-    return signed(difference).strip().replace("-", "−")
+    return signed(difference).replace("-", "−")
 
 
 def _capital(name: str) -> str:
@@ -95,13 +96,18 @@ def _agreement(found: Comparison, names: Sequence[str]) -> list[Html]:
     return [tag("h3", "Agreement"), data_table("Tokens that both models have right or wrong", header, rows)]
 
 
-Change = tuple[list[object], int, int]
-"""Cells that say of what, and its number for each model."""
+class Change(NamedTuple):
+    """A number of both models."""
+
+    cells: list[object]
+    """Of what it is."""
+    first: int
+    second: int
 
 
 def _changes(title: str, header: Sequence[str], rows: Iterable[Change], names: Sequence[str]) -> list[Html]:
     """Return a table of the numbers that changed most."""
-    changed = sorted((row for row in rows if row[1] != row[2]), key=lambda row: -abs(row[2] - row[1]))
+    changed = sorted((row for row in rows if row.first != row.second), key=lambda row: -abs(row.second - row.first))
     if not changed:
         return []
     shown = [
@@ -116,23 +122,24 @@ def _changes(title: str, header: Sequence[str], rows: Iterable[Change], names: S
 
 
 def _confusions(report: Report, other: Report) -> list[Change]:
-    counts = [{row[:2]: row[2] for row in own.evaluation.confusions} for own in (report, other)]
+    one, two = ({row[:2]: row[2] for row in own.evaluation.confusions} for own in (report, other))
     return [
-        ([report.colours.chip(name) for name in pair], *(own.get(pair, 0) for own in counts))
-        for pair in dict.fromkeys([*counts[0], *counts[1]])
+        Change([report.colours.chip(name) for name in pair], one.get(pair, 0), two.get(pair, 0))
+        for pair in dict.fromkeys([*one, *two])
     ]
 
 
 def _labels(report: Report, other: Report) -> list[Change]:
-    counts = [
-        {own.name: (own.support, round(own.recall * own.support)) for own in one.evaluation.labels}
-        for one in (report, other)
-    ]
+    one, two = ({own.name: own for own in each.evaluation.labels} for each in (report, other))
     return [
-        ([report.colours.chip(name), f"{counts[0][name][0]:,}"], *(own[name][1] for own in counts))
-        for name in counts[0]
-        if name in counts[1] and counts[0][name][0] == counts[1][name][0]
+        Change([report.colours.chip(name), f"{own.support:,}"], _right(own), _right(two[name]))
+        for name, own in one.items()
+        if name in two and own.support == two[name].support
     ]
+
+
+def _right(own: Scores) -> int:
+    return round(own.recall * own.support)
 
 
 def _parts(report: Report, other: Report) -> list[Change]:
@@ -140,7 +147,8 @@ def _parts(report: Report, other: Report) -> list[Change]:
     if one is None or two is None or one.separators != two.separators:
         return []
     counts = [{part.name: part.wrong for part in own.parts} for own in (one, two)]
-    return [([name], *(own.get(name, 0) for own in counts)) for name in dict.fromkeys([*counts[0], *counts[1]])]
+    names = dict.fromkeys([*counts[0], *counts[1]])
+    return [Change([name], counts[0].get(name, 0), counts[1].get(name, 0)) for name in names]
 
 
 def _spans(report: Report, other: Report) -> list[Change]:
@@ -148,7 +156,7 @@ def _spans(report: Report, other: Report) -> list[Change]:
     if one is None or two is None:
         return []
     counts = [Counter(error.kind for error in own.errors) for own in (one, two)]
-    return [([kind], *(own[kind] for own in counts)) for kind in KINDS]
+    return [Change([kind], counts[0][kind], counts[1][kind]) for kind in KINDS]
 
 
 def sentences(report: Report) -> list[Html]:
@@ -157,7 +165,7 @@ def sentences(report: Report) -> list[Html]:
         return []
     first, second = report.names
     text = (
-        f"Sentences in which {second} has fewest errors compared with {first}, then those in which it has most. At tokens "
-        f"that one of them has wrong, 1 is the label of {first}, 2 that of {second}; ✓ is right, ✗ wrong."
+        f"Sentences in which {second} has fewest errors compared with {first}, then those in which it has most. At "
+        f"tokens that one of them has wrong, 1 is the label of {first}, 2 that of {second}; ✓ is right, ✗ wrong."
     )
     return [tag("p", text), *(pair_article(*own, report.names, report.colours) for own in report.differing)]

@@ -176,7 +176,11 @@ def parts(report: Report) -> list[Html]:
     if found is None or not report.mistakes.parts:
         return []
     wrong = report.confusion.wrong
-    how = f"are divided at {' '.join(found.separators)}" if found.separators else "are positional: each character is a part"
+    how = (
+        f"are divided at {' '.join(found.separators)}"
+        if found.separators
+        else "are positional: each character is a part"
+    )
     text = (
         f"Labels {how}. {found.wrong_parts.get(1, 0):,} of the {wrong:,} wrong labels are wrong in one part only. "
         f"The tables below have all wrong parts of {report.mistakes.parts_covered:,} of the {wrong:,} wrong labels "
@@ -198,7 +202,13 @@ def parts(report: Report) -> list[Html]:
 def _part(own: PartTable, is_open: bool) -> Html:
     part, table, examples = own
     rows = [
-        [tag("bdi", gold or NONE), tag("bdi", guess or NONE), f"{count:,}", *percent(count / part.wrong), contexts(shown)]
+        [
+            tag("bdi", gold or NONE),
+            tag("bdi", guess or NONE),
+            f"{count:,}",
+            *percent(count / part.wrong),
+            contexts(shown),
+        ]
         for gold, guess, count, shown in examples
     ]
     header = ["✓ gold", "✗ predicted", "count", "% of its errors", "example"]
@@ -217,11 +227,12 @@ def spans(report: Report) -> list[Html]:
     if not found.errors:
         return [tag("p", "No span is wrong.")]
     counts = found.error_counts
+    right = round(found.micro.recall * found.micro.support)
     total = {kind: sum(own[kind] for own in counts.values()) for kind in KINDS}
     text = (
-        "Spans that overlap are matched one to one: those with the same tokens first, then those of the same type, then "
-        f"others. Gold spans that are not found: {found.micro.support - round(found.micro.recall * found.micro.support):,} "
-        f"of {found.micro.support:,}."
+        "Spans that overlap are matched one to one: those with the same tokens first, then those of the same type, "
+        f"then others. {found.micro.support - right:,} of {found.micro.support:,} gold spans are not found, "
+        f"{found.micro.predicted - right:,} of {found.micro.predicted:,} predicted spans are wrong."
     )
     rows = [
         [
@@ -280,8 +291,8 @@ def confident(report: Report) -> list[Html]:
     if not found:
         return []
     text = (
-        "The wrong labels of which the model is most certain. Look at the gold labels first: many of these are errors of "
-        "annotation, or differences in guidelines between the corpora."
+        "The wrong labels of which the model is most certain. Look at the gold labels first: many of these are errors "
+        "of annotation, or differences in guidelines between the corpora."
     )
     rows = [
         [
@@ -309,10 +320,11 @@ def worst(report: Report) -> list[Html]:
     if not report.worst:
         return []
     text = (
-        f"{counted(len(report.worst), 'sentence')} with the highest density of errors: the share of wrong labels, at the "
-        "lower end of its 95 % interval (Wilson 1927), so that the length matters little. ✗ is the model's label, ✓ the "
-        "gold one. “Why” lists what adds to the scores of both, features that differ most first; bars to the right speak "
-        "for the model's label. The edges and the rest are those of the best labelling of the sentence with that label."
+        f"{counted(len(report.worst), 'sentence')} with the highest density of errors: the share of wrong labels, at "
+        "the lower end of its 95 % interval (Wilson 1927), so that the length matters little. ✗ is the model's label, ✓ "
+        "the gold one. “Why” lists what adds to the scores of both, features that differ most first; bars to the right "
+        "speak for the model's label. The edges and the rest are those of the best labelling of the sentence with that "
+        "label."
     )
     made = [sentence_article(own, why, report.colours, n == 0) for n, (own, why) in enumerate(report.worst)]
     return [tag("p", text), *made]

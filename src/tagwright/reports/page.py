@@ -61,12 +61,12 @@ def page(report: Report) -> Html:
 
 def style() -> str:
     """Return the style: the colours of both themes, as on the page of the server, and that of reports."""
-    root = r":root \{[^}]*\}\n"
     shared = COLOURS.read_text(encoding="utf-8")
-    found = re.search(rf"^{root}@media \(prefers-color-scheme: dark\) \{{\n *{root}\}}\n", shared, flags=re.M)
-    if found is None:
+    light = re.search(r"^:root \{[^}]*\}", shared, flags=re.M)
+    dark = re.search(r"^@media \(prefers-color-scheme: dark\) \{\s*:root \{[^}]*\}\s*\}", shared, flags=re.M)
+    if light is None or dark is None:
         raise RuntimeError(f"{COLOURS}: the colours of both themes are not where they are expected")
-    return found[0] + STYLE.read_text(encoding="utf-8")
+    return f"{light[0]}\n{dark[0]}\n{STYLE.read_text(encoding='utf-8')}"
 
 
 def _subject(report: Report) -> Parts:

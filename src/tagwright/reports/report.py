@@ -88,7 +88,7 @@ class Report:
             title=" and ".join(names),
             other=second,
             comparison=first.evaluation.compare(second.evaluation),
-            differing=differing(*found, most),
+            differing=differing(found[0], found[1], most),
         )
 
     @property
@@ -192,4 +192,3 @@ def report(
         return Report.of(found[0], title or "How good the model is", "", labels)
     made = Report.of_two(found, names, "", labels, worst)
     return made if title is None else replace(made, title=title)
-
