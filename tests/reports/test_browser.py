@@ -11,7 +11,9 @@ from support.reports import hostile_report
 
 import tagwright as tw
 from tagwright.markup import cut, visible
+from tagwright.reports.page import COLOURS
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
 pytestmark = pytest.mark.slow
@@ -86,6 +88,29 @@ def test_a_report_opens_without_a_word_on_the_console(browser, report, width, da
     browser.execute_script(f"{details}.querySelector('summary').click()")
     assert see(browser, f"{details}.querySelector('table').checkVisibility()")
     assert see(browser, f"{details}.querySelectorAll('tbody tr').length") == min(50, len(made.evaluation.labels))
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False)])
+def test_two_models_fit_the_page_and_have_the_colours_of_the_server(browser, tmp_path, width, dark):
+    X, y = tw.read(EXAMPLES / "test.txt", label=2)
+    other = tw.Perceptron(epochs=1).fit(*tw.read(EXAMPLES / "train.txt", label=2)).model_
+    path = tmp_path / "two.html"
+    tw.report(tw.load(), X, y, other=other, names=("English", "small")).save(path)
+    shown(browser, path, "two", width, dark)
+    assert complaints(browser) == []
+    assert see(browser, "document.documentElement.scrollWidth") <= width
+    # Side by side on a desk, one after the other on a phone.
+    tops = see(browser, "[...document.querySelectorAll('#figures .half')].map(half => half.offsetTop)")
+    assert (tops[0] == tops[1]) == (width > 1000)
+    colours = see(
+        browser, "['--good', '--bad'].map(own => getComputedStyle(document.body).getPropertyValue(own).trim())"
+    )
+    style = COLOURS.read_text(encoding="utf-8")
+    assert colours == [re.findall(rf"{name}: ([^;]+);", style)[dark] for name in ("--good", "--bad")]
+    # Signs beside colours: every answer at a token that one has wrong says whether it is right.
+    answers = see(browser, "[...document.querySelectorAll('#differ .mistake > span')].map(own => own.innerText)")
+    assert len(answers) > 10
+    assert all(re.match(r"([12] )?[✓✗] ", text) for text in answers)
 
 
 def test_hostile_text_is_shown_and_does_nothing(browser, tmp_path):

@@ -1,5 +1,6 @@
 """Reports: their figures are those of `eval` and of plain Python, and whatever is in a corpus, the page is safe."""
 
+import itertools
 import json
 import math
 import re
@@ -16,6 +17,7 @@ from support.reports import hostile_report
 import tagwright as tw
 from tagwright.evaluation.span_errors import KINDS
 from tagwright.markup import cut, visible
+from tagwright.reports.page import COLOURS, STYLE, style
 from tagwright.reports.report import Report
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -49,6 +51,7 @@ def page(joint):
     assert re.fullmatch(rf"{re.escape(str(path))}: [\d.]+ kB; [\d.]+% of 337 labels are right\n", said)
     made = Document(path.read_text(encoding="utf-8"))
     made.check_quiet()
+    made.check_accessible()
     return made
 
 
@@ -256,6 +259,7 @@ def test_two_models_side_by_side(joint, labelled, tmp_path):
     assert f"; {one.token_accuracy:.2%} and {two.token_accuracy:.2%} of 337 labels are right" in said
     page = Document(page_path.read_text(encoding="utf-8"))
     page.check_quiet()
+    page.check_accessible()
     assert page.texts["h1"] == ["joint and other"]
     rows = {row[0].lower(): row for row in table(page, "figure", "joint, %", "other, %")}
     for own in one.compare(two).differences:
@@ -365,6 +369,7 @@ def test_hostile_words_and_labels_are_only_text():
     text = made.html()
     page = Document(text)
     page.check_quiet()
+    page.check_accessible()
     shown = page.texts["body"][0]
     for word in HOSTILE:
         assert visible(cut(word, 40)) in shown
@@ -398,6 +403,12 @@ def test_every_kind_of_model_has_a_report(learner, X, y):
     made = tw.report(model, X, wrong, worst=2)
     page = Document(made.html())
     page.check_quiet()
+    page.check_accessible()
+    assert ("Confident errors" in page.texts["h2"]) == model.probabilistic
+    assert ("The model has no probabilities" in page.texts["section"][0]) != model.probabilistic
+    two = Document(tw.report(model, X, wrong, other=model, worst=2).html())
+    two.check_quiet()
+    two.check_accessible()
     assert ("Calibration" in page.texts["h2"]) == model.probabilistic
     assert len(page.texts["article"]) == 2
     explained = any(why.lines for _, reasons in made.worst for why in reasons)
@@ -442,6 +453,46 @@ def test_thousands_of_labels_and_endless_sentences_make_a_small_page():
     assert "confusions are shown." in said
     assert "too long to be explained" in said
     assert re.search(r"… [\d,]+ more …", said)
+
+
+def test_the_colours_are_those_of_the_page_of_the_server():
+    """Every colour that reports use is defined for both themes, and for print, by the server's style."""
+    text = style()
+    own = STYLE.read_text(encoding="utf-8")
+    assert own in text
+    light, dark = re.findall(r"^ *:root \{([^}]*)\}", text.removesuffix(own), flags=re.M)
+    shared = COLOURS.read_text(encoding="utf-8")
+    assert light in shared
+    assert dark in shared
+    used = {*re.findall(r"var\((--[\w-]+)", own)} - {"--h", "--p"}
+    assert used >= {"--good", "--bad", "--accent", "--heat"}
+    printed_colours = re.search(r"@media print \{\s*:root \{([^}]*)\}", own)[1]
+    for theme in (light, dark, printed_colours):
+        assert used <= {*re.findall(r"(--[\w-]+):", theme)}
+
+
+def test_positional_tags_are_explained_by_their_characters():
+    """Of many labels that each are rare, the tables of parts have every error."""
+    rng = np.random.default_rng(0)
+    cases = ["n" + "".join(own) for own in itertools.product("cp", "mf", "sp", "ngdal", "1456")]
+    gold = [rng.choice(cases, 20).tolist() for _ in range(60)]
+    X = [[f"{label}{rng.integers(2)}" for label in labels] for labels in gold]
+    model = tw.Perceptron("U:%x[0,0]\nB\n", epochs=2).fit(X, gold).model_
+    swapped = {"n": "a", "a": "n"}  # cases that the annotators confused
+    wrong = [
+        [label[:4] + swapped.get(label[4], label[4]) + label[5:] if rng.random() < 0.5 else label for label in labels]
+        for labels in model.tag_batch(X)
+    ]
+    made = tw.report(model, X, wrong, labels=10)
+    assert made.evaluation.separators == ""
+    assert made.confusion.shown < made.confusion.wrong / 2
+    assert made.mistakes.parts_covered == made.confusion.wrong
+    [own] = made.mistakes.parts
+    assert own.part.name == "character 5 of n…"
+    assert {row[:2] for row in own.part.confusions} == {("n", "a"), ("a", "n")}
+    assert own.part.wrong == made.confusion.wrong
+    page = Document(made.html())
+    assert f"{own.part.wrong} of the {own.part.wrong} wrong labels (100.0%)" in page.texts["body"][0]
 
 
 def test_a_report_is_made_of_what_was_collected(labelled, joint):

@@ -1,5 +1,6 @@
 """HTML as a browser reads it, strictly: what is open is closed, and nothing runs."""
 
+import itertools
 from html.parser import HTMLParser
 
 HOSTILE = [
@@ -63,6 +64,30 @@ class Document(HTMLParser):
             self.texts[tag][-1] += data
         if {"td", "th"} & {*self.open}:
             self.rows[-1][-1] += data
+
+    def check_accessible(self):
+        """Tables have headers, pictures have names or are hidden, what scrolls can be focused and has a name."""
+        for rows in self.tables:
+            assert len(rows) > 1
+        heads = [own for tag, own in self.elements if tag == "th"]
+        assert all(own.get("scope") in ("row", "col") for own in heads)
+        assert all(text.strip() for text in self.texts.get("th", []))
+        assert self.texts.get("table", []) == [] or len(heads) >= 2 * len(self.tables)
+        for tag, own in self.elements:
+            if tag == "svg":
+                assert own.get("aria-hidden") == "true" or (own.get("role") == "img" and own["aria-label"].strip())
+            if "tabindex" in own or "wide" in own.get("class", "").split():
+                assert own["tabindex"] == "0", own
+                assert own["role"] == "group"
+                assert own["aria-label"].strip()
+        names = [own["id"] for _, own in self.elements if "id" in own]
+        assert len({*names}) == len(names)
+        assert {own["href"][1:] for tag, own in self.elements if tag == "a"} <= {*names}
+        assert {own["aria-labelledby"] for _, own in self.elements if "aria-labelledby" in own} <= {*names}
+        levels = [int(tag[1]) for tag, _ in self.elements if tag in ("h1", "h2", "h3", "h4")]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
     def check_quiet(self):
         """Nothing runs, nothing is loaded from elsewhere, and nothing is hidden in the text."""

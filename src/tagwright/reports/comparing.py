@@ -67,8 +67,8 @@ def _figures(found: Comparison, names: Sequence[str]) -> Html:
     text = (
         f"Differences are those of {names[1]} minus {names[0]}, in percentage points. p is the probability of a "
         "difference at least as large if both models were equally good, by approximate randomisation (Noreen 1989; Yeh "
-        "2000): 10,000 times, the answers of the two models to random sentences are swapped. Sentences are swapped as a "
-        "whole, because errors in a sentence depend on each other. Intervals are those of the paired bootstrap over "
+        "2000): 10,000 times, the answers of the two models to random sentences are swapped. Sentences are swapped as "
+        "a whole, because errors in a sentence depend on each other. Intervals are those of the paired bootstrap over "
         "sentences. Means over labels or types and the calibration error have no test."
     )
     return join([tag("p", text), data_table("Figures of both models", header, rows)])

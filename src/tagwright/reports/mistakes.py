@@ -321,9 +321,9 @@ def worst(report: Report) -> list[Html]:
         return []
     text = (
         f"{counted(len(report.worst), 'sentence')} with the highest density of errors: the share of wrong labels, at "
-        "the lower end of its 95 % interval (Wilson 1927), so that the length matters little. ✗ is the model's label, ✓ "
-        "the gold one. “Why” lists what adds to the scores of both, features that differ most first; bars to the right "
-        "speak for the model's label. The edges and the rest are those of the best labelling of the sentence with that "
+        "the lower end of its 95 % interval (Wilson 1927), so that the length matters little. ✗ is the model's label, "
+        "✓ the gold one. “Why” lists what adds to the scores of both, features that differ most first; bars to the "
+        "right speak for the model's label. The edges and the rest are those of the best labelling of the sentence with that "
         "label."
     )
     made = [sentence_article(own, why, report.colours, n == 0) for n, (own, why) in enumerate(report.worst)]
