@@ -12,7 +12,6 @@ from tagwright.evaluation.calibration import calibrate
 from tagwright.evaluation.resampling import SentenceCounts
 from tagwright.evaluation.result import Evaluation, Ints, all_scores, mean_f1
 from tagwright.evaluation.spans import score_spans
-from tagwright.label_parts import find_separators
 
 __all__ = ["evaluate"]
 
@@ -108,7 +107,7 @@ def evaluate(
         unknown=None if is_known is None else _share(right[~is_known]),
         confusions=_confusions(names, truth[~right], guess[~right]),
         calibration=None if shares is None else calibrate(shares, right),
-        separators=find_separators(names) if parts is None else parts,
+        separators=parts,
         counts=_counts(right, is_known, lengths, None if scored is None else scored[1]),
         right=right,
     )

@@ -16,6 +16,7 @@ from tagwright.evaluation.calibration import Calibration
 from tagwright.evaluation.parts import LabelParts, compare_parts
 from tagwright.evaluation.resampling import SentenceCounts, intervals
 from tagwright.evaluation.span_errors import KINDS, SpanError, SpanList, span_errors
+from tagwright.label_parts import find_separators
 from tagwright.markup import join, notebook_table
 from tagwright.table import table
 
@@ -118,7 +119,7 @@ class Evaluation:
     calibration: Calibration | None = None
     """How good the probabilities of the predicted labels are. None if they were not given."""
     separators: str | None = None
-    """The characters between the parts of labels, empty if each character is one; None if labels have no parts."""
+    """The characters between the parts of labels, empty if each character is one; None: as found in the labels."""
     counts: SentenceCounts | None = field(default=None, repr=False, compare=False)
     """What each sentence of at least one token adds to the figures that have intervals."""
     right: npt.NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
@@ -136,10 +137,12 @@ class Evaluation:
     @cached_property
     def parts(self) -> LabelParts | None:
         """Where labels are wrong, by part; None if labels have no parts."""
-        if self.separators is None:
+        names = [own.name for own in self.labels]
+        separators = find_separators(names) if self.separators is None else self.separators
+        if separators is None:
             return None
         right = {own.name: round(own.recall * own.support) for own in self.labels}
-        return compare_parts(right, self.confusions, self.separators)
+        return compare_parts(right, self.confusions, separators)
 
     def compare(self, other: Evaluation) -> Comparison:
         """Compare with the labels of another model for the same sentences, by paired tests.

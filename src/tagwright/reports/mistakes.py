@@ -239,13 +239,17 @@ def spans(report: Report) -> list[Html]:
             kind,
             f"{total[kind]:,}",
             *percent(total[kind] / len(found.errors)),
-            SPAN_KINDS[kind],
-            join(_span_line(*own, report.colours) for own in report.mistakes.spans.get(kind, ())),
+            join(
+                [
+                    tag("span", SPAN_KINDS[kind], class_="context note"),
+                    *(_span_line(*own, report.colours) for own in report.mistakes.spans.get(kind, ())),
+                ]
+            ),
         ]
         for kind in KINDS
     ]
-    header = ["error", "count", "%", "meaning", "examples"]
-    kinds = data_table("Kinds of span errors", header, rows, (0, 3, 4), "last")
+    header = ["error", "count", "%", "examples"]
+    kinds = data_table("Kinds of span errors", header, rows, (0, 3), "last")
     by_type = [[report.colours.chip(name), *(f"{n:,}" for n in own.values())] for name, own in counts.items()]
     table = data_table("Span errors by type", ["span type", *KINDS], by_type[: report.most])
     note = "By type of the gold span, or of the predicted one if it is spurious."
@@ -323,8 +327,8 @@ def worst(report: Report) -> list[Html]:
         f"{counted(len(report.worst), 'sentence')} with the highest density of errors: the share of wrong labels, at "
         "the lower end of its 95 % interval (Wilson 1927), so that the length matters little. ✗ is the model's label, "
         "✓ the gold one. “Why” lists what adds to the scores of both, features that differ most first; bars to the "
-        "right speak for the model's label. The edges and the rest are those of the best labelling of the sentence with that "
-        "label."
+        "right speak for the model's label. The edges and the rest are those of the best labelling of the sentence "
+        "with that label."
     )
     made = [sentence_article(own, why, report.colours, n == 0) for n, (own, why) in enumerate(report.worst)]
     return [tag("p", text), *made]
