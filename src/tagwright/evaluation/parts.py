@@ -109,7 +109,8 @@ def _values(labels: Sequence[str], separators: str) -> dict[str, dict[str, str]]
             label: {_character(parts[0], k): part for k, part in enumerate(parts)}
             for label, parts in zip(labels, split, strict=True)
         }
-    places = _numbered(split)
+    if "[" in separators:  # nothing stands between the brackets of [/N][Nom]
+        split = [[part for part in parts if part] for parts in split]
     pieces = [part for parts in split for part in parts if part]
     is_named = 2 * sum("=" in part for part in pieces) > len(pieces)
     made: dict[str, dict[str, str]] = {}
@@ -119,15 +120,9 @@ def _values(labels: Sequence[str], separators: str) -> dict[str, dict[str, str]]
             key, sign, value = part.partition("=")
             if is_named and sign:
                 own[key] = f"{own[key]},{value}" if key in own else value
-            elif k in places and part and not (is_named and part == "_"):
-                own[places[k]] = part
+            elif part and not (is_named and part == "_"):
+                own[f"part {k + 1}"] = part
     return made
-
-
-def _numbered(split: Sequence[Sequence[str]]) -> dict[int, str]:
-    """Return the names of the places in which a label has anything, counted from 1: "[a][b]" has parts 1 and 2."""
-    filled = sorted({k for parts in split for k, part in enumerate(parts) if part})
-    return {k: f"part {n}" for n, k in enumerate(filled, 1)}
 
 
 def _character(first: str, k: int) -> str:
