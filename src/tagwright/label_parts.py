@@ -17,6 +17,12 @@ _SHARED_CHARACTERS = 1 / 3  # the same for characters: those of words are many f
 _LONGEST = 32  # characters of a positional tag
 
 
+def check_separators(parts: object) -> None:
+    """Check the separators of parts: a string, which a model file can hold."""
+    if not isinstance(parts, str) or re.search("[\ud800-\udfff]", parts):  # lone surrogates
+        raise ValueError(f"parts must be None or a string of separators, not {parts!r}")
+
+
 def split_labels(labels: Sequence[str], separators: str) -> list[list[str]]:
     """Return the parts of each label: between any of the separators, or its characters if there are no separators."""
     if not separators:

@@ -93,6 +93,12 @@ def test_labels_that_differ_in_no_part_are_not_covered():
     assert found.covered({("part 2", "b", "c")}) == 1
 
 
+@pytest.mark.parametrize("parts", [5, ["|"], b"|", "\ud800"])
+def test_separators_are_strings(parts):
+    with pytest.raises(ValueError, match="parts must be None or a string of separators"):
+        evaluate([["a|b"]], [["a|c"]], parts=parts)
+
+
 def test_labels_without_parts():
     assert evaluate([["NN", "VB"]], [["NN", "NN"]]).parts is None
     assert "part of the label" not in evaluate([["NN", "VB"]], [["NN", "NN"]]).table()

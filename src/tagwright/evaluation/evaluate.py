@@ -12,6 +12,7 @@ from tagwright.evaluation.calibration import calibrate
 from tagwright.evaluation.resampling import SentenceCounts
 from tagwright.evaluation.result import Evaluation, Ints, all_scores, mean_f1
 from tagwright.evaluation.spans import score_spans
+from tagwright.label_parts import check_separators
 
 __all__ = ["evaluate"]
 
@@ -75,6 +76,8 @@ def evaluate(
     So L, U and M only continue a span of their type, as in seqeval: where a span of the same type follows at once,
     the two are merged or the first is lost. Rewrite L to E, U to S and M to I to have each counted.
     """
+    if parts is not None:
+        check_separators(parts)
     lengths = _lengths(gold, predicted, "predicted labels")
     if not lengths.sum():
         raise ValueError("there are no tokens to evaluate")

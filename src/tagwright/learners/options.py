@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -18,6 +17,7 @@ from tagwright import checks
 from tagwright.decoding.decoders import plan
 from tagwright.decoding.keep import Keep, parse_keep
 from tagwright.features.templates import LONGEST_HISTORY
+from tagwright.label_parts import check_separators
 from tagwright.learners import LEARNERS
 
 T = TypeVar("T")
@@ -105,12 +105,6 @@ def _listed(choices: tuple[Any, ...]) -> str:
     return f"{', '.join(first)} or {last}"
 
 
-def _check_separators(parts: object) -> None:
-    # A model holds the separators, and a file cannot hold lone surrogates.
-    if not isinstance(parts, str) or re.search("[\ud800-\udfff]", parts):
-        raise ValueError(f"parts must be None or a string of separators, not {parts!r}")
-
-
 def _check_pruning(rule: object) -> None:
     if rule != "exact" and not isinstance(rule, Keep):
         raise ValueError(
@@ -144,7 +138,7 @@ _TABLE = {
             "character is a part. Features then have weights for parts too, so that labels with common parts share "
             "what is learnt (Silfverberg et al. 2014): more accurate with large label sets, and slower. "
             "None: labels have no parts.",
-            optional=True, checked=_check_separators,
+            optional=True, checked=check_separators,
         ),
         Option(
             "margin", "float", 0.0,
