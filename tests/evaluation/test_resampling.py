@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import tagwright as tw
-from tagwright.evaluation.comparison import Agreement
+from tagwright.evaluation.comparison import TokenCounts
 from tagwright.evaluation.resampling import (
     RESAMPLES,
     SEED,
@@ -198,7 +198,7 @@ def test_tokens_that_both_have_right():
     gold = [["A", "B", "C", "D"]] * 10
     one, two = tw.evaluate(gold, [["A", "B", "x", "x"]] * 10), tw.evaluate(gold, [["A", "x", "C", "x"]] * 10)
     found = one.compare(two)
-    assert found.tokens == Agreement(10, 10, 10, 10)
+    assert found.tokens == TokenCounts(10, 10, 10, 10)
     plain = found.as_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain["tokens"]["only_second"] == 10

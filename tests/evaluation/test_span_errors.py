@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tagwright.evaluation.evaluate import evaluate
-from tagwright.evaluation.span_errors import KINDS, Span
+from tagwright.evaluation.span_errors import KINDS, TypedSpan
 
 
 def kinds(gold, guess):
@@ -43,10 +43,10 @@ def test_where_errors_are():
     guess = [[], ["B-X", "O"], ["B-Z", "B-Y", "O", "O"]]
     found = evaluate(gold, guess).spans
     assert [(own.kind, own.sentence, own.gold, own.predicted) for own in found.errors] == [
-        ("boundary", 1, Span(0, 1, "X"), Span(0, 0, "X")),
-        ("spurious", 2, None, Span(0, 0, "Z")),
-        ("type", 2, Span(1, 1, "X"), Span(1, 1, "Y")),
-        ("missed", 2, Span(3, 3, "Y"), None),
+        ("boundary", 1, TypedSpan(0, 1, "X"), TypedSpan(0, 0, "X")),
+        ("spurious", 2, None, TypedSpan(0, 0, "Z")),
+        ("type", 2, TypedSpan(1, 1, "X"), TypedSpan(1, 1, "Y")),
+        ("missed", 2, TypedSpan(3, 3, "Y"), None),
     ]
     assert [*found.error_counts] == ["X", "Y", "Z"]
     assert found.error_counts["Z"] == {**dict.fromkeys(KINDS, 0), "spurious": 1}

@@ -13,7 +13,7 @@ from tagwright.evaluation.result import Evaluation
 from tagwright.markup import notebook_table
 from tagwright.table import table
 
-__all__ = ["Agreement", "Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "TokenCounts", "compare"]
 
 NAMES = ("first", "second")
 
@@ -41,7 +41,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class TokenCounts:
     """How many tokens both labellings have right, one of them, or none."""
 
     both_right: int
@@ -60,7 +60,7 @@ class Comparison:
     """
 
     differences: list[Difference]
-    tokens: Agreement
+    tokens: TokenCounts
 
     def table(self, names: Sequence[str] = NAMES) -> str:
         """Return a table in percent; names: of the two labellings."""
@@ -117,4 +117,4 @@ def compare(first: Evaluation, second: Evaluation) -> Comparison:
             rows.append(Difference(*row, test.interval if test else None, test.p if test else None))
     a, b = first.right, second.right
     cells = (a & b, a & ~b, ~a & b, ~a & ~b)
-    return Comparison(rows, Agreement(*(int(cell.sum()) for cell in cells)))
+    return Comparison(rows, TokenCounts(*(int(cell.sum()) for cell in cells)))

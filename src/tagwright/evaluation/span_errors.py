@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 KINDS = ("boundary", "type", "boundary and type", "missed", "spurious")
 
 
-class Span(NamedTuple):
+class TypedSpan(NamedTuple):
     """Tokens of one sentence, and the type they have together."""
 
     first: int
@@ -30,15 +30,15 @@ class SpanError:
     """One of `KINDS`."""
     sentence: int
     """Its index in the evaluated sentences."""
-    gold: Span | None
+    gold: TypedSpan | None
     """None if the predicted span is spurious."""
-    predicted: Span | None
+    predicted: TypedSpan | None
     """None if the gold span is missed."""
 
     @property
     def type(self) -> str:
         """The type of the gold span, or of the predicted one if it is spurious."""
-        return (self.gold or self.predicted or Span(0, 0, "")).type
+        return (self.gold or self.predicted or TypedSpan(0, 0, "")).type
 
 
 class SpanList(NamedTuple):
@@ -74,15 +74,15 @@ def span_errors(gold: SpanList, predicted: SpanList, names: Sequence[str]) -> li
             matched[g], kinds[g] = p, ("type", "boundary", "boundary and type")[rank]
             taken.add(p)
 
-    def span(row: tuple[int, int, int, int]) -> Span:
-        return Span(row[1], row[2], names[row[3]])
+    def span(row: tuple[int, int, int, int]) -> TypedSpan:
+        return TypedSpan(row[1], row[2], names[row[3]])
 
     found = [
         SpanError(kinds.get(g, "missed"), row[0], span(row), span(theirs[matched[g]]) if g in matched else None)
         for g, row in enumerate(ours)
     ]
     found += [SpanError("spurious", row[0], None, span(row)) for p, row in enumerate(theirs) if p not in taken]
-    return sorted(found, key=lambda own: (own.sentence, (own.gold or own.predicted or Span(0, 0, "")).first))
+    return sorted(found, key=lambda own: (own.sentence, (own.gold or own.predicted or TypedSpan(0, 0, "")).first))
 
 
 def _overlaps(
