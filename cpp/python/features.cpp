@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "features/descriptions.h"
 #include "features/lines.h"
 #include "features/tag_dictionary.h"
 #include "features/template_parser.h"
@@ -263,6 +264,21 @@ nb::list rows_of(const ParsedTemplates& from) {
   return made;
 }
 
+// Of each feature of a token: how it is written, and what it means in words.
+nb::list descriptions_of(const ParsedTemplates& from, const Text& text, size_t sentence, size_t t) {
+  nb::list made;
+  for (const DescribedFeature& one : described_features(from.templates, from.lists, text, sentence, t))
+    made.append(nb::make_tuple(shown(one.feature), shown(one.words)));
+  return made;
+}
+
+// Of each macro that templates use: its name and its column.
+nb::list views_of(const ParsedTemplates& from) {
+  nb::list made;
+  for (const View& view : from.templates.views) made.append(nb::make_tuple(view.macro->name, view.column));
+  return made;
+}
+
 // --- tag dictionaries ---
 
 TagDictionary make_dictionary(size_t L, const nb::bytes& words, std::span<const uint64_t> word_end,
@@ -364,6 +380,8 @@ void bind_templates(nb::module_& m) {
       .def_ro("edges", &ParsedTemplates::edges)
       .def_ro("lists", &ParsedTemplates::lists)
       .def_prop_ro("rows", &rows_of)
+      .def_prop_ro("views", &views_of)
+      .def("described", &descriptions_of, "text"_a, "sentence"_a, "token"_a)
       .def_prop_ro("word_prefix", &ParsedTemplates::word_prefix)
       .def("missing_column", &ParsedTemplates::missing_column, "columns"_a);
 

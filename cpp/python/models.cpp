@@ -6,6 +6,7 @@
 #include "base/stages.h"
 #include "model/model.h"
 #include "python/bindings.h"
+#include "python/objects.h"
 
 namespace tagwright {
 
@@ -159,11 +160,6 @@ nb::tuple nodes(const Model& model, const Text& text, size_t sentence) {
   std::vector<std::vector<int32_t>> on;
   without_gil([&] { scorer.score(text, sentence, scores.data(), on); });
   return nb::make_tuple(to_numpy(std::move(scores), {T, scorer.L()}), on);
-}
-
-// Feature strings as Python has them: what is cut from the middle of a character is shown, not refused.
-nb::str shown(const std::string& text) {
-  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
 nb::tuple explain(const Model& model, const Text& text, size_t sentence, size_t token,

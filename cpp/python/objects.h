@@ -37,6 +37,11 @@ inline bool has_attribute(nb::handle object, const char* name) {
   return false;
 }
 
+// Feature strings as Python has them: what is cut from the middle of a character is shown, not refused.
+inline nb::str shown(const std::string& text) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
 // A list of the names of labels; names: [label].
 inline nb::object names_of(nb::handle names, std::span<const int32_t> labels) {
   nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(labels.size())));

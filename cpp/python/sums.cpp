@@ -82,6 +82,16 @@ nb::tuple paths_through_labels(const std::vector<AnyArray>& nodes, const std::ve
   return nb::make_tuple(made.best, per_node, per_edge, per_probability);
 }
 
+auto behind_best_labels(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges,
+                        const SwitchedOn& active, const AllowedLists* allowed) {
+  size_t T = 0, L = 0;
+  std::vector<double> made = with_lattice(nodes, edges, active, allowed, [&](const Lattice& lattice, Arena& arena) {
+    T = lattice.T, L = lattice.L;
+    return behind_best(lattice, arena);
+  });
+  return to_numpy(std::move(made), {T, L});
+}
+
 auto sample(const std::vector<AnyArray>& nodes, const std::vector<const Edges*>& edges, const SwitchedOn& active,
             const AllowedLists* allowed, size_t n, uint64_t seed) {
   std::vector<int32_t> made =
@@ -125,6 +135,8 @@ void bind_sums(nb::module_& m) {
   m.def("marginals", &marginals_of, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "keep"_a,
         "with_edges"_a, "threads"_a,
         "Returns for each sentence: node probabilities, edge probabilities or None, log Z, entropy, labels kept.");
+  m.def("behind_best", &behind_best_labels, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(),
+        "Returns how far the best path through each node is behind the best path.");
   m.def("paths_through", &paths_through_labels, "nodes"_a, "edges"_a, "active"_a.none(), "allowed"_a.none(), "labels"_a,
         "probabilities"_a,
         "Returns for one sentence the score of the best path; for the given labels of each token how far the best path "

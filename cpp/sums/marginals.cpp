@@ -118,6 +118,20 @@ PathsThrough paths_through(const Lattice& lattice, std::span<const std::vector<i
   return out;
 }
 
+std::vector<double> behind_best(const Lattice& lattice, Arena& arena) {
+  std::vector<double> made(times(lattice.T, lattice.L), -kForbidden);
+  if (lattice.T == 0) return made;
+  NgramSums ngrams;
+  const Sums sums = max_marginals(lattice, arena, ngrams);
+  if (sums.log_z == kForbidden) fail_without_path(lattice, {});
+  for (size_t t = 0; t < lattice.T; ++t) {
+    const Sums::Column& column = sums.columns[t];
+    for (size_t q = 0; q < column.labels.size(); ++q)
+      made[t * lattice.L + static_cast<size_t>(column.labels[q])] = std::max(0.0, -column.node[q]);
+  }
+  return made;
+}
+
 std::vector<Marginals> marginals_all(size_t sentences, const std::function<Lattice(size_t)>& lattice,
                                      const PruningRule& keep, bool with_edges, size_t threads) {
   std::vector<Marginals> made(sentences);

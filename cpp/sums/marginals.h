@@ -64,4 +64,8 @@ struct PathsThrough {
 PathsThrough paths_through(const Lattice& lattice, std::span<const std::vector<int32_t>> labels, bool probabilities,
                            Arena& arena);
 
+// Returns how far the best path through each node is behind the best path: [t * L + y], +inf where there is none.
+// Throws std::invalid_argument where there is no path.
+std::vector<double> behind_best(const Lattice& lattice, Arena& arena);
+
 }  // namespace tagwright

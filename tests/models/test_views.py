@@ -239,12 +239,12 @@ def test_explanations_and_reports(kind):
             if len(why.reasons) > 1:
                 other = truth.best_with(lambda own, t=t, y=why.reasons[0].label: own[t] != y)
                 assert why.reasons[1].total == pytest.approx(other, rel=1e-6, abs=1e-6)
-                rows = dict(compared(why, 2))
-                total = rows.pop("whole labelling")
-                first = [*rows].index("all features")
-                summed = np.sum([row for name, row in rows.items() if [*rows].index(name) >= first], axis=0)
+                *rows, (last, total) = compared(why, 2)
+                names = [name for name, _ in rows]
+                summed = np.sum([row for _, row in rows[names.index("all features") :]], axis=0)
                 assert summed == pytest.approx(total, abs=1e-5)
-                assert rows["rest of the sentence"] == pytest.approx([rest_of(model, r, t) for r in why.reasons])
+                assert last == "whole labelling"
+                assert dict(rows)["rest of the sentence"] == pytest.approx([rest_of(model, r, t) for r in why.reasons])
         if call.forbid is None and call.allowed is None:
             wrong = Tagged(0, sentence, [LABELS[0]] * len(sentence), model.tag(sentence), None)
             for own in reasons_of(model, wrong, 4):

@@ -10,7 +10,7 @@ import click
 from tagwright.cli.options import COUNT, INPUT, model_option, reading_options, tokenize_option
 from tagwright.cli.tagging import load_for_text, rows_of, tokenizer_of, with_notes
 from tagwright.data.reading import batches
-from tagwright.models.explanation import Explanation, compared, explanation_json
+from tagwright.models.explanation import Explanation, explanation_json, shortened
 from tagwright.models.model import Model
 from tagwright.table import table
 
@@ -98,10 +98,16 @@ def _heading(found: Explanation, tokens: int) -> str:
 
 
 def _features(found: Explanation, most: int) -> str:
-    """Return a table of what features and edges add to each label, and of their sums."""
+    """Return a table of what features and edges add to each label, and of their sums; features also in words."""
     two = len(found.reasons) == 2
     lines = [
-        [name, *(f"{x:.4f}" for x in row), *([f"{row[0] - row[1]:+.4f}"] if two else [])]
-        for name, row in compared(found, most)
-    ]
-    return table(["", *(reason.label for reason in found.reasons), *(["difference"] if two else [])], lines)
+        [
+            row.name, row.words if row.words != row.name else "", *(f"{x:.4f}" for x in row.scores),
+            *([f"{row.scores[0] - row.scores[1]:+.4f}"] if two else []),
+        ]
+        for row in shortened(found, most)
+    ]  # fmt: skip
+    head = ["", "", *(reason.label for reason in found.reasons), *(["difference"] if two else [])]
+    if not any(line[1] for line in lines):
+        head, lines = [head[0], *head[2:]], [[line[0], *line[2:]] for line in lines]
+    return table(head, lines, left=(0, 1) if len(head) > len(found.reasons) + 1 + two else (0,))

@@ -22,6 +22,9 @@ LONGEST_AFFIX: int = _core.longest_affix
 """The most characters of a prefix or suffix."""
 
 
+_COLUMNS_READ = re.compile(r"%\w+\[\s*@?\s*[+-]?\d+\s*,\s*[+]?0*(\d+)")
+
+
 class TemplateError(ValueError):
     """A template that cannot be read; the message names its file, line and column."""
 
@@ -126,6 +129,33 @@ class Features:
     def templates(self) -> list[Template]:
         """The templates but plain ``B``."""
         return [Template(*row) for row in self._parsed.rows]
+
+    def described(self, text: _core.Text, token: int) -> dict[str, str]:
+        """Return what the features of a token of the only sentence of a text mean, in words: by feature.
+
+        ``U23:ies`` of ``U23:%suffix[0,0,3]`` is "suffix ies". Features that look at labels are not in it.
+        """
+        made: dict[str, str] = {}
+        for feature, words in self._parsed.described(text, 0, token):
+            known = made.setdefault(feature, words)
+            if words not in known.split(" or "):  # of two templates that make the same feature
+                made[feature] = f"{known} or {words}"
+        return made
+
+    def cell_prefix(self, column: int) -> str | None:
+        """Return the beginning of the names of the features of a token's cell alone; None if there are none."""
+        views = self._parsed.views
+        for one in self.templates:
+            if not one.edge and len(one.parts) == 1:
+                literal, view, row = one.parts[0]
+                if view >= 0 and row == 0 and views[view] == ("x", column):
+                    return literal
+        return None
+
+    def readers(self, column: int) -> list[str]:
+        """Return the lines of templates that read a column, as they are written."""
+        lines = [line.strip() for line in self.text.split("\n") if line.strip() and not line.startswith("#")]
+        return [line for line in lines if str(column) in _COLUMNS_READ.findall(line)]
 
     @property
     def given_lists(self) -> list[str]:

@@ -104,6 +104,9 @@ class Explanation(NamedTuple):
     requested labels, where there are some."""
     unknown: list[str]
     """Features of the token that the model does not have."""
+    descriptions: dict[str, str] = {}  # noqa: RUF012 - the default of a named tuple
+    """What features mean, in words, by feature: ``{"U23:ies": "suffix ies"}``, from the templates. Features that are
+    ready-made, and those that look at labels, are not in it."""
 
     @property
     def margin(self) -> float:
@@ -125,6 +128,64 @@ def summed(contributions: Sequence[Contribution]) -> float:
     return float(total)
 
 
+class Row(NamedTuple):
+    """What one thing adds to the scores of the explained labels."""
+
+    kind: str
+    """"feature"; "features", the sum of these; "edge", "ngram", "start", "stop"; "rest", what does not depend on the
+    token; "total", the score of the whole labelling, which is the sum of all rows from "features" on."""
+    name: str
+    """The feature as templates write it, the labels of an n-gram, or a name for the kind."""
+    words: str
+    """The same in words."""
+    scores: list[float]
+    """One per explained label."""
+    start: int | None = None
+    """The token of the first label of an n-gram."""
+
+
+def rows(found: Explanation) -> list[Row]:
+    """Return what explains the scores of the labels, and so their difference: features that decide most come first."""
+    reasons = found.reasons
+    scores: dict[tuple[str, str], list[float]] = {}
+    for at, reason in enumerate(reasons):
+        for one in reason.contributions:
+            part = "" if one.part is None else f" (part {one.part})"
+            words = found.descriptions.get(one.feature, one.feature)
+            scores.setdefault((one.feature + part, words + part), [0.0] * len(reasons))[at] += one.score
+    made = [Row("feature", *names, own) for names, own in scores.items()]
+    made.sort(key=lambda row: -_decides(row.scores))
+    made.append(_named("features", "all features", [reason.score for reason in reasons]))
+    sides = (("edge from", [reason.before for reason in reasons]), ("edge to", [reason.after for reason in reasons]))
+    for (what, steps), end in zip(sides, ("previous", "current"), strict=True):
+        if names := dict.fromkeys(getattr(step, end) for step in steps if step):
+            shown = f"{what} {' / '.join(names)}"
+            made.append(_named("edge", shown, [step.score if step else 0.0 for step in steps]))
+    ngrams: dict[tuple[int, str], list[float]] = {}
+    for at, reason in enumerate(reasons):
+        for ngram in reason.ngrams:
+            ngrams.setdefault((ngram.start, " ".join(ngram.labels)), [0.0] * len(reasons))[at] += ngram.score
+    made += [Row("ngram", name, f"labels {name}", own, start) for (start, name), own in ngrams.items()]
+    for end in ("start", "stop"):
+        if any(ends := [getattr(reason, end) for reason in reasons]):
+            made.append(_named(end, end, ends))
+    made.append(_named("rest", "rest of the sentence", [reason.rest for reason in reasons]))
+    return [*made, _named("total", "whole labelling", [reason.total for reason in reasons])]
+
+
+def _named(kind: str, name: str, scores: list[float]) -> Row:
+    return Row(kind, name, name, scores)
+
+
+def shortened(found: Explanation, most: int) -> list[Row]:
+    """Return the rows with the `most` features that decide most, and the sum of the others."""
+    all_rows = rows(found)
+    features = [row for row in all_rows if row.kind == "feature"]
+    left = features[most:]
+    more = [_named("more", f"{len(left)} more", list(map(sum, zip(*(row.scores for row in left), strict=True))))]
+    return features[:most] + (more if left else []) + all_rows[len(features) :]
+
+
 def compared(found: Explanation, most: int) -> list[tuple[str, list[float]]]:
     """Return rows of a name and one score per explained label, which together explain the difference of their scores.
 
@@ -132,31 +193,7 @@ def compared(found: Explanation, most: int) -> list[tuple[str, list[float]]]:
     around the token, label n-grams that include it, start and stop scores, the rest of the labelling, and the score of
     the whole labelling, which is the sum of all rows from "all features" on.
     """
-    reasons = found.reasons
-    scores: dict[str, list[float]] = {}
-    for at, reason in enumerate(reasons):
-        for one in reason.contributions:
-            name = one.feature if one.part is None else f"{one.feature} (part {one.part})"
-            scores.setdefault(name, [0.0] * len(reasons))[at] += one.score
-    rows = sorted(scores.items(), key=lambda pair: -_decides(pair[1]))
-    body = rows[:most]
-    if rest := rows[most:]:
-        body.append((f"{len(rest)} more", [sum(column) for column in zip(*(row for _, row in rest), strict=True)]))
-    body.append(("all features", [reason.score for reason in reasons]))
-    sides = (("edge from", [reason.before for reason in reasons]), ("edge to", [reason.after for reason in reasons]))
-    for (what, steps), end in zip(sides, ("previous", "current"), strict=True):
-        if names := dict.fromkeys(getattr(step, end) for step in steps if step):
-            body.append((f"{what} {' / '.join(names)}", [step.score if step else 0.0 for step in steps]))
-    ngrams: dict[str, list[float]] = {}
-    for at, reason in enumerate(reasons):
-        for ngram in reason.ngrams:
-            ngrams.setdefault(" ".join(ngram.labels), [0.0] * len(reasons))[at] += ngram.score
-    body += ngrams.items()
-    for end in ("start", "stop"):
-        if any(ends := [getattr(reason, end) for reason in reasons]):
-            body.append((end, ends))
-    body.append(("rest of the sentence", [reason.rest for reason in reasons]))
-    return [*body, ("whole labelling", [reason.total for reason in reasons])]
+    return [(row.name, row.scores) for row in shortened(found, most)]
 
 
 def _decides(row: Sequence[float]) -> float:
@@ -165,8 +202,8 @@ def _decides(row: Sequence[float]) -> float:
 
 
 def explanation_json(found: Explanation) -> dict[str, Any]:
-    """Return an explanation for JSON: dicts and lists, with None for what is infinite."""
-    return {**_plain(found), "margin": _plain(found.margin)}
+    """Return an explanation for JSON, and its rows: dicts and lists, with None for what is infinite."""
+    return {**_plain(found), "margin": _plain(found.margin), "rows": _plain(rows(found))}
 
 
 def _plain(value: Any) -> Any:
@@ -174,6 +211,8 @@ def _plain(value: Any) -> Any:
         return {name: _plain(own) for name, own in value._asdict().items()}
     if isinstance(value, list | tuple):
         return [_plain(own) for own in value]
+    if isinstance(value, dict):
+        return value
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
@@ -184,10 +223,11 @@ def explained(
     t: int,
     labels: Sequence[str] | None,
     rows_of: Callable[[list[int]], Rows],
+    descriptions: dict[str, str],
 ) -> Explanation:
     """Return why token t of a sentence has its label; see `Model.explain`.
 
-    rows_of: returns what the core knows about some labels of the token.
+    rows_of: returns what the core knows about some labels of the token; descriptions: of its features.
     """
     if labels is None:
         chosen = _best_and_rival(lattice, t)
@@ -200,8 +240,8 @@ def explained(
         chosen = [(y, _path(lattice.forbidding({t: others[others != y]}), t)) for y in map(numbers.__getitem__, labels)]
     each, unknown = rows_of([y for y, _ in chosen])
     reasons = []
-    for (y, (path, total)), rows in zip(chosen, each, strict=True):
-        own = [Contribution(*row[:4], None if row[4] < 0 else row[4] + 1) for row in rows]
+    for (y, (path, total)), given in zip(chosen, each, strict=True):
+        own = [Contribution(*row[:4], None if row[4] < 0 else row[4] + 1) for row in given]
         before = _step(model, lattice, path, t - 1) if path and t else None
         after = _step(model, lattice, path, t) if path and t + 1 < len(sentence) else None
         start, stop = (
@@ -214,7 +254,7 @@ def explained(
         reasons.append(
             Reason(model.labels[y], node, own, before, after, start, stop, names, total, _ngrams(model, path, t))
         )
-    return Explanation(t, word_of(sentence[t]), reasons, unknown)
+    return Explanation(t, word_of(sentence[t]), reasons, unknown, descriptions)
 
 
 _Found = tuple[list[int], float]
@@ -235,8 +275,54 @@ def _best_and_rival(lattice: Lattice, t: int) -> list[tuple[int, _Found]]:
     best = _path(lattice, t)
     if not best[0]:
         raise ValueError("the sentence has no labelling at all, so there is none to explain")
-    rival = _path(lattice.forbidding({t: best[0][t : t + 1]}), t)
+    rival = _rival(lattice, best[0], t)
     return [(found[0][t], found) for found in (best, rival) if found[0]]
+
+
+def _rival(lattice: Lattice, best: list[int], t: int) -> _Found:
+    """Return the best path with another label than the best one at token t."""
+    return _path(lattice.forbidding({t: best[t : t + 1]}), t)
+
+
+class Rival(NamedTuple):
+    """The label of the best labelling that has another one than the best labelling at a token."""
+
+    label: int
+    margin: float
+    """How far that labelling is behind the best."""
+
+
+_CLOSE = 1e-6  # of the best score: margins that differ by less are compared by decoding, as explanations do
+
+
+def rivals(lattice: Lattice, most: int = 100) -> tuple[list[int], list[Rival | None] | None]:
+    """Return the best path of a lattice, and the rival at each token that `Model.explain` names.
+
+    None in place of a rival: no other label is possible there. None in place of all: there are rules about whole
+    labellings, under which each token takes a search, and more than `most` tokens.
+    """
+    best, total = _path(lattice, 0)
+    if not best:
+        raise ValueError("the sentence has no labelling at all")
+    every = range(len(best))
+
+    def searched(t: int) -> Rival | None:
+        path, score = _rival(lattice, best, t)
+        return Rival(path[t], max(0.0, total - score)) if path else None
+
+    if lattice.without_labelling_rules() is not lattice:
+        return best, list(map(searched, every)) if len(best) <= most else None
+    behind = lattice.behind()
+    behind[np.arange(len(best)), best] = np.inf
+    made: list[Rival | None] = []
+    close = _CLOSE * (1.0 + abs(total))
+    for t, row in zip(every, behind, strict=True):
+        y = int(row.argmin())
+        if not np.isfinite(row[y]):
+            made.append(None)
+        else:
+            made.append(searched(t) if (row <= row[y] + close).sum() > 1 else Rival(y, float(row[y])))
+    return best, made
 
 
 def _ngrams(model: Model, path: list[int], t: int) -> list[LabelNgram]:

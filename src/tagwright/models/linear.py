@@ -128,10 +128,13 @@ class LinearModel(Model):
         return Lattice.masked(nodes, edges, active or None, None if lists is None else lists.lists())
 
     def _explain(self, sentence: list[object], lattice: Lattice, t: int, labels: Sequence[str] | None) -> Explanation:
-        def rows_of(numbers: list[int]) -> Rows:
-            return self._core.explain(self.text([sentence]), 0, t, numbers)
+        text = self.text([sentence])
 
-        return explained(self, sentence, lattice, t, labels, rows_of)
+        def rows_of(numbers: list[int]) -> Rows:
+            return self._core.explain(text, 0, t, numbers)
+
+        descriptions = {} if self.features is None else self.features.described(text, t)
+        return explained(self, sentence, lattice, t, labels, rows_of, descriptions)
 
     def priced(self, decoder: str | Decoder = "auto", constraints: Constraints | None = None) -> _core.PricedModel:
         """Return the search that dual decomposition runs under prices, with this decoder."""

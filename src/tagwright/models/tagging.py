@@ -157,6 +157,14 @@ class Lattice(_Scores):
         """Return n labellings (n, T), drawn as `tw.sample` draws them."""
         return sample(self.nodes, self.edges, n, seed, active=self.active, allowed=self.allowed)
 
+    def behind(self) -> npt.NDArray[np.float64]:
+        """Return how far the best labelling through each node is behind the best of all: (T, L); inf if none.
+
+        Exact over all labellings; rules about whole labellings are refused.
+        """
+        given = one_lattice(self.nodes, self.edges, self.active, None, self.allowed)
+        return _core.behind_best(*given)
+
     def through(self, labels: list[list[int]]) -> Through:
         """Return how good the best labellings through some nodes, and through the edges between them, are.
 
