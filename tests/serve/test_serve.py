@@ -424,7 +424,9 @@ def test_methods_and_paths_that_are_not_there(server):
         ({"text": "a", "model": "values"}, 422, "text"),
         ({"sentences": [["a"]], "model": "columns"}, 422, "sentences"),
         ({"sentences": [[{"a": 1}]], "model": "words"}, 422, "sentences"),
-        ({"text": "a", "model": "words", "proba": True}, 422, "sentences"),
+        ({"text": "a", "model": "words", "proba": True}, 422, "proba"),
+        ({"text": "a", "model": "words", "decoder": "posterior"}, 422, "decoder"),
+        ({"text": "a", "allowed": [None, {"0": ["NN"]}]}, 422, "allowed"),
         ({"text": "a " * 10_001, "tokenize": "whitespace"}, 413, "sentences"),
         ({"text": "a " * 3000, "tokenize": "whitespace", "k": 100}, 413, "k"),
     ],
@@ -441,7 +443,8 @@ def test_wrong_questions_about_a_sentence(server, path):
     assert server.refused(422, path, sentences=[[]], token=0)
     assert server.refused(422, "/v1/explain", sentences=[["a"]], token=1)["where"] == "token"
     assert server.refused(422, "/v1/explain", sentences=[["a"]], labels=["NO"])
-    assert server.refused(422, path, sentences=[["a"]], model="bidirectional")
+    assert server.refused(422, path, sentences=[["a"]], model="words", proba=True)["where"] == "proba"
+    assert server.refused(422, path, sentences=[["a"]], forbidden=[None, {"0": ["NN"]}])["where"] == "forbidden"
     assert server.refused(413, path, sentences=[["a"] * 10_001])
 
 

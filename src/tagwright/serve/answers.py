@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 
 from tagwright.data.tokens import TOKENIZERS
-from tagwright.decoding.decoders import decoders
+from tagwright.decoding.decoders import TABLE, decoders
 from tagwright.models.explanation import explanation_json
-from tagwright.models.facts import fact_in, tokenizer_in
+from tagwright.models.facts import tokenizer_in
 from tagwright.models.limits import Limits
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model
 from tagwright.models.native import core_text
-from tagwright.models.tagging import Lattice, Tagging, TagOptions, TagResult, finite, labelling
-from tagwright.schemes import PREFIXES, find_spans, scheme_of, span_parts
+from tagwright.models.tagging import Lattice, TagOptions, TagResult, finite, labelling
+from tagwright.schemes import PREFIXES, find_spans, span_parts
 from tagwright.serve.errors import Problem
 from tagwright.serve.request import Request
 from tagwright.serve.store import Served, Store
 
-_MOST_SCORES = 8_000_000  # node scores of a lattice that is made for one request
+MOST_SCORES = 8_000_000
+"""Node scores of a lattice that is made for one request."""
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -54,6 +55,22 @@ class blamed:  # noqa: N801 - reads as a verb: with blamed("text"): ...
             raise Problem(422, str(error)[:500], self.where, "see GET /v1/models for what the model reads") from None
 
 
+def by_score(request: Request) -> bool:
+    """Return whether the decoder of a request maximises the score, so that its answers may be proven to be the best."""
+    row = TABLE.get(request.decoder.partition(":")[0])
+    return row is None or row.maximises == "score"
+
+
+def check_search(request: Request, served: Served, model: Model) -> None:
+    """Raise Problem for a request of what the model cannot give."""
+    name = request.decoder.partition(":")[0]
+    if request.proba or not by_score(request):
+        with blamed("proba" if request.proba else "decoder"):
+            model.need_probabilities()
+    if why := served.description.get("refused", {}).get(name):
+        raise Problem(422, why, "decoder", "take one that GET /v1/models lists for the model")
+
+
 def tokenize(request: Request, model: Model) -> None:
     """Split the text of a request, if it has one, as the model was trained."""
     if request.text is None:
@@ -79,11 +96,9 @@ def tag_options(request: Request, threads: int = 1) -> TagOptions:
 
 def searched(request: Request, served: Served, model: Model) -> dict[str, Any]:
     """Return the answer to a request that is not batched with others: with limits, a deadline, or a count of work."""
-    if request.proba:
-        with blamed("proba"):
-            model.need_probabilities()
     if request.spans and request.proba:
         _need_spans(model)
+    check_lists(request)
     found = []
     for s, sentence in enumerate(request.sentences):
         limits = limits_of(request, served, model, s)
@@ -121,12 +136,17 @@ def limits_of(request: Request, served: Served, model: Model, s: int) -> Limits:
     return limits._replace(lists=[lists])
 
 
+def too_long(model: Model, s: int) -> Problem:
+    """Return the problem that sentence s has too many tokens for a lattice of its own."""
+    most = MOST_SCORES // len(model.labels)
+    return Problem(413, "the sentence is too long for this", f"sentences[{s}]", f"send at most {most:,} tokens")
+
+
 def lattice_of(request: Request, served: Served, model: Model, s: int) -> Lattice:
     """Return the scores of a sentence under all limits."""
     sentence = request.sentences[s]
-    if len(sentence) * len(model.labels) > _MOST_SCORES:
-        most = _MOST_SCORES // len(model.labels)
-        raise Problem(413, "the sentence is too long for this", f"sentences[{s}]", f"send at most {most:,} tokens")
+    if len(sentence) * len(model.labels) > MOST_SCORES:
+        raise too_long(model, s)
     limits = limits_of(request, served, model, s)
     with blamed(f"sentences[{s}]"):
         lists = None if limits.lists is None else limits.lists[0]
@@ -137,8 +157,9 @@ def tagged(request: Request, served: Served, model: Model, found: Sequence[TagRe
     """Return the answer to a request whose sentences were tagged."""
     if request.spans:
         _need_spans(model)
-    # A search over label histories, and an agreement, have no proof that holds for every model.
-    proves = isinstance(model, LinearModel)
+    # A search over label histories, and an agreement, have no proof that holds for every model. What has the most right
+    # tokens to be expected need not have the best score.
+    proves = isinstance(model, LinearModel) and by_score(request)
     sentences = []
     for s, result in enumerate(found):
         answer: dict[str, Any] = {}
@@ -151,8 +172,8 @@ def tagged(request: Request, served: Served, model: Model, found: Sequence[TagRe
         if request.k > 1:
             answer["kbest"] = list(map(labelling, result.taggings))
         if request.spans:
-            own = result.spans
-            answer["spans"] = _spans(model, result.taggings[0]) if own is None else [span._asdict() for span in own]
+            labels, own = result.taggings[0].labels, result.spans
+            answer["spans"] = spans_of(model, labels) if own is None else [span._asdict() for span in own]
         sentences.append(answer)
     return {"model": served.name, "sentences": sentences}
 
@@ -162,12 +183,12 @@ def _need_spans(model: Model) -> None:
         raise Problem(422, "the model's labels are not those of spans, such as B-NP", "spans", "leave spans out")
 
 
-def _spans(model: Model, tagging: Tagging) -> list[dict[str, Any]]:
+def spans_of(model: Model, labels: list[str]) -> list[dict[str, Any]]:
     """Return the spans of a labelling, such as B-NP I-NP."""
     read = span_parts(model.labels)
     assert read is not None
     part = dict(zip(model.labels, read[1], strict=True))
-    parts = [*(part[label] for label in tagging.labels), ("O", "")]
+    parts = [*(part[label] for label in labels), ("O", "")]
     numbers = {name: n for n, name in enumerate(dict.fromkeys(name for _, name in parts))}
     prefixes = np.array([PREFIXES.index(prefix) for prefix, _ in parts])
     last, first = find_spans(prefixes, np.array([numbers[name] for _, name in parts]))
@@ -175,9 +196,18 @@ def _spans(model: Model, tagging: Tagging) -> list[dict[str, Any]]:
     return [{"label": parts[end][1], "start": int(first[end]), "end": end + 1} for end in ends]
 
 
+def check_lists(request: Request) -> None:
+    """Raise Problem where there are limits for sentences that are not there."""
+    for name in ("allowed", "forbidden"):
+        if len(getattr(request, name) or ()) > len(request.sentences):
+            what = f"{name} has {len(getattr(request, name))} entries for {len(request.sentences)} sentences"
+            raise Problem(422, what, name, "send one per sentence, in their order; null for one without")
+
+
 def choose_sentence(request: Request) -> None:
     """Keep only the sentence that a request is about, with its limits."""
     at = request.sentence
+    check_lists(request)
     if at >= len(request.sentences):
         what = f"there is no sentence {at}: there are {len(request.sentences)}"
         raise Problem(422, what, "sentences", "send one; they are counted from 0")
@@ -203,34 +233,21 @@ def explained(request: Request, served: Served, model: Model) -> dict[str, Any]:
     return {"model": served.name, **explanation_json(found)}
 
 
-def _scheme(model: Model) -> str | None:
-    """Return the scheme by which labels mark spans, if they do."""
-    where, parts = span_parts(model.labels) or ("", [])
-    return scheme_of({prefix for prefix, _ in parts}) if where == "whole label" else None
-
-
 def list_models(store: Store) -> dict[str, Any]:
     """Return the models, and what requests may contain."""
     models = []
     for name, served in store.served.items():
         answer: dict[str, Any] = {"name": name, "ready": served.model is not None, "opened": served.opened}
-        if (model := served.model) is not None:
-            answer |= {
-                "learner": fact_in(model.facts, str, "learner"),
-                "labels": model.labels,
-                "probabilistic": model.probabilistic,
-                "explains": isinstance(model, LinearModel),
-                "columns": model.columns,
-                "reads": "features" if model.features is None else "columns" if model.columns > 1 else "text",
-                "tokenize": tokenizer_in(model.facts),
-                "scheme": _scheme(model),
-                "attribution": fact_in(model.facts, str, "attribution"),
-            }
+        if served.model is not None:
+            answer |= served.description
         models.append(answer)
     rows = [
-        {"name": row.name, "exact": row.exact, "kbest": row.kbest, "deadline": row.deadline, "paper": row.paper}
+        {
+            "name": row.name, "exact": row.exact, "kbest": row.kbest, "deadline": row.deadline,
+            "maximises": row.maximises, "paper": row.paper,
+        }
         for row in decoders()
-    ]
+    ]  # fmt: skip
     settings = store.settings
     limits = {"body": settings.body, "tokens": settings.tokens, "k": settings.k, "timeout": settings.timeout}
     answer = {"models": models, "default": store.first, "decoders": rows, "tokenizers": list(TOKENIZERS)}

@@ -96,6 +96,7 @@ class Service:
     async def tag(self, request: Request) -> bytes:
         """Return labellings."""
         served, model = self.store.find(request.model)
+        answers.check_search(request, served, model)
         await self._tokenized(request, model)
         if not request.plain:
             self.metrics.batch(1, request.tokens)
@@ -116,6 +117,7 @@ class Service:
     async def about_one(self, work: Callable[..., dict[str, Any]], request: Request) -> bytes:
         """Return the answer to a request about one sentence, which `work` computes on a thread."""
         served, model = self.store.find(request.model)
+        answers.check_search(request, served, model)
         await self._tokenized(request, model)
         self.metrics.batch(1, request.tokens)
         return answers.encode(await self.batcher.beside(work, request, served, model))

@@ -106,8 +106,15 @@ def described(settings: Settings) -> dict[str, Any]:
             {"type": "object"},
         ),
         "/v1/lattice": _post(
-            "The k best labellings of a sentence, and the part of its lattice that matters.",
-            _request(settings, {**which, "nodes": {"type": "integer", "minimum": 1, "maximum": 50, "default": 6}}),
+            "The k best labellings of a sentence, the part of its lattice that matters, and what rules cost.",
+            _request(
+                settings,
+                {
+                    **which,
+                    "nodes": {"type": "integer", "minimum": 1, "maximum": 50, "default": 6},
+                    "labels": {**_STRINGS, "description": "drawn at every token, whatever their probability"},
+                },
+            ),
             {"type": "object"},
         ),
     }

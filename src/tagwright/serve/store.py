@@ -14,6 +14,7 @@ from typing import Any
 
 from tagwright.constraints.constraints import Constraints
 from tagwright.models.model import BUILT_IN, Model, load
+from tagwright.serve.description import describe
 from tagwright.serve.errors import Problem
 from tagwright.serve.settings import Settings
 
@@ -35,12 +36,14 @@ class Served:
     """Of the file that the model came from, or that could not be read."""
     opened: int = 0
     """How often a file was read."""
+    description: dict[str, Any] = field(default_factory=dict)
+    """Of the model; see `tagwright.serve.description`."""
     rules: dict[str, Constraints] = field(default_factory=dict)
     """Constraints of recent requests, by their JSON."""
 
-    def take(self, model: Model) -> None:
+    def take(self, model: Model, description: dict[str, Any]) -> None:
         """Replace the model; later requests use it."""
-        self.rules, self.model, self.opened = {}, model, self.opened + 1
+        self.rules, self.model, self.description, self.opened = {}, model, description, self.opened + 1
 
     def constraints(self, model: Model, options: Mapping[str, Any]) -> Constraints:
         """Return the constraints of a request, from a bounded cache; ValueError where they are wrong."""
@@ -102,17 +105,18 @@ class Store:
     async def _read(self, own: Served) -> None:
         stamp = _stamp(own.path)
         own.stamp = stamp
-        own.take(await asyncio.to_thread(_opened, own.path))
+        own.take(*await asyncio.to_thread(_opened, own.path))
 
 
-def _opened(path: str) -> Model:
-    """Return a model, ready to tag."""
+def _opened(path: str) -> tuple[Model, dict[str, Any]]:
+    """Return a model, ready to tag, and its description."""
     began = time.perf_counter()
     model = load(path)
     with contextlib.suppress(ValueError):  # of a kind that has no edges
         model.edges.prepare()
+    description = describe(model)
     log.info("%s: open after %.2f s", path, time.perf_counter() - began)
-    return model
+    return model, description
 
 
 def _stamp(path: str) -> Stamp | None:
