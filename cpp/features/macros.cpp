@@ -84,6 +84,14 @@ std::string_view punct(std::string_view cell, Macro::Third, TextPool&) {
   return marks == all ? "all" : "some";
 }
 
+std::string_view word_class(std::string_view cell, Macro::Third third, TextPool&) {
+  return third.table->class_of(cell, third.n);
+}
+
+std::string_view lexicon(std::string_view cell, Macro::Third third, TextPool&) {
+  return third.table->value_of(cell, third.n);
+}
+
 // The macros of Wapiti work on bytes.
 
 std::string_view ascii_lower(std::string_view text, TextPool& pool) {
@@ -129,6 +137,14 @@ constexpr Macro kMacros[] = {
      kCell, capital, true},
     {"punct", "row,column", "all if it consists of punctuation; some; none", kCell, punct, true},
     {"in", "row,column,list", "B, I or O: whether an entry of the word list starts or continues here", kList, nullptr},
+    {"class", "row,column,list,parts",
+     "the class of the word in a file of word classes; with parts, that many parts of its path; no feature if it has "
+     "none",
+     kCell, word_class, false, false, ListKind::classes, true},
+    {"lexicon", "row,column,list,number",
+     "the values of the word in a lexicon as one; with number, the one of that number; no feature if "
+     "there is none",
+     kCell, lexicon, false, false, ListKind::lexicon, true},
     {"t", "row,column,regex", "true or false: whether the regular expression matches", kCell, test, true, true},
     {"m", "row,column,regex", "what the regular expression matches; empty if nothing", kCell, match, false, true},
     {"X", "row,column", "as %x, with ASCII letters in lower case", kCell, x_lower, false, true},

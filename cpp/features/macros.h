@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "features/byte_regex.h"
+#include "features/word_table.h"
 
 namespace tagwright {
 
@@ -37,15 +38,18 @@ struct Macro {
   std::string_view arguments;  // what stands in its brackets, such as row,column,length
   std::string_view meaning;    // what it gives, for the docs
   From from;
-  // The third argument.
+  // The third argument, or the third and the fourth.
   struct Third {
     size_t n = 0;  // a length, or the number of a word list
     const ByteRegex* regex = nullptr;
+    const WordTable* table = nullptr;
   };
   // From::cell: what it gives for a cell; a null view where it gives nothing. New text is made in the pool.
   std::string_view (*show)(std::string_view cell, Third third, TextPool& pool);
   bool few = false;     // whether most tokens show one of a few texts
   bool wapiti = false;  // a macro of Wapiti, which reads what stands outside the sentence as it reads any cell
+  ListKind reads = ListKind::entries;  // how it reads its list
+  bool shorter = false;                // whether the last argument may be left out
 };
 
 // Ends a text that Wapiti would read beyond its end (ByteRegex::Match): the feature ends there, too.

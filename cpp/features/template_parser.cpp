@@ -14,10 +14,9 @@ struct Range {
   std::string_view argument;
   int32_t low, high;
 };
-constexpr Range kRanges[] = {{"row", -1000, 1000},
-                             {"column", 0, 10'000},
-                             {"length", 1, kLongestAffix},
-                             {"back", -static_cast<int32_t>(kLongestHistory), -1}};
+constexpr Range kRanges[] = {{"row", -1000, 1000},         {"column", 0, 10'000},
+                             {"length", 1, kLongestAffix}, {"parts", 1, 1000},
+                             {"number", 1, 1000},          {"back", -static_cast<int32_t>(kLongestHistory), -1}};
 
 bool is_ascii_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -138,21 +137,24 @@ std::string joined(const auto& pieces, auto&& text_of) {
   return made;
 }
 
-// Where a * stands for all word lists, as in %in[0,0,*]: its place, and the place behind the bracket; npos if nowhere.
+// Where a * stands for all lists of a kind, as in %in[0,0,*]: its place; npos if nowhere.
 struct Star {
-  size_t at = std::string_view::npos, end = 0;
+  size_t at = std::string_view::npos;
+  ListKind kind = ListKind::entries;
 };
 Star find_star(std::string_view line, size_t from) {
-  constexpr std::string_view kIn = "%in[";
-  for (size_t at = line.find(kIn, from); at != std::string_view::npos; at = line.find(kIn, at + 1)) {
-    const size_t first = line.find_first_of("],", at + kIn.size());
+  for (size_t at = line.find('%', from); at != std::string_view::npos; at = line.find('%', at + 1)) {
+    const size_t open = std::min(line.find('[', at), line.size() - 1);
+    const Macro* const macro = macro_named(line.substr(at + 1, open - at - 1));
+    if (!macro || macro->arguments.find("list") == std::string_view::npos) continue;
+    const size_t first = line.find_first_of("],", open);
     if (first == std::string_view::npos || line[first] != ',') continue;
     const size_t second = line.find_first_of("],", first + 1);
     if (second == std::string_view::npos || line[second] != ',') continue;
-    const size_t close = line.find(']', second);
-    if (close == std::string_view::npos) continue;
-    const std::string_view inside = line.substr(second + 1, close - second - 1);
-    if (trimmed(inside) == "*") return {second + 1 + inside.find('*'), close + 1};
+    const size_t end = line.find_first_of(macro->shorter ? "]," : "]", second + 1);
+    if (end == std::string_view::npos) continue;
+    const std::string_view inside = line.substr(second + 1, end - second - 1);
+    if (trimmed(inside) == "*") return {second + 1 + inside.find('*'), macro->reads};
   }
   return {};
 }
@@ -188,18 +190,24 @@ class Parser {
                (wapiti_ ? ", a pattern of Wapiti also with * (for both)" : "") + ", not " +
                quoted({line.data(), static_cast<size_t>(end - line.data())}));
     }
-    if (find_star(line, 0).at == std::string_view::npos) return add(line, false);
+    const Star star = find_star(line, 0);
+    if (star.at == std::string_view::npos) return add(line, false);
     // Most words are in no list: features that say so would occur on nearly all tokens.
-    for (const NamedList& list : lists_) {
-      std::string made;
-      size_t done = 0;
-      for (Star star = find_star(line, 0); star.at != std::string_view::npos; star = find_star(line, done)) {
-        made.append(line.substr(done, star.at - done)).append(list.name).append("]");
-        done = star.end;
-      }
-      made.append(line.substr(done)).append("@").append(list.name);
-      add(made, only_found_);
+    for (const NamedList& list : lists_)
+      if (declared_kind(list.entries) == star.kind)
+        add(named(line, star, list.name), only_found_ && star.kind == ListKind::entries);
+  }
+
+  // The line for one of the lists that its * stands for.
+  std::string named(std::string_view line, Star star, const std::string& list) const {
+    std::string made;
+    size_t done = 0;
+    for (const ListKind kind = star.kind; star.at != std::string_view::npos; star = find_star(line, done)) {
+      if (star.kind != kind) fail(line, star.at, "* stands for lists of one kind; write two templates");
+      made.append(line.substr(done, star.at - done)).append(list);
+      done = star.at + 1;
     }
+    return made.append(line.substr(done)).append("@").append(list);
   }
 
   void add(std::string_view line, bool finds) {
@@ -280,11 +288,13 @@ class Parser {
                      }));
     const std::vector<std::string_view> names = split(found->arguments, ","), given = split(inside, ",");
     const std::string written = own + "[" + std::string(inside) + "]";
-    if (given.size() != names.size())
-      fail(line, at, own + " is written " + own + "[" + std::string(found->arguments) + "], not " + written);
-    int32_t numbers[3] = {0, 0, 0};
+    if (given.size() != names.size() && !(found->shorter && given.size() + 1 == names.size()))
+      fail(line, at,
+           own + " is written " + own + "[" + std::string(found->arguments) + "]" +
+               (found->shorter ? ", possibly without the last argument" : "") + ", not " + written);
+    int32_t numbers[4] = {0, 0, 0, 0};
     View view{found, 0, 0};
-    for (size_t n = 0; n < names.size(); ++n) {
+    for (size_t n = 0; n < given.size(); ++n) {
       std::string_view argument = trimmed(given[n]);
       if (names[n] == "regex") {
         view.regex = regex(line, at, argument);
@@ -292,12 +302,18 @@ class Parser {
       }
       const bool fixed = names[n] == "row" && argument.starts_with('@');
       if (fixed) argument = trimmed(argument.substr(1));
-      numbers[n] = names[n] == "list" ? list(line, at, argument) : number(line, at, names[n], argument);
+      if (names[n] == "list") {
+        const size_t place = list(line, at, argument, found->reads);
+        view.table = out_.tables[place];
+        if (!view.table) numbers[n] = static_cast<int32_t>(place_[place]);
+        continue;
+      }
+      numbers[n] = number(line, at, names[n], argument);
       if (fixed) view.fixed_row = std::exchange(numbers[n], 0);
     }
-    const auto [row, column, third] = numbers;
+    const auto [row, column, third, fourth] = numbers;
     view.column = static_cast<size_t>(column);
-    view.n = static_cast<size_t>(third);
+    view.n = static_cast<size_t>(view.table ? fourth : third);
     if (wapiti_) show_outside(view);
     if (found->from != Macro::From::label) add_reader(view.column, line, at, written);
     return {"", view_number(view), row};
@@ -338,8 +354,8 @@ class Parser {
     return value;
   }
 
-  // The number of a word list among those in use.
-  int32_t list(std::string_view line, size_t at, std::string_view name) {
+  // The number of a list among those in use.
+  size_t list(std::string_view line, size_t at, std::string_view name, ListKind kind) {
     const auto found =
         std::find_if(lists_.begin(), lists_.end(), [&](const NamedList& one) { return one.name == name; });
     if (found == lists_.end()) {
@@ -349,10 +365,24 @@ class Parser {
                (lists_.empty() ? "give it with lists= or --list" : "there are " + names));
     }
     const auto used = std::find(out_.lists.begin(), out_.lists.end(), name);
-    const auto place = static_cast<int32_t>(used - out_.lists.begin());
-    if (used == out_.lists.end()) {
-      out_.lists.push_back(found->name);
+    const auto place = static_cast<size_t>(used - out_.lists.begin());
+    if (used != out_.lists.end()) {
+      if (kinds_[place] != kind)
+        fail(line, at, "another macro reads the list " + quoted(name) + " in another way; give it under two names");
+      return place;
+    }
+    kinds_.push_back(kind);
+    place_.push_back(out_.templates.lists.size());
+    out_.lists.push_back(found->name);
+    out_.tables.emplace_back();
+    if (kind == ListKind::entries) {
       out_.templates.lists.emplace_back(found->entries);
+      return place;
+    }
+    try {
+      out_.tables.back() = std::make_shared<const WordTable>(found->entries, kind);
+    } catch (const std::invalid_argument& error) {
+      fail(line, at, "list " + quoted(name) + ": " + error.what());
     }
     return place;
   }
@@ -360,7 +390,7 @@ class Parser {
   int32_t view_number(const View& view) {
     std::vector<View>& views = out_.templates.views;
     const auto found = std::find_if(views.begin(), views.end(), [&](const View& one) {
-      return one.macro == view.macro && one.column == view.column && one.n == view.n &&
+      return one.macro == view.macro && one.column == view.column && one.n == view.n && one.table == view.table &&
              one.fixed_row == view.fixed_row &&
              (one.regex == view.regex || (one.regex && view.regex && one.regex->source() == view.regex->source()));
     });
@@ -388,8 +418,10 @@ class Parser {
 
   std::span<const NamedList> lists_;
   bool only_found_;
-  bool wapiti_ = false;  // reads patterns of Wapiti
-  size_t line_ = 0;      // the number of the current line
+  bool wapiti_ = false;          // reads patterns of Wapiti
+  size_t line_ = 0;              // the number of the current line
+  std::vector<ListKind> kinds_;  // [list in use]
+  std::vector<size_t> place_;    // [list in use]: in Templates::lists, where it is a word list
   ParsedTemplates out_;
 };
 

@@ -3,7 +3,8 @@
 //   U00:%x[-1,0]/%x[0,0]     a feature for labels        B       a weight for each pair of labels
 //   B:%lower[0,0]            a feature for edges         # ...   a comment
 //
-// %% is the character %. A * in the place of a word list's name stands for every list, with one template for each.
+// %% is the character %. A * in the place of a list's name stands for every list that its first entry declares to be
+// what the macro reads (ListKind), with one template for each.
 //
 // A text with a line that begins with u, b or *, with a macro of Wapiti that CRF++ lacks, or with a row such as @1 is a
 // pattern file of Wapiti. There
@@ -47,8 +48,9 @@ struct ParsedTemplates {
   std::string name;  // of the file or preset
   Templates templates;
   bool edges = false;              // a plain B: weights for pairs of labels
-  std::vector<std::string> lists;  // names of the word lists in use, as Templates numbers them
-  std::vector<Reader> readers;     // one per column that is read
+  std::vector<std::string> lists;  // names of the word lists in use, in the order in which templates name them
+  std::vector<std::shared_ptr<const WordTable>> tables;  // [list]: what %class or %lexicon reads; %in: nullptr
+  std::vector<Reader> readers;                           // one per column that is read
 
   // What the name of the feature of the word alone begins with; none if there is no such feature.
   std::optional<std::string> word_prefix() const;

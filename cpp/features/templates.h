@@ -31,6 +31,7 @@ struct View {
   size_t column;
   size_t n;                                  // the macro's third argument; of %in the number of the word list
   std::shared_ptr<const ByteRegex> regex{};  // or this
+  std::shared_ptr<const WordTable> table{};  // what %class and %lexicon read; n is their fourth argument
   // A row of the sentence: from 1 on, or from -1 backwards from its end. None: the row is that of the Part.
   std::optional<int32_t> fixed_row{};
   // In patterns of Wapiti, what it shows of _x-1 .. _x-4, _x-# before the sentence, then of _x+1 .. _x+4, _x+# behind
@@ -39,7 +40,7 @@ struct View {
 
   Macro::From from() const { return macro->from; }
   std::string_view show(std::string_view cell, TextPool& pool) const {
-    return macro->show(cell, {n, regex.get()}, pool);
+    return macro->show(cell, {n, regex.get(), table.get()}, pool);
   }
   // Appends what stands `distance` tokens before or behind the sentence.
   void append_outside(std::string& out, size_t distance, bool before) const;

@@ -379,6 +379,13 @@ void bind_templates(nb::module_& m) {
       .def_ro("templates", &ParsedTemplates::templates, nb::rv_policy::reference_internal)
       .def_ro("edges", &ParsedTemplates::edges)
       .def_ro("lists", &ParsedTemplates::lists)
+      .def(
+          "table_entries",
+          [](const ParsedTemplates& from, size_t list) -> std::optional<std::vector<std::string>> {
+            if (!from.tables.at(list)) return std::nullopt;
+            return from.tables[list]->entries();
+          },
+          "list"_a, "The canonical entries of a list that %class or %lexicon reads; None for a word list.")
       .def_prop_ro("rows", &rows_of)
       .def_prop_ro("views", &views_of)
       .def("described", &descriptions_of, "text"_a, "sentence"_a, "token"_a)
@@ -390,11 +397,12 @@ void bind_templates(nb::module_& m) {
   m.def(
       "macros",
       [] {
-        std::vector<std::tuple<std::string_view, std::string_view, std::string_view>> rows;
-        for (const Macro& macro : macros()) rows.emplace_back(macro.name, macro.arguments, macro.meaning);
+        std::vector<std::tuple<std::string_view, std::string_view, std::string_view, bool>> rows;
+        for (const Macro& macro : macros())
+          rows.emplace_back(macro.name, macro.arguments, macro.meaning, macro.shorter);
         return rows;
       },
-      "Returns the macros of templates: name, arguments, meaning.");
+      "Returns the macros of templates: name, arguments, meaning, whether the last argument may be left out.");
   m.def(
       "index_arrays",
       [](const std::vector<std::string_view>& names) {

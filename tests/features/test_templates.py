@@ -74,10 +74,71 @@ def marks_of(entries, cells):
     return marks
 
 
+def folded_of(text):
+    return "".join("0" if unicodedata.category(c) == "Nd" else c for c in text)
+
+
+def table_of(entries):
+    """The cells behind each word of a table, in the order of the file."""
+    table = {}
+    for entry in entries:
+        word, *cells = entry.split("\t")
+        table.setdefault(word, []).extend(cells)
+    return table
+
+
+def elected(paths):
+    """The path of most votes, part by part; of two with as many, the first."""
+    for depth in range(1, 9):
+        parts = [path.split(".")[:depth] for path in sorted(paths)]
+        most = max(parts, key=parts.count)
+        paths = [path for path in sorted(paths) if path.split(".")[:depth] == most]
+    return paths[0]
+
+
+def known_of(word, table, suffixes):
+    forms = [word, folded_of(word), lower_of(word), folded_of(lower_of(word))]
+    found = [table[form] for form in forms if form in table]
+    if found or not suffixes:
+        return found[0] if found else None
+    last = forms[-1]
+    for n in range(5, 1, -1):
+        same = [
+            cells[0]
+            for own, cells in table.items()
+            if len(own) > n and folded_of(lower_of(own))[-n:] == last[-n:] and len(last) > n
+        ]
+        if len(same) >= 3:
+            return [elected(same)]
+    return None
+
+
+def class_of(word, entries, parts):
+    known = known_of(word, table_of(entries), suffixes=True)
+    if known is None or not parts:
+        return known and known[0]
+    if "." not in known[0]:
+        return known[0][: int(parts)]
+    return ".".join(known[0].split(".")[: int(parts)])
+
+
+def values_of(word, entries, number):
+    known = known_of(word, table_of(entries), suffixes=False)
+    if known is None:
+        return None
+    values = list(dict.fromkeys(value for cell in known for value in cell.split(",")))
+    if number:
+        return values[int(number) - 1] if int(number) <= len(values) else None
+    return "|".join(sorted(values))
+
+
 def shown(macro, more, cells, lists):
     """What a macro shows of each token; None where that is nothing."""
     if macro == "in":
         return marks_of(lists[more], cells)
+    if macro in {"class", "lexicon"}:
+        name, _, number = more.partition(",")
+        return [{"class": class_of, "lexicon": values_of}[macro](cell, lists[name], number) for cell in cells]
     if macro == "prefix":
         return [cell[: int(more)] if len(cell) >= int(more) else None for cell in cells]
     if macro == "suffix":
@@ -118,7 +179,7 @@ def expanded(text, sentence, lists):
                     made.append(f"_B+{at - T + 1}")
                 else:
                     cells = [token[int(column)] for token in sentence]
-                    made.append(shown(macro[1], more[0] if more else None, cells, lists)[at])
+                    made.append(shown(macro[1], ",".join(more) or None, cells, lists)[at])
                     found = found or (macro[1] == "in" and made[-1] != "O")
             if None not in made and (found or not finds):
                 out[t][line[0] == "B"].append("".join(made))
@@ -139,10 +200,23 @@ CHARACTERS = st.one_of(
     else st.characters(codec="ascii"),
 )
 CELLS = st.text(CHARACTERS, max_size=5)
-WORDS = st.sampled_from(["new", "New", "york", "YORK", "city", "x", "ǅ", "ǆ"])
+WORDS = st.sampled_from(["new", "New", "york", "YORK", "city", "x", "ǅ", "ǆ", "٣1", "vaa", "CAB", "0É"])
 LISTS = {
     "place": ["New York", "new york city", "YORK", " city \t x "],
     "odd": ["ǆ", "x x x", "", " "],
+    "classes": [
+        "new\t0.10",
+        "YORK\t0.11",
+        "ǆ\t1",
+        "00\t1.0",
+        "xaa\t1.0.1",
+        "baa\t1.0.0",
+        "zaa\t1.1",
+        "Caa\t0",
+        "city\t́é.x",
+    ],
+    "paths": ["new\t0110", "x\téa中", "aAb\t01", "bab\t10", "zab\t10"],
+    "lexicon": ["new\tJJ,RB", "york\tNNP", "x\tB\tA,B", "new\tRB\tVB", "0é\tCD"],
 }
 ROWS = st.integers(-3, 3)
 LITERALS = st.text(st.characters(codec="utf-8", exclude_characters="%\n\r#"), max_size=4)
@@ -152,7 +226,9 @@ LITERALS = st.text(st.characters(codec="utf-8", exclude_characters="%\n\r#"), ma
 def macros(draw, columns):
     # %y has tests of its own; those of Wapiti are compared with Wapiti itself.
     name = draw(st.sampled_from([name for name in MACROS if name not in {"y", *"tmXTM"}]))
-    more = {"prefix": st.integers(1, 4), "suffix": st.integers(1, 4), "in": st.sampled_from(sorted(LISTS))}
+    more = {"prefix": st.integers(1, 4), "suffix": st.integers(1, 4), "in": st.sampled_from(["odd", "place"])}
+    more["class"] = st.sampled_from(["classes", "paths", "classes,1", "classes,2", "paths,2"])
+    more["lexicon"] = st.sampled_from(["lexicon", "lexicon,1", "lexicon,2", "lexicon,4"])
     arguments = [draw(ROWS), draw(st.integers(0, columns - 1)), *([draw(more[name])] if name in more else [])]
     return f"%{name}[{','.join(map(str, arguments))}]"
 
@@ -331,10 +407,37 @@ def test_word_lists():
     assert Features("U:%x[0,0]\nU:%in[0,0,*]\n").templates == Features("U:%x[0,0]\n").templates
 
 
+def test_word_tables_stand_for_the_stars_of_their_kind():
+    lists = {"b": ["word\tclass", "the\t0.1"], "l": ["word\tvalues", "the\tDT"], "n": ["the"]}
+    text = "U1:%class[0,0,*,1]\nU2:%lexicon[0,0,*]\nU3:%in[0,0,*]\nU4:%class[1,0,b]\n"
+    assert expand(text, [["The", "x"]], lists) == [(["U1:0@b", "U2:DT@l", "U3:B@n"], []), (["U4:_B+1"], [])]
+    # Without tables, the lines are ignored.
+    assert Features("U:%x[0,0]\nU:%class[0,0,*]\n").templates == Features("U:%x[0,0]\n").templates
+
+
 def test_word_lists_from_a_file(tmp_path):
     path = tmp_path / "places.txt"
     path.write_text("New York\n\nParis\n", encoding="utf-8")
     assert Features("U:%in[0,0,p]\n", {"p": path}).lists == {"p": ["New York", "Paris"]}
+
+
+def test_models_hold_word_tables(tmp_path):
+    """The table is stored once, in a canonical form; labels are the same after loading."""
+    classes = tmp_path / "classes.tsv"
+    classes.write_text("word\tclass\tcount\ndog\t0.1\t9\ncat\t0.1\t5\nruns\t1.0\t4\n", encoding="utf-8")
+    text = "U0:%class[0,0,c]\nU1:%class[-1,0,c,1]/%class[0,0,c,1]\nU2:%lexicon[0,0,l]\nB\n"
+    features = Features(text, {"c": classes, "l": ["sat\tVBD,VBN"]})
+    assert features.lists == {"c": ["word\tclass", "\t0.1\tdog cat", "\t1.0\truns"], "l": ["\tVBD\tVBN\tsat"]}
+    model = tw.CRF(features, epochs=5).fit([["dog", "runs"], ["dog", "sat"]], [["N", "V"], ["N", "D"]]).model_
+    X = [["Cat", "RUNS"], ["cat", "sat"], ["unknown", "cat"]]
+    assert [model.tag(sentence) for sentence in X[:2]] == [["N", "V"], ["N", "D"]]
+    model.save(tmp_path / "m")
+    loaded = tw.load(tmp_path / "m")
+    assert [loaded.tag(sentence) for sentence in X] == [model.tag(sentence) for sentence in X]
+    assert loaded.features.lists == features.lists
+    assert "U0:0.1" in [line.feature for line in loaded.explain(["Cat"], 0).reasons[0].contributions]
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
 
 
 def test_only_lists_that_are_named_are_kept():

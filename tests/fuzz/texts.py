@@ -116,13 +116,16 @@ def template(draw):
         "column": (0, 0, 1, 2),
         "length": (1, 2, 3, 1000),
         "back": (-1, -2, 0),
+        "parts": (1, 2, 1000, 0),
+        "number": (1, 2, 1000, 0),
     }
-    own["list"] = ("l", "*", "m.2", "none")
+    own["list"] = ("l", "*", "m.2", "c", "v", "none")
     own["regex"] = (r'"\u"', '".?.?$"', r'"^w*\d?1"', r'"a?a?a?a*\p"', '"*"', r'"\"]"', '""', "w")
     line = draw.choice("UUUUBub*") + str(draw.randrange(9)) + ":"
     for _ in range(draw.times(4)):
         macro = draw.choice(list(MACROS.values()))
-        inside = ",".join(str(draw.choice(own[what])) for what in macro.arguments)
+        given = macro.arguments[: len(macro.arguments) - (macro.shorter and draw.chance(0.5))]
+        inside = ",".join(str(draw.choice(own[what])) for what in given)
         line += f"%{macro.name}[{inside}]" + draw.choice(("/", "", "%%"))
     return line
 
@@ -131,6 +134,8 @@ def read_templates(draw):
     lines = "\n".join([template(draw) for _ in range(draw.times(6))] + ["B"] * draw.chance(0.5)) + "\n"
     lines = draw.note("templates", draw.damaged_text(lines) if draw.chance(0.3) else lines)
     lists = {"l": ["w1", "w2 w3", draw.text()], "m.2": [draw.text() for _ in range(draw.randrange(3))]}
+    lists["c"] = ["word\tclass\tcount", "w1\t0.10\t9", "w2\t0.11\t1", "\t1.0\tw3 cat", f"{draw.text()}\t{draw.text()}"]
+    lists["v"] = ["word\tvalues", "w1\tNN,VB", "w1\tJJ", "w2\t,", f"w3\t{draw.text()}", draw.text()]
     X, y = drawn(draw.randrange(5), sentences=4)
     X = [[[word, draw.text() if draw.chance(0.1) else word] for word in sentence] for sentence in X]
     draw.note("lists, X", (lists, X))

@@ -212,7 +212,8 @@ training_options = _all(
         "lists",
         multiple=True,
         metavar="NAME=FILE",
-        help="Word list for %in[row,col,NAME]; may be repeated.",
+        help="Word list for %in[row,col,NAME], word classes for %class[...] or a lexicon for %lexicon[...]; may be "
+        "repeated.",
     ),
     click.option(
         "-l",

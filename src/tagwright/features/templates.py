@@ -34,11 +34,15 @@ class Macro(NamedTuple):
 
     name: str
     arguments: list[str]
-    """What stands in its brackets: row, column, length, list, regex or back."""
+    """What stands in its brackets: row, column, length, list, parts, number, regex or back."""
     meaning: str
+    shorter: bool
+    """Whether the last argument may be left out."""
 
 
-MACROS = {name: Macro(name, arguments.split(","), meaning) for name, arguments, meaning in _core.macros()}
+MACROS = {
+    name: Macro(name, arguments.split(","), meaning, shorter) for name, arguments, meaning, shorter in _core.macros()
+}
 
 
 class Template(NamedTuple):
@@ -61,7 +65,9 @@ class Features:
         A preset's name, the path of a template file or of a pattern file of Wapiti, or either as text, which contains
         a line break.
     lists : dict, optional
-        Word lists for ``%in[row,col,name]``: name -> entries, or the path of a file with one entry per line.
+        Word lists for ``%in[row,col,name]``, word classes for ``%class[row,col,name]`` and lexicons for
+        ``%lexicon[row,col,name]``: name -> entries, or the path of a file with one entry per line. An entry of the
+        latter two is a word, a TAB, and its class or values.
     finds : bool
         Whether a template with ``*`` makes a feature only for tokens that a list contains; before version 0.5 it
         always made one.
@@ -91,8 +97,12 @@ class Features:
         self.name, self.text = _templates(source)
         if not _unicode(self.text):
             raise TemplateError(f"{self.name}: not valid Unicode (a lone surrogate)")
+        for n, name in enumerate(self._parsed.lists):
+            entries = self._parsed.table_entries(n)
+            if entries is not None:
+                self._given[name] = entries
         self.lists = {name: self._given[name] for name in self._parsed.lists}
-        """The word lists in use, in the order in which templates name them."""
+        """The lists in use, in the order in which templates name them; word classes and lexicons in canonical form."""
 
     @cached_property
     def _parsed(self) -> _core.ParsedTemplates:

@@ -5,7 +5,10 @@ using namespace tagwright;
 
 namespace {
 
-const std::vector<NamedList> kLists = {{"city", {"New York", "Paris"}}, {"name", {"Mara"}}};
+const std::vector<NamedList> kLists = {{"city", {"New York", "Paris"}},
+                                       {"cluster", {"word\tclass\tcount", "mara\t10.1\t7", "in\t0.1\t3"}},
+                                       {"lexicon", {"word\tvalues", "new\tJJ,RB"}},
+                                       {"name", {"Mara"}}};
 
 ParsedTemplates parsed(std::string_view text) { return parse_templates(text, "t", kLists, true); }
 
@@ -81,6 +84,31 @@ TEST(word_lists_mark_the_longest_entry) {
   CHECK((expanded(older.templates, text_of({{"in"}}))[0] == Strings{"U:O@city", "U:O@name"}));
 }
 
+TEST(word_tables_show_words) {
+  const auto found = parsed(
+      "U:%class[0,0,cluster]/%class[-1,0,cluster,1]\nU:%class[0,0, * ,1]%class[0,0,*]\nU:%lexicon[0,0,lexicon]\n"
+      "U:%lexicon[0,0,lexicon,1]\nU:%lexicon[0,0,lexicon,2]\nU:%lexicon[+1,0,*,2]\nU:%in[0,0,*]\n");
+  CHECK((found.lists == Strings{"cluster", "lexicon", "city", "name"}));
+  CHECK(found.tables[0] && found.tables[1] && !found.tables[2] && found.templates.lists.size() == 2);
+  const auto features = expanded(found.templates, text_of({{"in"}, {"New"}, {"MARA"}}));
+  CHECK((features[0] == Strings{"U:0.1/_B-1", "U:00.1@cluster", "U:RB@lexicon"}));
+  CHECK((features[1] == Strings{"U:JJ|RB", "U:JJ", "U:RB"}));
+  CHECK((features[2] == Strings{"U:1010.1@cluster", "U:_B+1@lexicon", "U:B@name"}));
+  // Without tables, the line is ignored.
+  const auto none = parse_templates("U:%class[0,0,*]\nB\n", "t", {}, true);
+  CHECK(none.templates.templates.empty() && none.edges);
+}
+
+TEST(errors_in_word_tables) {
+  CHECK(error_of("U:%class[0,0]\n") ==
+        "t:1:3: %class is written %class[row,column,list,parts], possibly without the last argument, not %class[0,0]");
+  CHECK(error_of("U:%class[0,0,cluster,0]\n").find("parts must be a whole number from 1 to 1000") != std::string::npos);
+  CHECK(error_of("U:%class[0,0,city]\n").starts_with("t:1:3: list 'city': entry 0, counted from 0, has no class"));
+  CHECK(error_of("U:%class[0,0,none]\n").starts_with("t:1:3: no word list named 'none'"));
+  CHECK(error_of("U:%class[0,0,cluster]%lexicon[0,0,cluster]\n").find("give it under two names") != std::string::npos);
+  CHECK(error_of("U:%class[0,0,*]%in[0,0,*]\n").find("* stands for lists of one kind") != std::string::npos);
+}
+
 TEST(errors_name_line_and_column) {
   CHECK(error_of("U:%x[0,0]\n\xc3\xa9\n") ==
         "t:2:1: a template begins with U (for labels) or B (for edges), not '\xc3\xa9'");
@@ -91,7 +119,8 @@ TEST(errors_name_line_and_column) {
   CHECK(error_of("U:%suffix[0,0,0]\n").find("length must be") != std::string::npos);
   CHECK(error_of("U:100%\n").starts_with("t:1:6: % begins a macro"));
   CHECK(error_of("U:%x[0,0\n").starts_with("t:1:3: % begins a macro"));
-  CHECK(error_of("U:%in[0,0,country]\n") == "t:1:3: no word list named 'country'; there are city, name");
+  CHECK(error_of("U:%in[0,0,country]\n") ==
+        "t:1:3: no word list named 'country'; there are city, cluster, lexicon, name");
   CHECK(error_of("B:%y[-1]\n").starts_with("t:1:1: %y is for U templates"));
   CHECK(error_of("U:%y[-5]\n").find("back must be") != std::string::npos);
   CHECK(error_of("# only\n\n").starts_with("t: no template in it"));
