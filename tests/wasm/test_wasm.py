@@ -149,7 +149,7 @@ def test_the_exported_page_works_without_our_server(tmp_path):
             until(lambda: browser.execute_script("return document.body.dataset.drawn"))
             model, words = tw.load(), ["Time", "flies", "like", "an", "arrow", "."]
             shown = browser.find_element("id", "best").text.split()
-            assert shown == [part for pair in zip(model.tag(words), words, strict=True) for part in pair]
+            assert shown == [part for pair in zip(words, model.tag(words), strict=True) for part in pair]
             assert len(browser.find_elements("css selector", "#kbest li")) == 6
             assert browser.find_elements("css selector", "#lattice svg")
             assert "rather than" in browser.find_element("id", "why").text

@@ -1,35 +1,45 @@
-// Questions to the server.
+// Requests to the server.
+
+const KEY = "tagwright token"; // of the session storage
 
 export class Refused extends Error {
-  constructor(error) {
-    super(error.what);
+  constructor(status, error) {
+    super(error.what ?? error.detail ?? error.title ?? `the server answered with status ${status}`);
+    this.status = status;
     this.where = error.where;
     this.fix = error.fix;
   }
 }
 
-// Pages of the server that the footer links to.
+// Pages of the server that the footer links to; an exported page has none.
 export const links = [["OpenAPI", "/openapi.json"], ["metrics", "/metrics"]];
 
+export const hasToken = () => Boolean(sessionStorage.getItem(KEY));
+export const useToken = (token) => sessionStorage.setItem(KEY, token);
+
+function head(more = {}) {
+  return hasToken() ? { ...more, authorization: `Bearer ${sessionStorage.getItem(KEY)}` } : more;
+}
+
 export async function models() {
-  return answer(await fetch("/v1/models"));
+  return answer(await fetch("/v1/models", { headers: head() }));
 }
 
 export async function post(path, payload, signal) {
   const body = JSON.stringify(payload);
-  return answer(await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body, signal }));
+  const made = await answer(await fetch(path, { method: "POST", headers: head({ "content-type": "application/json" }), body, signal }));
+  // An answer that arrives after a newer request was sent is not drawn.
+  if (signal?.aborted) throw new DOMException("a newer request", "AbortError");
+  return made;
 }
 
 async function answer(response) {
-  const answer = await response.json();
-  if (!response.ok) throw new Refused(answer.error);
+  let answer = {};
+  try {
+    answer = await response.json();
+  } catch (error) {
+    if (response.ok) throw error;
+  }
+  if (!response.ok) throw new Refused(response.status, answer.error ?? answer);
   return answer;
-}
-
-// What a person typed, as a model reads it: text, lines of columns, or features as JSON.
-export function sentencesOf(typed, model) {
-  if (model.reads === "text") return { text: typed };
-  if (model.reads === "features") return { sentences: [JSON.parse(typed)] };
-  const rows = typed.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => line.split(/\s+/));
-  return { sentences: [rows] };
 }

@@ -6,6 +6,8 @@ export const state = {
   forbidden: new Map(),
 };
 
+export const hasRules = () => state.allowed.size > 0 || state.forbidden.size > 0 || state.scheme || state.once;
+
 const rules = (map) => [...map].map(([t, labels]) => `${t}:${labels.map(encodeURIComponent).join(",")}`).join(";");
 
 function rulesOf(text) {
@@ -30,9 +32,12 @@ export function link() {
   return `#${params}`;
 }
 
+// What a link does not name is as at the beginning; model and text stay.
 export function follow(hash) {
   const params = new URLSearchParams(hash.replace(/^#/, ""));
-  for (const name of ["text", "model", "decoder", "other"]) if (params.has(name)) state[name] = params.get(name);
+  for (const name of ["text", "model"]) if (params.has(name)) state[name] = params.get(name);
+  state.decoder = params.get("decoder") || "auto";
+  state.other = params.get("other") || "";
   const whole = (name, least, most) => {
     const number = Number(params.get(name));
     return params.has(name) && Number.isInteger(number) && number >= least && number <= most ? number : null;
