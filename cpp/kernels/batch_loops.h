@@ -181,26 +181,10 @@ void batch_store(const E* __restrict alpha, const E* __restrict beta, const E* _
   }
 }
 
-// The sums of the elements of each of some vectors: as many as a vector has.
-Lanes<double>::Vector sums_of(const Lanes<double>::Vector* v) {
-  const auto low = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6) + __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
-  const auto high = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6) + __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
-  return __builtin_shufflevector(low, high, 0, 1, 4, 5) + __builtin_shufflevector(low, high, 2, 3, 6, 7);
-}
-Lanes<float>::Vector sums_of(const Lanes<float>::Vector* v) {
-  Lanes<float>::Vector pair[4], four[2];
-  for (size_t q = 0; q < 4; ++q)
-    pair[q] = __builtin_shufflevector(v[2 * q], v[2 * q + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
-              __builtin_shufflevector(v[2 * q], v[2 * q + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-  for (size_t q = 0; q < 2; ++q)
-    four[q] = __builtin_shufflevector(pair[2 * q], pair[2 * q + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
-              __builtin_shufflevector(pair[2 * q], pair[2 * q + 1], 2, 3, 10, 11, 6, 7, 14, 15);
-  return __builtin_shufflevector(four[0], four[1], 0, 1, 2, 3, 8, 9, 10, 11) +
-         __builtin_shufflevector(four[0], four[1], 4, 5, 6, 7, 12, 13, 14, 15);
-}
 template <class E>
 E sum_of(Vec<E> v) {
-  Vec<E> all[Lanes<E>::kCount] = {v};
+  Vec<E> all[Lanes<E>::kCount] = {};
+  all[0] = v;
   return sums_of(all)[0];
 }
 

@@ -47,7 +47,7 @@ struct BatchColumns {
   size_t steps, stride, vectors;
 };
 
-// The loops of sums/batch.h in precision E. A column is [label][lane], its lines one or two vectors of 32 bytes.
+// The loops of sums/batch.h in precision E. A column is [label][lane], its lines one or two vectors (vectors.h).
 template <class E>
 struct BatchKernels {
   // out[y][lane] = exp(rows[lane][y] - shift[lane]), to within a few units of the last place of a number near 1; 0

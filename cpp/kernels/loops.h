@@ -1,18 +1,17 @@
 // The loops of decoding, one source for every kernel level: included once per instruction set, inside an anonymous
 // namespace, so that no two levels share a function; no C++ library function may be called here that is not inlined,
 // for the same reason. The step over a dense matrix is a plain loop that the compiler vectorises; a running maximum or
-// minimum it leaves scalar, since it may not reorder them, so those are written with vectors of 32 bytes (two registers
-// of SSE2).
+// minimum it leaves scalar, since it may not reorder them, so those are written with vectors (vectors.h).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <type_traits>
 
 #include "kernels.h"
+#include "vectors.h"
 
 namespace tagwright {
 namespace {
@@ -64,34 +63,6 @@ void dense_step(const E* edges, size_t L, size_t stride, StepOf<A>* steps, size_
 }
 
 template <class E>
-struct Lanes {
-  static constexpr size_t kCount = 32 / sizeof(E);
-  typedef E Vector __attribute__((vector_size(32)));
-
-  static Vector load(const E* from) {
-    Vector v;
-    std::memcpy(&v, from, sizeof v);
-    return v;
-  }
-  static void store(E* to, Vector v) { std::memcpy(to, &v, sizeof v); }
-  static Vector all(E value) { return Vector{} + value; }
-};
-
-template <class Mask>
-bool any(Mask mask) {
-#ifdef __AVX__
-  typedef long long Words __attribute__((vector_size(32)));
-  const Words words = reinterpret_cast<Words>(mask);
-  return !__builtin_ia32_ptestz256(words, words);
-#else
-  long long word[4];
-  static_assert(sizeof word == sizeof mask);
-  std::memcpy(word, &mask, sizeof word);
-  return (word[0] | word[1] | word[2] | word[3]) != 0;
-#endif
-}
-
-template <class E>
 double raise(double score, const E* __restrict row, size_t stride, const int32_t* __restrict index, size_t n,
              double* __restrict best) {
   using D = Lanes<double>;
@@ -99,11 +70,11 @@ double raise(double score, const E* __restrict row, size_t stride, const int32_t
   const auto edge = [&](size_t q) { return static_cast<double>(row[static_cast<size_t>(index[q]) * stride]); };
   size_t q = 0;
   for (; q + 4 <= n; q += 4) {
-    const D::Vector v = score + D::Vector{edge(q), edge(q + 1), edge(q + 2), edge(q + 3)};
+    const D::Vector v = score + D::of(edge(q), edge(q + 1), edge(q + 2), edge(q + 3));
     D::Vector m = D::load(best + q);
-    m = v > m ? v : m;
+    m = select(v > m, v, m);
     D::store(best + q, m);
-    lowest = m < lowest ? m : lowest;
+    lowest = select(m < lowest, m, lowest);
   }
   double least = std::min(std::min(lowest[0], lowest[1]), std::min(lowest[2], lowest[3]));
   for (; q < n; ++q) {
@@ -143,17 +114,17 @@ float bound_column(const N* __restrict nodes, const float* __restrict before, co
     const auto take = [&](size_t j, V::Vector& top, V::Vector& block) {
       const V::Vector s = V::load(here + j) + V::load(before + g + j), key = s + V::load(out + g + j);
       V::store(sum + g + j, s);
-      top = s > top ? s : top;
-      block = key > block ? key : block;
+      top = select(s > top, s, top);
+      block = select(key > block, key, block);
     };
     // Two by two: a single running maximum would wait for itself.
     for (size_t j = 0; j < kGroup; j += 2 * kTreeLanes) {
       take(j, most, best);
       take(j + kTreeLanes, most_too, best_too);
     }
-    V::store(blocks + g / kTreeLanes, best_too > best ? best_too : best);
+    V::store(blocks + g / kTreeLanes, select(best_too > best, best_too, best));
   }
-  most = most_too > most ? most_too : most;
+  most = select(most_too > most, most_too, most);
   float top = kForbidden;
   for (size_t r = 0; r < V::kCount; ++r) top = most[r] > top ? most[r] : top;
   return top;
@@ -208,9 +179,9 @@ float reached_by_16(const float* __restrict values, size_t n) {
   V::Vector first = V::all(kForbidden), second = first;
   for (size_t j = 0; j < n; j += V::kCount) {
     const V::Vector v = V::load(values + j);
-    const V::Vector less = v < first ? v : first;
-    first = v > first ? v : first;
-    second = less > second ? less : second;
+    const V::Vector less = select(v < first, v, first);
+    first = select(v > first, v, first);
+    second = select(less > second, less, second);
   }
   float least = second[0];
   for (size_t r = 1; r < V::kCount; ++r) least = second[r] < least ? second[r] : least;
@@ -237,9 +208,9 @@ Scan scan(const E* __restrict scores, size_t n) {
   for (; j + V::kCount <= n; j += V::kCount) {
     const typename V::Vector v = V::load(scores + j);
     bad |= ~(v <= kLargest);
-    most = v > most ? v : most;
-    const typename V::Vector finite = v >= -kLargest ? v : V::all(0);
-    least = finite < least ? finite : least;
+    most = select(v > most, v, most);
+    const typename V::Vector finite = select(v >= -kLargest, v, V::all(0));
+    least = select(finite < least, finite, least);
   }
   E top = kForbidden, bottom = 0;
   bool valid = !any(bad);
@@ -265,7 +236,7 @@ double largest(const E* __restrict scores, size_t n) {
   size_t j = 0;
   for (; j + V::kCount <= n; j += V::kCount) {
     const typename V::Vector v = V::load(scores + j);
-    most = v > most ? v : most;
+    most = select(v > most, v, most);
   }
   E top = kForbidden;
   for (size_t r = 0; r < V::kCount; ++r) top = std::max<E>(top, most[r]);
@@ -277,21 +248,21 @@ double largest(const E* __restrict scores, size_t n) {
 template <class E, class Lane, class One>
 size_t first_best(size_t n, Lane&& lane, One&& one) {
   using V = Lanes<E>;
-  typedef typename std::conditional<sizeof(E) == 4, int, long long>::type Place;
-  typedef Place Places __attribute__((vector_size(32)));
+  using P = Lanes<MaskOf<E>>;
+  using Place = MaskOf<E>;
   E best = -std::numeric_limits<E>::infinity();
   size_t at = 0, j = 0;
   if (n >= 2 * V::kCount) {
     typename V::Vector most = lane(0);
-    Places place;
-    for (size_t r = 0; r < V::kCount; ++r) place[r] = static_cast<Place>(r);
-    Places here = place;
+    Place first[V::kCount];
+    for (size_t r = 0; r < V::kCount; ++r) first[r] = static_cast<Place>(r);
+    typename P::Vector place = P::load(first), here = place;
     for (j = V::kCount; j + V::kCount <= n; j += V::kCount) {
       here += static_cast<Place>(V::kCount);
       const typename V::Vector v = lane(j);
       const auto more = v > most;
-      most = more ? v : most;
-      place = more ? here : place;
+      most = select(more, v, most);
+      place = select(more, here, place);
     }
     best = most[0];
     at = static_cast<size_t>(place[0]);

@@ -14,7 +14,6 @@ template <class E>
 struct ExpParts;
 template <>
 struct ExpParts<double> {
-  typedef long long Bits __attribute__((vector_size(32)));
   static constexpr double kLog2e = 1.4426950408889634, kHigh = 0x1.62e42fee00000p-1, kLow = 0x1.a39ef35793c76p-33;
   static constexpr double kAnchor = 0x1.8p52, kLeast = -700;
   static constexpr int kMantissa = 52;
@@ -35,7 +34,6 @@ struct ExpParts<double> {
 };
 template <>
 struct ExpParts<float> {
-  typedef int Bits __attribute__((vector_size(32)));
   static constexpr float kLog2e = 1.44269504F, kHigh = 0x1.62e4p-1F, kLow = 0x1.7f7d1cp-20F;
   static constexpr float kAnchor = 0x1.8p23F, kLeast = -80;
   static constexpr int kMantissa = 23;
@@ -49,18 +47,18 @@ typename Lanes<E>::Vector exp_lanes(typename Lanes<E>::Vector x) {
   using V = Lanes<E>;
   using Parts = ExpParts<E>;
   const auto alive = x >= Parts::kLeast;
-  x = alive ? x : V::all(Parts::kLeast);
+  x = select(alive, x, V::all(Parts::kLeast));
   const typename V::Vector shifted = x * Parts::kLog2e + Parts::kAnchor;
   const typename V::Vector n = shifted - Parts::kAnchor;
   const typename V::Vector r = (x - n * Parts::kHigh) - n * Parts::kLow;
   typename V::Vector p = V::all(Parts::kOver[0]);
   for (size_t k = 1; k < std::size(Parts::kOver); ++k) p = p * r + Parts::kOver[k];
-  typename Parts::Bits whole, bits;
+  VectorOf<MaskOf<E>> whole, bits;
   std::memcpy(&whole, &shifted, sizeof whole);  // n stands in the lowest bits.
   std::memcpy(&bits, &p, sizeof bits);
   bits += whole << Parts::kMantissa;
   std::memcpy(&p, &bits, sizeof p);
-  return alive ? p : V::all(0);
+  return select(alive, p, V::all(0));
 }
 
 template <class E>
@@ -68,8 +66,8 @@ void exp_less(const E* scores, double shift, size_t n, double* out) {
   using V = Lanes<double>;
   size_t j = 0;
   for (; j + 4 <= n; j += 4) {
-    const V::Vector x = {static_cast<double>(scores[j]), static_cast<double>(scores[j + 1]),
-                         static_cast<double>(scores[j + 2]), static_cast<double>(scores[j + 3])};
+    const V::Vector x = V::of(static_cast<double>(scores[j]), static_cast<double>(scores[j + 1]),
+                              static_cast<double>(scores[j + 2]), static_cast<double>(scores[j + 3]));
     V::store(out + j, exp_lanes<double>(x - shift));
   }
   if (j == n) return;
@@ -83,15 +81,14 @@ void exp_less(const E* scores, double shift, size_t n, double* out) {
 // more than 6.2 %.
 double exp_below(const float* __restrict a, const float* __restrict b, size_t n, float least, float shift) {
   using V = Lanes<float>;
-  typedef int32_t Ints __attribute__((vector_size(32)));
   constexpr float kStep = 0x1p23F * 1.44269504F, kOne = 0x1p23F * 127, kLeast = -80;
   V::Vector sum = V::all(0);
   for (size_t j = 0; j < n; j += V::kCount) {
     const V::Vector key = V::load(a + j) + V::load(b + j), less = key - shift;
-    const Ints bits = __builtin_convertvector((less > kLeast ? less : V::all(kLeast)) * kStep + kOne, Ints);
+    const auto bits = to_ints(select(less > kLeast, less, V::all(kLeast)) * kStep + kOne);
     V::Vector value;
     std::memcpy(&value, &bits, sizeof value);
-    sum += key < least ? value : V::all(0);
+    sum += select(key < least, value, V::all(0));
   }
   double all = 0;
   for (size_t r = 0; r < V::kCount; ++r) all += static_cast<double>(sum[r]);
