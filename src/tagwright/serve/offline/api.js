@@ -17,6 +17,10 @@ export class Refused extends Error {
 
 export const links = [];
 
+// There is no server that could ask for a token.
+export const hasToken = () => false;
+export const useToken = () => undefined;
+
 export async function models() {
   const response = await fetch("./models.json");
   return response.json();
@@ -32,13 +36,6 @@ export async function post(path, payload, signal) {
     if (error.name === "TagwrightError") throw new Refused(error.message, "change the sentence or the rules");
     throw error;
   }
-}
-
-// What a person typed, as a model reads it: text, or lines of columns.
-export function sentencesOf(typed, model) {
-  if (model.reads === "text") return { text: typed };
-  const rows = typed.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => line.split(/\s+/));
-  return { sentences: [rows] };
 }
 
 async function opened(name) {
