@@ -172,6 +172,12 @@ def test_models_are_compared_by_the_labels_that_both_have(page):
     page.open(TIME_FLIES + "&other=decoder:beam")
     assert "6 of 6 words have the same label" in page.text("#agreement")
     assert "not proven" in page.texts(".side")[1]
+    # Both models label the same words of the same sentence, although only one of them splits text into sentences.
+    page.open("#text=They+can+fish.+Time+flies+like+an+arrow.&sentence=1&other=model:words")
+    table = dict(zip(page.texts(".differences button"), page.texts(".differences td:last-child .label"), strict=True))
+    labels = dict(zip(WORDS, there.tag(WORDS), strict=True))
+    assert table
+    assert table == {word: labels[word] for word in table}
     # The other model cannot read this text: its part says so, and the answer stays.
     page.open(TIME_FLIES + "&other=model:columns")
     assert "but the model reads 2" in page.text("#sides")
@@ -393,6 +399,14 @@ def test_the_uncertainty_of_a_long_text(page):
     page.run("document.getElementById('any-label').value = 'NNP'")
     page.click('[data-key="force any"]')
     assert page.labels[int(page.one("#token").get_attribute("data-token"))] == "NNP"
+
+
+def test_the_uncertainty_of_a_long_text_without_probabilities(page):
+    words = ["the", "dog", "can", "see", "a", "long", "can"] * 5
+    page.open(f"#model=words&text={'+'.join(words)}")
+    rivals = page.server.post("/v1/lattice", {"sentences": [words], "model": "words"}).json()["rivals"]
+    least = min(own["margin"] for own in rivals)
+    assert page.text("#worst button:first-of-type").endswith(f"{least:.3f} ahead")
 
 
 def test_saved_as_svg_json_and_curl(page, tmp_path):

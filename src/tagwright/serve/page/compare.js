@@ -3,38 +3,26 @@ import { chip, count, fill, find, fixed, make, percent, plural, word } from "./d
 
 const MOST = 60; // differences that are listed
 
-// Pairs of tokens that cover the same characters; without offsets, those at the same place if all words are equal.
-function aligned(a, b) {
-  if (a.offsets && b.offsets) {
-    const at = new Map(b.offsets.map(([begin, end], t) => [`${begin} ${end}`, t]));
-    return a.offsets.flatMap(([begin, end], t) => (at.has(`${begin} ${end}`) ? [[t, at.get(`${begin} ${end}`)]] : []));
-  }
-  return a.tokens.length === b.tokens.length && a.tokens.every((own, t) => own === b.tokens[t]) ? a.tokens.map((_, t) => [t, t]) : [];
-}
-
 const shareOf = (answer, t, label) => {
   const node = answer.columns[t]?.find((own) => own.label === label);
   return node?.probability === undefined ? "" : ` ${percent(node.probability)}`;
 };
 
-// own, other: { answer, labels (a Set), name }
+// own, other: { answer, labels (a Set), name }, of the same tokens
 export function drawComparison(own, other, choose) {
   const shared = [...own.labels].filter((label) => other.labels.has(label)).length;
-  const pairs = aligned(own.answer, other.answer);
-  const rows = pairs.map(([t, s]) => ({ t, s, a: own.answer.kbest[0].labels[t], b: other.answer.kbest[0].labels[s] }))
+  const rows = own.answer.tokens.map((_, t) => ({ t, a: own.answer.kbest[0].labels[t], b: other.answer.kbest[0].labels[t] }))
     .map((row) => ({ ...row, known: other.labels.has(row.a) && own.labels.has(row.b) }));
   const comparable = rows.filter((row) => row.known), differ = comparable.filter((row) => row.a !== row.b);
   const said = [`${comparable.length - differ.length} of ${plural(comparable.length, "word")} have the same label`];
   if (shared < own.labels.size || shared < other.labels.size)
     said.push(`${count(shared)} labels are shared, of ${count(own.labels.size)} and ${count(other.labels.size)}`);
   if (rows.length > comparable.length) said.push(`${plural(rows.length - comparable.length, "word")} not compared: only one of the models has the label`);
-  const alone = own.answer.tokens.length - pairs.length;
-  if (alone) said.push(`${plural(alone, "word")} split differently`);
   const table = differ.length ? make("table", { class: "differences" },
     make("thead", {}, make("tr", {}, ["word", own.name, other.name].map((text) => make("th", { scope: "col" }, text)))),
-    make("tbody", {}, differ.slice(0, MOST).map(({ t, s, a, b }) => make("tr", { "data-token": t },
+    make("tbody", {}, differ.slice(0, MOST).map(({ t, a, b }) => make("tr", { "data-token": t },
       make("th", { scope: "row" }, make("button", { type: "button", "data-key": `differ:${t}`, onclick: () => choose(t) }, make("bdi", {}, word(own.answer.tokens[t])))),
-      make("td", {}, chip(a), shareOf(own.answer, t, a)), make("td", {}, chip(b), shareOf(other.answer, s, b)))))) : null;
+      make("td", {}, chip(a), shareOf(own.answer, t, a)), make("td", {}, chip(b), shareOf(other.answer, t, b)))))) : null;
   fill(find("sides"),
     make("p", { id: "agreement" }, `${said.join("; ")}.`), table,
     make("dl", { class: "sides" }, [own, other].map((side) => make("div", { class: "side" }, make("dt", {}, side.name), make("dd", {}, figures(side.answer))))));

@@ -122,20 +122,20 @@ function refusal(model, decoder) {
   return decoder === "posterior" && !model.probabilistic ? "the model has no probabilities" : null;
 }
 
-function question(name = state.model, decoder = state.decoder) {
+// A request for what is typed, or for given tokens.
+function question(name = state.model, decoder = state.decoder, tokens = null) {
   const model = modelOf(name);
   const decoding = facts.decoders.find((one) => one.name === decoder);
-  const payload = { ...sentencesOf(state.text, model), model: name, decoder, k: decoding?.kbest === false ? 1 : state.k, sentence: state.sentence };
+  const given = tokens ? { sentences: [tokens], sentence: 0 } : { ...sentencesOf(state.text, model), sentence: state.sentence };
+  const payload = { ...given, model: name, decoder, k: decoding?.kbest === false ? 1 : state.k };
   const rules = {};
   if (state.scheme && model.scheme) rules.scheme = model.scheme;
   if (state.once) rules.once = true;
   if (Object.keys(rules).length) payload.constraints = rules;
-  // Tokens of a model that splits text otherwise are others, and it may not have the labels.
-  if (model.tokenize !== modelOf(state.model).tokenize) return payload;
-  const labels = name === state.model ? null : new Set(model.labels);
+  const labels = name === state.model ? null : new Set(model.labels); // another model may not have the labels
   for (const kind of ["allowed", "forbidden"]) {
     const own = [...state[kind]].map(([t, all]) => [t, all.filter((label) => labels?.has(label) ?? true)]).filter(([, all]) => all.length);
-    if (own.length) payload[kind] = [...Array(state.sentence).fill(null), Object.fromEntries(own)];
+    if (own.length) payload[kind] = [...Array(payload.sentence).fill(null), Object.fromEntries(own)];
   }
   return payload;
 }
@@ -301,7 +301,10 @@ async function compared(answer, signal) {
   const isModel = kind === "model";
   const other = isModel ? modelOf(name) : modelOf(state.model);
   try {
-    const found = await post("/v1/lattice", isModel ? question(name, refusal(other, state.decoder) ? "auto" : state.decoder) : question(state.model, name), signal);
+    // Both label the same words, however their text was split in training.
+    const tokens = other.reads === "text" && modelOf(state.model).reads === "text" ? answer.tokens : null;
+    const decoder = isModel ? (refusal(other, state.decoder) ? "auto" : state.decoder) : name;
+    const found = await post("/v1/lattice", question(other.name, decoder, tokens), signal);
     const side = (own, model) => ({ answer: own, labels: new Set(model.labels), name: isModel ? own.model : own.decoder });
     keepFocus(() => drawComparison(side(answer, modelOf(state.model)), side(found, other), choose), activeWord);
   } catch (error) {
