@@ -250,6 +250,7 @@ std::vector<Sentence> sentences_of(const std::vector<AnyArray>& nodes, const std
                                    const SwitchedOn& active, const AllowedLists* allowed);
 
 void bind_attributes(nb::module_& m);
+void bind_word_classes(nb::module_& m);
 void bind_constraints(nb::module_& m);
 void bind_corpus(nb::module_& m);
 void bind_edges(nb::module_& m);

@@ -48,4 +48,5 @@ NB_MODULE(_core, m) {
   bind_memm(m);
   bind_foreign(m);
   bind_attributes(m);
+  bind_word_classes(m);
 }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tagwright.evaluation.evaluate import evaluate
     from tagwright.evaluation.scorers import sequence_accuracy, span_f1, token_accuracy
     from tagwright.features.templates import Features, TemplateError
+    from tagwright.features.word_classes import word_classes
     from tagwright.learners.bidirectional import Bidirectional
     from tagwright.learners.crf import CRF
     from tagwright.learners.hmm import HMM
@@ -77,6 +78,7 @@ __all__ = [
     "spans",
     "token_accuracy",
     "tokenize",
+    "word_classes",
 ]
 
 
@@ -101,6 +103,7 @@ _PLACES = _by_name(
         "evaluation.evaluate": "evaluate",
         "evaluation.scorers": "sequence_accuracy span_f1 token_accuracy",
         "features.templates": "Features TemplateError",
+        "features.word_classes": "word_classes",
         "learners.bidirectional": "Bidirectional",
         "learners.crf": "CRF",
         "learners.hmm": "HMM",

@@ -21,7 +21,7 @@ from tagwright.cli.demo import SENTENCES
 from tagwright.cli.main import main
 from tagwright.data.upos import UPOS
 
-COMMANDS = ["tag", "explain", "serve", "train", "tune", "import", "eval", "report", "info", "demo"]
+COMMANDS = ["tag", "explain", "serve", "train", "tune", "classes", "import", "eval", "report", "info", "demo"]
 QUESTION = "Would service be voluntary or compulsory ?"
 ONE_SENTENCE = "the\tDT\ndog\tNN\ncan\tMD\nsee\tVB\n\n"
 PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}

@@ -25,7 +25,7 @@ SAMPLES = (CONLLU, COLUMNS, COLUMNS.replace("\t", " "), PLAIN, "# c\na b\n\n# d\
 PACKERS = {"": bytes, ".gz": lambda data: gzip.compress(data, mtime=0), ".xz": lzma.compress}
 LABELS = (None, "last", "1", "2", "3", "2+3", "upos", "xpos+feats", "0", "-1", "+", "upos+")
 
-SMALL = {"epochs", "max_iterations", "iterations", "rounds", "k"}
+SMALL = {"epochs", "max_iterations", "iterations", "rounds", "sweeps", "k"}
 """Options that take as long as they are large."""
 LEFT_OUT = {"demo", "serve"}
 """Commands that take as long as requested."""
@@ -33,6 +33,7 @@ WORDS = {
     "label": LABELS[1:],
     "lists": ("l=words.txt", "l=missing", "l=folder", "=words.txt", "l", "é=words.txt"),
     "features": ("pos", "chunk", "morph", "templates.txt", "missing", "folder", "U:%x[0,0]\nB\n"),
+    "sizes": ("2", "1,3", "64,256,1024", "4096", "4097", "0", "2,", "x"),
     "keep": ("all", "size:2", "ratio:0.1", "divergence:0.1:2", "size:", "size:0", "ratio:2"),
     "decoder": (*(row.name for row in tw.decoders()), "beam:2", "beam:", "beam:size:2", "astar:none"),
 }

@@ -21,6 +21,7 @@ GROUPS = {
     "Train a model": {
         "train": "Train a model on labelled files.",
         "tune": "Search for the options that are best on dev data.",
+        "classes": "Find classes of words in text without labels.",
         "import": "Convert a model of CRFsuite, CRF++ or Wapiti.",
     },
     "Measure a model": {
