@@ -290,6 +290,13 @@ def test_columns_have_a_format_examples_and_hints(page):
     assert page.words == ["the", "dog", "can"]
     assert page.labels == page.server.tag(sentences=[rows], model="columns")[0]["labels"]
     assert "2 columns" in page.text("#format")
+    page.set("text", "the DT\ndog NN\n\nKim NNP\ncan MD", "input")
+    until(lambda: page.words == ["the", "dog"])
+    page.drawn()
+    page.click('[data-key="next"]')
+    rows = [["Kim", "NNP"], ["can", "MD"]]
+    assert page.words == ["Kim", "can"]
+    assert page.labels == page.server.tag(sentences=[rows], model="columns")[0]["labels"]
     page.set("text", "the DT\ndog\ncan MD", "input")
     until(page.one("#error").is_displayed)
     assert page.text("#error").startswith("Line 2 (“dog”) has 1 column, but the model reads 2")

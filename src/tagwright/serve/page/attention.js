@@ -64,14 +64,14 @@ export function watch(answer) {
   document.addEventListener("focusout", hideTip);
 }
 
-// Draws, and puts the focus on what now has the key of what had it; otherwise on fallback().
+// Draws, and puts the focus on what now has the key of what had it; otherwise on fallback(key).
 export function keepFocus(draw, fallback) {
   const had = document.activeElement;
   const key = had?.dataset?.key;
   draw();
   if (!key || (had.isConnected && had.getClientRects().length)) return;
   const next = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
-  const target = next && next.getClientRects().length && !next.disabled ? next : fallback();
+  const target = next && next.getClientRects().length && !next.disabled ? next : fallback(key);
   target?.focus({ preventScroll: true });
 }
 

@@ -36,12 +36,13 @@ function drawColumns() {
     cell.style.minWidth = cell.style.width = `${columns * width}px`;
     return cell;
   };
+  const chosen = (t) => (t === state.token ? "chosen" : null);
   const head = make("thead", {}, make("tr", {}, make("td"), space(from), window.map((t) =>
-    make("th", { scope: "col", "data-token": t, "aria-colindex": t + 2 }, make("span", { class: "form", dir: "auto" }, word(answer.tokens[t]))), space(T - to))));
+    make("th", { scope: "col", class: chosen(t), "data-token": t, "aria-colindex": t + 2 }, make("span", { class: "form", dir: "auto" }, word(answer.tokens[t]))), space(T - to))));
   const rows = labels.map((label) => make("tr", {}, make("th", { scope: "row" }, chip(label)), space(from), window.map((t) => {
     const p = byLabel[t].get(label);
-    if (p === undefined || p < 0.0005) return make("td", { "data-token": t });
-    return make("td", { "data-token": t, "--p": (0.7 * Math.sqrt(p)).toFixed(3) }, percent(p)); // pale enough for the text in it
+    if (p === undefined || p < 0.0005) return make("td", { class: chosen(t), "data-token": t });
+    return make("td", { class: chosen(t), "data-token": t, "--p": (0.7 * Math.sqrt(p)).toFixed(3) }, percent(p)); // pale enough for the text in it
   }), space(T - to)));
   fill(scroller, make("table", { "aria-colcount": T + 1 }, make("caption", { class: "unseen" }, "Probability of labels by word"), head, make("tbody", {}, rows)));
 }

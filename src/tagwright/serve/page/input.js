@@ -14,18 +14,20 @@ export function examplesOf(model) {
   return model.reads === "text" && (model.tokenize === "english" || !own.length) ? [...new Set([...ENGLISH, ...own])].slice(0, 6) : own;
 }
 
-const rowsOf = (typed) => typed.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => line.split(/\s+/));
-
 // The part of a request that holds the sentences. Throws Misread, with a hint, if the model would read something else.
 export function sentencesOf(typed, model) {
   if (model.reads === "text") return { text: typed };
   if (model.reads === "features") return { sentences: [featuresOf(typed)] };
-  const rows = rowsOf(typed);
   const known = model.input?.columns?.length || model.columns; // those of the training, if they are known
-  const at = rows.findIndex((row) => row.length !== model.columns && row.length !== known);
-  if (at < 0) return { sentences: [rows] };
-  const [row] = rows.slice(at);
-  throw new Misread(`Line ${at + 1} (“${word(row.join(" "))}”) has ${plural(row.length, "column")}, but the model reads ${model.columns} for each token`);
+  const sentences = [[]];
+  typed.split("\n").forEach((line, n) => {
+    const row = line.trim().split(/\s+/).filter(Boolean);
+    if (row.length && row.length !== model.columns && row.length !== known)
+      throw new Misread(`Line ${n + 1} (“${word(row.join(" "))}”) has ${plural(row.length, "column")}, but the model reads ${model.columns} for each token`);
+    if (row.length) sentences.at(-1).push(row);
+    else if (sentences.at(-1).length) sentences.push([]);
+  });
+  return { sentences: sentences.filter((own) => own.length) };
 }
 
 function featuresOf(typed) {
@@ -44,7 +46,7 @@ export function formatOf(model) {
     return "This model reads ready-made features: a sentence as JSON, a list with an object or a list of features for each token.";
   if (model.reads !== "columns") return "";
   const unread = (model.input?.columns ?? []).filter((own) => own.read === false).map((own) => own.column);
-  return `This model reads ${model.columns} columns: write one token on each line, its columns separated by blanks`
+  return `This model reads ${model.columns} columns: write one token on each line, its columns separated by blanks, and an empty line between sentences`
     + `${unread.length ? `; column ${unread.join(", ")} is not used by any template, but must be there` : ""}.`;
 }
 

@@ -8,6 +8,8 @@ const place = find("lattice"), scroller = place.parentElement;
 let answer = null, acts = null, geometry = null, parts = null;
 let active = [0, 0]; // the node that Tab leads to
 
+export const activeNode = () => place.querySelector('.node[tabindex="0"]');
+
 // Sizes and places of all columns.
 function measured() {
   const labels = ruler(12.5, 600), words = ruler(14);
@@ -118,7 +120,7 @@ function columnOf(t) {
     const isActive = t === active[0] && n === active[1];
     const kind = `${own === null ? "plain" : ""} ${node.best ? "best" : ""} ${node.rival ? "rival" : ""} ${(node.probability ?? 1) < 0.05 && !node.best ? "faint" : ""}`;
     const element = make("svg:g", {
-      class: `node ${kind}`, "--h": own ?? 0, tabindex: isActive ? 0 : -1, role: "button", "data-token": t, "data-label": node.label,
+      class: `node ${kind} ${state.token === t ? "chosen" : ""}`, "--h": own ?? 0, tabindex: isActive ? 0 : -1, role: "button", "data-token": t, "data-label": node.label,
       "data-key": `node:${t}:${node.label}`, "aria-pressed": String(state.allowed.get(t)?.includes(node.label) ?? false),
       "aria-label": `${word(answer.tokens[t], 80)}: ${word(node.label, 80)}${likely}${node.best ? ", on the best path" : ""}`,
       onclick: () => {
@@ -149,7 +151,7 @@ function pressed(event, t, n) {
 function go(t, n) {
   const column = answer.columns[t];
   if (!column) return;
-  place.querySelector('.node[tabindex="0"]')?.setAttribute("tabindex", -1);
+  activeNode()?.setAttribute("tabindex", -1);
   active = [t, Math.max(0, Math.min(column.length - 1, n))];
   const { left, wide } = geometry;
   if (left[t] < scroller.scrollLeft) scroller.scrollLeft = left[t] - 40;

@@ -8,7 +8,7 @@ import { copy, exportable, startExports } from "./exports.js";
 import { drawHeat, drawText, isLongText } from "./heat.js";
 import { drawInput, examplesOf, Misread, sentencesOf, warnOfPieces } from "./input.js";
 import { drawKbest } from "./kbest.js";
-import { drawLattice } from "./lattice.js";
+import { activeNode, drawLattice } from "./lattice.js";
 import { follow, hasRules, link, state } from "./state.js";
 import { drawChoices, drawNoWhy, drawWhy } from "./why.js";
 import { activeWord, drawBest } from "./words.js";
@@ -153,7 +153,7 @@ async function look(how) {
     const began = performance.now();
     const answer = await post("/v1/lattice", payload, signal);
     if (state.token !== null && state.token >= answer.tokens.length) state.token = null;
-    keepFocus(() => draw(answer, payload, performance.now() - began), activeWord);
+    keepFocus(() => draw(answer, payload, performance.now() - began), (key) => (key.startsWith("node:") && activeNode()) || activeWord());
     await Promise.all([compared(answer, signal), reasons(answer, signal), overview(answer, signal)]);
     if (signal.aborted) return;
     mark("chosen", state.token);
@@ -350,7 +350,7 @@ async function overview(answer, signal) {
       const payload = text === undefined ? { sentences } : { text };
       tagged = { key, sentences: (await post("/v1/tag", { ...payload, model, decoder, proba: true }, signal)).sentences };
     }
-    drawText(tagged.sentences.map((own) => ({ tokens: own.tokens ?? answer.tokens, uncertainty: own.marginals.map((p) => 1 - p) })), goTo);
+    drawText(tagged.sentences.map((own, s) => ({ tokens: own.tokens ?? sentences[s].map((token) => token[0]), uncertainty: own.marginals.map((p) => 1 - p) })), goTo);
   } catch (error) {
     if (signal.aborted) throw error;
     drawText(null);
