@@ -13,7 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
+    import logging
     import socket
+
+
+def open_log(target: str) -> logging.Handler:
+    """Return a handler that appends lines to a file, or to standard output for "-"; OSError if it cannot be opened.
+
+    Where the system allows to rename open files, a file that is renamed is opened again under its name.
+    """
+    import logging.handlers
+
+    if target == "-":
+        return logging.StreamHandler(sys.stdout)
+    return logging.handlers.WatchedFileHandler(target, encoding="utf-8")
+
 
 if sys.platform == "win32":
     import ctypes

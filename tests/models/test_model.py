@@ -80,7 +80,7 @@ def test_a_model_may_be_saved_over_its_own_file(small, tmp_path):
 @pytest.fixture
 def mapped(monkeypatch):
     """Takes every file for a large one."""
-    monkeypatch.setattr(container, "_COPIED", 0)
+    monkeypatch.setattr(container, "LARGE_FILE", 0)
 
 
 def test_large_files_are_mapped_and_shared(small, mapped):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +13,13 @@ import click
 
 from tagwright.cli.logging import show_log
 from tagwright.cli.options import COUNT, threads_option
+from tagwright.serve.gate import LOOPBACK_NAMES, is_loopback
 from tagwright.serve.settings import Settings
+from tagwright.system import open_log
 
+TOKEN = "TAGWRIGHT_TOKEN"
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{16,}=*")  # of RFC 6750, and not too easy to guess
+_log = logging.getLogger("tagwright.serve")
 _NEEDS = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
 
@@ -76,6 +83,24 @@ _LIMITS_TEXT = ", ".join(f"{name}={limit.default} ({limit.help})" for name, limi
 )
 @click.option("--host", default="127.0.0.1", help="Address to listen on; others than this one are open to the network.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port to listen on; 0: any that is free.")
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name in the header Host that is answered, may be repeated; '*': any. On a loopback address, only its own "
+    "names are answered by default, so that no web page can reach the server by a name of its own.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, readable=True),
+    help=f"File with bearer tokens, one per line; requests need one of them. {TOKEN} in the environment sets one, too.",
+)
+@click.option(
+    "--access-log",
+    metavar="FILE",
+    help="Append a line of JSON per request to this file; '-': to standard output.",
+)
 @threads_option
 @click.option("--workers", type=COUNT, default=1, help="Processes that answer; they share large models.")
 @click.option(
@@ -103,9 +128,7 @@ def serve(
     threads: int,
     workers: int,
     settings: tuple[str, ...],
-    export: str | None,
-    runtime: str | None,
-    quiet: bool,
+    **others: Any,
 ) -> None:
     """Serve models over HTTP: a JSON API under /v1, metrics, and a web page that shows labellings and lattices.
 
@@ -126,17 +149,48 @@ def serve(
     for _, path in named:
         if path is not None:
             Path(path).open("rb").close()  # an error here is one of the command, not of a worker
-    limits = Settings(named, threads, **_limits(settings))
-    if export is not None:
-        _export(limits, export, runtime)
+    secrets = _secrets(others["token_file"])
+    limits = Settings(
+        named, threads, **_limits(settings), secrets=secrets, access_log=others["access_log"],
+        hosts=_hosts(host, others["hosts"]),
+    )  # fmt: skip
+    if others["export"] is not None:
+        _export(limits, others["export"], others["runtime"])
         return
+    if limits.access_log is not None:
+        open_log(limits.access_log).close()  # an error here is one of the command, not of a worker
     listener = listening(host, port)
     address = f"[{host}]" if ":" in host else host
+    quiet = others["quiet"]
     with show_log(quiet, verbose=False):
         logging.getLogger("tagwright").setLevel(logging.WARNING if quiet else logging.INFO)
+        if not is_loopback(host):
+            who = "with a token" if secrets else "and tag, without a token (see --token-file)"
+            _log.warning(
+                "listening on %s: every machine that reaches it can connect, %s; there is no encryption", host, who
+            )
         if not quiet:
             click.echo(f"http://{address}:{listener.getsockname()[1]}/  (Ctrl-C ends it)", err=True)
         run(limits, listener, workers)
+
+
+def _secrets(path: str | None) -> tuple[str, ...]:
+    """Return the bearer tokens of a file and of the environment."""
+    lines = [] if path is None else Path(path).read_text(encoding="utf-8").splitlines()
+    found = [line.strip() for line in (*lines, os.environ.get(TOKEN, "")) if line.strip()]
+    where = TOKEN if path is None else path
+    if path is not None and not any(map(str.strip, lines)):
+        raise click.ClickException(f"{path}: there is no token; write one per line")
+    if any(not _TOKEN.fullmatch(token) for token in found):
+        raise click.ClickException(f"{where}: a token consists of at least 16 of A-Z a-z 0-9 - . _ ~ + / and =")
+    return tuple(found)
+
+
+def _hosts(host: str, names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the names in the header Host that are answered; None: any."""
+    if "*" in names or not (names or is_loopback(host)):
+        return None
+    return (*names, host, *LOOPBACK_NAMES)
 
 
 def _export(settings: Settings, folder: str, runtime: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ _DTYPES = {"U64": "<u8", "F64": "<f8", "F32": "<f4", "U32": "<u4", "I32": "<i4",
 """Dtypes of arrays, in the order of the file."""
 _CODES = {np.dtype(dtype): code for code, dtype in _DTYPES.items()}
 
-_COPIED = 16 << 20  # bytes; a larger file is mapped, see docs/model_file.md
+LARGE_FILE = 16 << 20
+"""Bytes; a larger file is mapped, see docs/model_file.md."""
 _LONGEST_HEADER = 100_000_000  # the limit of safetensors itself
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -61,11 +63,11 @@ def _header(arrays: Arrays, stored: str) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
+def read(path: str | os.PathLike[str], *, map_large: bool = True) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays of a file, read-only, and its metadata.
 
     A file of up to 16 MB is copied into memory, so that later changes to it do not matter. A larger one is mapped and
-    shared with other readers: truncating it while it is in use ends this process (SIGBUS).
+    shared with other readers, unless `map_large` is false: truncating it while it is in use ends this process (SIGBUS).
 
     Raises
     ------
@@ -75,7 +77,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     """
     with open(path, "rb") as file:
         try:
-            meta, arrays = _core.read_model_file(file.fileno(), _COPIED)
+            meta, arrays = _core.read_model_file(file.fileno(), LARGE_FILE if map_large else sys.maxsize)
             return arrays, json.loads(meta)
         except (ValueError, RecursionError) as error:
             raise ModelError(f"{os.fspath(path)}: {error}") from None

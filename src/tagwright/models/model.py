@@ -276,14 +276,14 @@ class Model(Tagger):
         return notebook_table(["model", ""], summary(self), (0, 1))
 
 
-def load(path: str | os.PathLike[str] | None = None) -> Model:
+def load(path: str | os.PathLike[str] | None = None, *, map_large: bool = True) -> Model:
     """Return the model of a file; without a path, the built-in one for English POS tags.
 
     Models of CRFsuite, CRF++ and Wapiti are read, too (see `import_model`).
 
     A file of up to 16 MB is copied into memory. A larger one is mapped: processes share it, and it must not be cut or
     written over in place while a model is in use, or the process ends with a bus error. `save` and `tagwright train`
-    are safe: they put a new file in the place of the old one.
+    are safe: they put a new file in the place of the old one. With ``map_large=False``, any file is copied into memory.
 
     Raises
     ------
@@ -293,12 +293,12 @@ def load(path: str | os.PathLike[str] | None = None) -> Model:
     """
     if path is not None and is_foreign(path):
         return import_model(path)
-    return opened(BUILT_IN if path is None else path)[0]
+    return opened(BUILT_IN if path is None else path, map_large=map_large)[0]
 
 
-def opened(path: str | os.PathLike[str]) -> tuple[Model, Arrays, dict[str, Any]]:
+def opened(path: str | os.PathLike[str], *, map_large: bool = True) -> tuple[Model, Arrays, dict[str, Any]]:
     """Return the model that a file holds, with all arrays and all metadata of the file."""
-    arrays, meta = container.read(path)
+    arrays, meta = container.read(path, map_large=map_large)
     try:
         own = {name: array for name, array in arrays.items() if not name.startswith("state.")}
         model = model_from(meta, own)

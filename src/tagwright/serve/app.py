@@ -6,19 +6,21 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from tagwright.models.model import Model
 from tagwright.serve import answers
+from tagwright.serve.access import AccessLog
 from tagwright.serve.batching import Batcher
-from tagwright.serve.errors import Problem
+from tagwright.serve.errors import PROBLEM_JSON, Problem
+from tagwright.serve.gate import Gate, check_charset, is_stream
 from tagwright.serve.metrics import PATHS, Metrics
 from tagwright.serve.openapi import described
 from tagwright.serve.request import Request, check_size, check_text, parse_json, parse_request
 from tagwright.serve.settings import Settings
-from tagwright.serve.store import Store
+from tagwright.serve.store import Served, Store
 from tagwright.serve.stream import streamed
 from tagwright.serve.view import viewed
 
@@ -36,7 +38,7 @@ _KINDS = {
     ".svg": b"image/svg+xml",
 }
 _JSON = b"application/json"
-_HEAD = [
+HEAD = [
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
@@ -55,7 +57,10 @@ _PAGE_HEAD = [
 ]
 _LONG_BODY = 50_000  # bytes; a longer one is read on a thread, so that others need not wait for it
 _LONG_TEXT = 2_000  # characters; the same of text that is split into tokens
+_LARGE = 2_000  # entries of an answer; larger ones are made on a thread, and do not keep small requests waiting
 _SMALL_ANSWER = 60_000  # bytes that are handed over without waiting for the reader
+AT_ONCE = "tagwright.at_once"
+"""ASGI extension of `server.py`: writes a whole answer of status 200 with the headers of JSON."""
 
 
 class Service:
@@ -64,8 +69,11 @@ class Service:
     def __init__(self, settings: Settings, metrics: Metrics, stop: Callable[[Exception], None]) -> None:
         """Open nothing yet; stop: called with an error that prevents the server from running."""
         self.settings, self.metrics, self.stop = settings, metrics, stop
-        self.store = Store(settings)
+        self.store = Store(settings, metrics)
+        self.gate = Gate(settings)
+        self.access = None if settings.access_log is None else AccessLog(settings.access_log)
         self.batcher = Batcher(settings, self.metrics)
+        self.accepted = 0  # connections
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -96,31 +104,37 @@ class Service:
     async def tag(self, request: Request) -> bytes:
         """Return labellings."""
         served, model = self.store.find(request.model)
-        answers.check_search(request, served, model)
-        await self._tokenized(request, model)
+        if request.decoder != "auto" or request.proba:
+            answers.check_search(request, served, model)
+        await self._tokenized(request, served, model)
         if not request.plain:
             self.metrics.batch(1, request.tokens)
-            return answers.encode(await self.batcher.beside(answers.searched, request, served, model))
+            return await self.batcher.beside(answers.encoded, answers.searched, request, served, model)
+        if request.size > _LARGE:
+            self.metrics.batch(1, request.tokens)
+            given = (answers.tagged_beside, request, served, model, self.settings.threads)
+            return await self.batcher.beside(answers.encoded, *given)
         with answers.blamed("sentences"):
             found = await self.batcher.tag(model, request)
         return answers.encode(answers.tagged(request, served, model, found))
 
-    async def _tokenized(self, request: Request, model: Model) -> None:
+    async def _tokenized(self, request: Request, served: Served, model: Model) -> None:
         """Split the text of a request, and check the number of tokens."""
         check_text(request, self.settings)
         if request.text is not None and len(request.text) > _LONG_TEXT:
-            await self.batcher.beside(answers.tokenize, request, model)
+            await self.batcher.beside(answers.tokenize, request, model, served.tokenizer)
         else:
-            answers.tokenize(request, model)
+            answers.tokenize(request, model, served.tokenizer)
         check_size(request, self.settings)
 
     async def about_one(self, work: Callable[..., dict[str, Any]], request: Request) -> bytes:
         """Return the answer to a request about one sentence, which `work` computes on a thread."""
         served, model = self.store.find(request.model)
-        answers.check_search(request, served, model)
-        await self._tokenized(request, model)
+        if request.decoder != "auto" or request.proba:
+            answers.check_search(request, served, model)
+        await self._tokenized(request, served, model)
         self.metrics.batch(1, request.tokens)
-        return answers.encode(await self.batcher.beside(work, request, served, model))
+        return await self.batcher.beside(answers.encoded, work, request, served, model)
 
 
 class _Answer:
@@ -139,36 +153,48 @@ class _Answer:
         service, status = self.service, 200
         more: list[tuple[bytes, bytes]] = []
         began = service.metrics.began()
+        fields = dict(scope["headers"])
         try:
-            if self.path == "/v1/tag" and (b"content-type", b"application/x-ndjson") in scope["headers"]:
-                await streamed(service, scope, receive, send, _HEAD)
-                return
-            body = await self._body(scope, receive)
+            _admit(service, scope, fields)
+            if (kind := fields.get(b"content-type", _JSON)) != _JSON:
+                check_charset(kind)
+                if self.path == "/v1/tag" and is_stream(kind):
+                    await streamed(service, scope, receive, send, HEAD)
+                    return
+            body = await self._body(fields, receive)
             if len(body) > _LONG_BODY:
                 request = await service.batcher.beside(_read, body, service.settings)
             else:
                 request = _read(body, service.settings)
             payload = await self.work(request)
-        except Problem as problem:
-            status, more, payload = _problem(problem)
-        except TimeoutError:
-            service.metrics.rejected("time")
-            fix = "send less at once, or later"
-            status, more, payload = _problem(Problem(503, "there was no answer in time", "timeout", fix, retry=1))
         except _GoneError:
             return
-        except Exception:
-            log.exception("%s: an error of the server's own", self.path)
-            status, more, payload = _problem(Problem(500, "an error of the server's own", self.path, "report it"))
+        except Exception as error:
+            problem = self._problem(error)
+            status, more, payload = problem.status, problem.headers, answers.encode(problem.payload())
         finally:
             service.metrics.answered(self.path, status, began)
-        await _respond(send, status, payload, _JSON, [*_HEAD, *more], service.settings.timeout)
+        if status == 200:
+            at_once = scope["extensions"].get(AT_ONCE) if "extensions" in scope else None
+            if at_once is None or len(payload) > _SMALL_ANSWER or not at_once(payload):
+                await _respond(send, 200, payload, _JSON, HEAD, service.settings.timeout)
+        else:
+            await _respond(send, status, payload, PROBLEM_JSON, [*HEAD, *more], service.settings.timeout)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+    def _problem(self, error: Exception) -> Problem:
+        """Return what is answered for an error."""
+        if isinstance(error, Problem):
+            return error
+        if isinstance(error, TimeoutError):
+            self.service.metrics.rejected("time")
+            return Problem(503, "there was no answer in time", "timeout", "send less at once, or later", retry=1)
+        log.error("%s: an error of the server's own", self.path, exc_info=error)
+        return Problem(500, "an error of the server's own", self.path, "report it")
+
+    async def _body(self, fields: Mapping[bytes, bytes], receive: Receive) -> bytes:
         """Return the body; Problem if it is longer than the limit."""
-        for name, value in scope["headers"]:
-            if name == b"content-length" and int(value) > self.limit:
-                raise self._too_large()
+        if int(fields.get(b"content-length", 0)) > self.limit:
+            raise self._too_large()
         pieces: list[bytes] = []
         size, more = 0, True
         while more:
@@ -187,9 +213,13 @@ class _Answer:
         return Problem(413, "the body is too large", "body", fix, close=True)
 
 
-def _problem(problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Return the status, headers and body of a problem."""
-    return problem.status, problem.headers, answers.encode(problem.payload())
+def _admit(service: Service, scope: Scope, fields: Mapping[bytes, bytes]) -> None:
+    """Raise Problem for a request that is not let in, and count it."""
+    try:
+        service.gate.check(scope["path"], fields)
+    except Problem as problem:
+        service.metrics.rejected("token" if problem.status == 401 else "host")
+        raise
 
 
 class _GoneError(Exception):
@@ -275,7 +305,7 @@ def application(service: Service) -> Any:
         body = answers.encode(problem.payload())
         service.metrics.answered("other", error.status_code, service.metrics.began())
         headers = {name.decode(): value.decode() for name, value in _PAGE_HEAD} | dict(error.headers or {})
-        return Response(body, error.status_code, headers, "application/json")
+        return Response(body, error.status_code, headers, PROBLEM_JSON.decode())
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> Any:
@@ -287,9 +317,30 @@ def application(service: Service) -> Any:
 
     others: Any = Starlette(routes=routes, exception_handlers={HTTPException: unknown}, lifespan=lifespan)
 
-    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+    def routed(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer POST requests directly: the framework's layers take a tenth of their time."""
         answer = direct.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        await (others if answer is None else answer)(scope, receive, send)
+        return (guarded if answer is None else answer)(scope, receive, send)
 
-    return routed
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        problem = _refusal(service, scope) if scope["type"] == "http" else None
+        if problem is None:
+            await others(scope, receive, send)
+            return
+        payload = b"" if scope["method"] == "HEAD" else answers.encode(problem.payload())
+        head = [*HEAD, *problem.headers]
+        await _respond(send, problem.status, payload, PROBLEM_JSON, head, service.settings.timeout)
+
+    return routed if service.access is None else service.access.around(routed)
+
+
+def _refusal(service: Service, scope: Scope) -> Problem | None:
+    """Return why a request without a body is not let in; None if it is."""
+    began = service.metrics.began()
+    try:
+        _admit(service, scope, dict(scope["headers"]))
+    except Problem as problem:
+        service.metrics.answered("other", problem.status, began)
+        return problem
+    service.metrics.ended()
+    return None

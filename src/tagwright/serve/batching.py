@@ -22,7 +22,6 @@ Found = list[TagResult]
 
 _AT_ONCE = 0.002  # seconds of work; for less, another thread costs more than it saves
 _ALONE = 16  # requests
-_LARGE = 2000  # tokens; larger requests do not keep small ones waiting
 
 
 class _Job(NamedTuple):
@@ -44,7 +43,7 @@ class Batcher:
     """Tags what is waiting whenever nothing is being tagged.
 
     Small batches are tagged on the event loop itself, large ones on a thread, and a request that is
-    large or slow on further threads.
+    large or slow on further threads, as `Service` decides.
     """
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
@@ -61,8 +60,6 @@ class Batcher:
     async def tag(self, model: Model, request: Request) -> Found:
         """Return the k best labellings of each sentence of a request."""
         tokens = request.tokens
-        if tokens > _LARGE:
-            return await self.beside(_tagged, model, request.sentences, request, self.settings.threads)
         if self.waiting >= self.settings.queue:
             raise self._full("queue")
         key = (id(model), request.k, request.decoder, request.proba)

@@ -24,6 +24,7 @@ _KEYS = {
 _FLAGS = {"proba", "spans", "work"}
 _TEXTS = {"model", "decoder", "tokenize", "text"}
 _COUNTS = {"k": (1, 0), "nodes": (1, 50), "sentence": (0, 0), "token": (0, 0)}
+_WORDS = frozenset([str])
 _LIMITS = {"k": "k", "sentence": "tokens", "token": "tokens"}
 """The settings that limit a number, where nothing else does."""
 _PLAIN = {"text", "sentences", "model", "k", "proba"}
@@ -60,6 +61,11 @@ class Request:
     def tokens(self) -> int:
         """How many there are in all sentences."""
         return sum(map(len, self.sentences))
+
+    @property
+    def size(self) -> int:
+        """How many entries the answer has, roughly: labels, with probabilities twice, and sentences."""
+        return self.tokens * self.k * (1 + self.proba) + len(self.sentences)
 
     @property
     def plain(self) -> bool:
@@ -167,12 +173,17 @@ def check_text(request: Request, settings: Settings) -> None:
 
 
 def check_size(request: Request, settings: Settings) -> None:
-    """Raise Problem where there are more tokens, or labels in all answers, than a request may have."""
-    tokens = request.tokens
+    """Raise Problem where there are more tokens, or labels in all answers, than a request may have.
+
+    A sentence without tokens counts as one.
+    """
+    tokens = sum(len(sentence) or 1 for sentence in request.sentences)
     if tokens > settings.tokens:
+        empty = tokens - request.tokens
+        what = f"{tokens - empty:,} tokens" + (f" and {empty:,} empty sentences" if empty else "")
         raise Problem(
             413,
-            f"{tokens:,} tokens are too many for one request",
+            f"{what} are too many for one request",
             "sentences",
             f"send at most {settings.tokens:,} at once, or stream them as NDJSON",
         )
@@ -190,6 +201,8 @@ def _sentences(payload: Any) -> list[list[Any]]:
     if not isinstance(payload, list) or not all(type(one) is list for one in payload):
         raise _wrong("sentences", "must be a list of lists of tokens", fix)
     for s, sentence in enumerate(payload):
+        if _WORDS.issuperset(map(type, sentence)):
+            continue
         for t, token in enumerate(sentence):
             if type(token) is str:
                 continue

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import gc
 import logging
 import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tagwright.serve.app import Service, application
+from tagwright.serve.errors import Problem
 from tagwright.serve.metrics import Metrics
 from tagwright.serve.settings import Settings
 from tagwright.system import on_signal, reserve_address
@@ -22,8 +27,10 @@ from tagwright.system import on_signal, reserve_address
 log = logging.getLogger("tagwright.serve")
 
 _BACKLOG = 2048
-_LONGEST_HEAD = 65_536  # bytes
 _DRAIN = 30  # seconds that requests may take after a signal to end
+_RECEIVE = 2  # seconds in which requests that were sent before a signal to end are received
+_QUIET_ROUNDS = 5  # of the event loop without anything new; a connection is accepted in one and read in another
+_SWITCH = 0.0005  # seconds that other threads keep the event loop waiting
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -53,17 +60,19 @@ def serve(settings: Settings, listener: socket.socket, workers: int = 1) -> None
 
     """
     if workers == 1:
-        _work(settings, listener, Metrics())
+        _work(settings, listener, Metrics(models=settings.names))
         return
     with tempfile.TemporaryDirectory(prefix="tagwright-") as folder:
         counts = os.path.join(folder, "counts")
-        Metrics.make_file(counts, workers)
-        _Workers(settings, listener, workers, counts).run()
+        Metrics.make_file(counts, workers, len(settings.models))
+        _Workers(dataclasses.replace(settings, copies=folder), listener, workers, counts).run()
 
 
 def _work(settings: Settings, listener: socket.socket, metrics: Metrics) -> None:
     """Run the server in this process: the only one, or one of several workers."""
     import uvicorn
+
+    from tagwright.serve.protocol import guarded
 
     failed: list[Exception] = []
 
@@ -75,7 +84,8 @@ def _work(settings: Settings, listener: socket.socket, metrics: Metrics) -> None
     service = Service(settings, metrics, stop)
     config = uvicorn.Config(
         application(service),
-        http=_protocol(settings, service),
+        interface="asgi3",
+        http=guarded(service),
         ws="none",
         log_config=None,
         access_log=False,
@@ -87,12 +97,20 @@ def _work(settings: Settings, listener: socket.socket, metrics: Metrics) -> None
     )
     server: Any = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # ours are called by the event loop
+    close = server.shutdown
+
+    async def shutdown(sockets: Any = None) -> None:
+        await _receive_rest(server, service)
+        await close(sockets)
+
+    server.shutdown = shutdown
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
         for name in ("SIGTERM", "SIGINT"):
             on_signal(loop, name, stop)
         on_signal(loop, "SIGHUP", service.reopen)
+        _when_parent_ends(lambda: loop.call_soon_threadsafe(stop))
         sweeper = asyncio.create_task(_sweep(server, service))
         await server.serve(sockets=[listener])
         sweeper.cancel()
@@ -100,10 +118,38 @@ def _work(settings: Settings, listener: socket.socket, metrics: Metrics) -> None
     # Requests make no cycles that must go soon, and looking for them takes longer than tagging with a small model.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    sys.setswitchinterval(_SWITCH)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(run())
     if failed:
         raise failed[0]
+
+
+async def _receive_rest(server: Any, service: Service) -> None:
+    """Accept the connections that wait for it, and read what clients have sent, before the server stops listening.
+
+    The event loop does both. It has done so when it finds nothing new a few times in a row, in one round of which it
+    looks at all sockets. Clients that go on sending do not keep the server from ending.
+    """
+    end = time.monotonic() + _RECEIVE
+    known, quiet = -1, 0
+    while quiet < _QUIET_ROUNDS and time.monotonic() < end:
+        await asyncio.sleep(0)
+        now = sum(connection.pieces for connection in server.server_state.connections) + service.accepted
+        quiet = quiet + 1 if now == known else 0
+        known = now
+
+
+def _when_parent_ends(call: Callable[[], object]) -> None:
+    """Call a function if this is a worker process and its parent ends, even if it is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def wait() -> None:
+            parent.join()
+            call()
+
+        threading.Thread(target=wait, name="tagwright-parent", daemon=True).start()
 
 
 async def _sweep(server: Any, service: Service) -> None:
@@ -114,62 +160,9 @@ async def _sweep(server: Any, service: Service) -> None:
         service.batcher.give_up()
         oldest = time.monotonic() - timeout
         for connection in list(server.server_state.connections):
-            if connection.incomplete and connection.began < oldest:
+            if connection.is_late(oldest):
                 service.metrics.rejected("slow")
-                connection.refuse(b"408 Request Timeout", b"the request did not come in time")
-
-
-def _protocol(settings: Settings, service: Service) -> Any:
-    """Return uvicorn's own protocol with limits on what has not become a request yet."""
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-    class Guarded(HttpToolsProtocol):
-        incomplete = True  # a request, or the first one, is on its way
-        in_head = True
-        head = 0
-        began = 0.0
-
-        def connection_made(self, transport: Any) -> None:
-            self.began = time.monotonic()
-            super().connection_made(transport)
-            if len(self.connections) > settings.connections:
-                service.metrics.rejected("connections")
-                self.refuse(b"503 Service Unavailable\r\nretry-after: 1", b"too many connections")
-
-        def on_message_begin(self) -> None:
-            self.incomplete = self.in_head = True
-            self.head, self.began = 0, time.monotonic()
-            super().on_message_begin()
-
-        def on_headers_complete(self) -> None:
-            self.in_head = False
-            super().on_headers_complete()
-
-        def on_body(self, body: bytes) -> None:
-            if (b"content-type", b"application/x-ndjson") in self.headers:
-                self.began = time.monotonic()  # a stream may take as long as it likes, but not a line of it
-            super().on_body(body)
-
-        def on_message_complete(self) -> None:
-            self.incomplete = False
-            super().on_message_complete()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.in_head:
-                self.head += len(data)
-                if self.head > _LONGEST_HEAD:
-                    service.metrics.rejected("head")
-                    self.refuse(b"431 Request Header Fields Too Large", b"the head of the request is too long")
-
-        def refuse(self, status: bytes, what: bytes) -> None:
-            body = b'{"error":{"what":"%s","where":"connection","fix":"close some, or try again later"}}' % what
-            kind = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close" % len(body)
-            if self.cycle is None or not self.cycle.response_started:
-                self.transport.write(b"HTTP/1.1 %s\r\n%s\r\n\r\n%s" % (status, kind, body))
-            self.transport.close()
-
-    return Guarded
+                connection.refuse(Problem(408, "the request did not come in time", "connection", "send it faster"))
 
 
 class _Workers:
@@ -206,7 +199,9 @@ class _Workers:
         return process
 
     def _signal(self, number: int, frame: Any) -> None:
-        self.ending = self.ending or number != _RELOAD
+        if number != _RELOAD and not self.ending:
+            self.ending = True
+            self.listener.close()  # workers have theirs, and close them when they have answered
         for process in self.processes:
             if process.is_alive() and process.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
@@ -220,7 +215,7 @@ _RELOAD = getattr(signal, "SIGHUP", None)  # Windows has none
 def _worker(settings: Settings, listener: socket.socket, counts: str, at: int) -> None:
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     try:
-        _work(settings, listener, Metrics(counts, at))
+        _work(settings, listener, Metrics(counts, at, settings.names))
     except (OSError, ValueError) as error:
         log.error("%s", error)
         raise SystemExit(_CANNOT) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tagwright import checks
 
@@ -34,12 +34,25 @@ class Settings:
     watch: float = 1.0
     """Seconds between checks of the model files; 0: never."""
 
+    hosts: tuple[str, ...] | None = None
+    """Names in the header Host that are answered; None: any."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Bearer tokens, one of which requests need; empty: none."""
+    access_log: str | None = None
+    """File of the access log, "-" for standard output; None: no log."""
+    copies: str | None = None
+    """Folder for copies of large model files, which worker processes share; None: models are read into memory."""
+
     def __post_init__(self) -> None:
         for name in ("threads", "batch", "queue", "body", "tokens", "k", "connections"):
             checks.at_least_one(name, getattr(self, name))
         checks.above_zero("timeout", self.timeout)
         for name in ("wait", "watch"):
             checks.not_negative(name, getattr(self, name))
-        names = [name for name, _ in self.models]
-        if not names or len(set(names)) < len(names):
+        if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError("models must have names that differ, such as pos=pos.safetensors")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the models."""
+        return [name for name, _ in self.models]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from tagwright.serve.answers import encode
-from tagwright.serve.errors import Problem
+from tagwright.serve.errors import PROBLEM_JSON, Problem
 from tagwright.serve.request import parse_json, parse_request
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ async def streamed(
     try:
         common = _common(scope["query_string"])
     except Problem as problem:
-        await _send_head(send, problem.status, head)
-        await send({"type": "http.response.body", "body": encode(problem.payload()) + b"\n"})
+        await _send_head(send, problem.status, PROBLEM_JSON, head)
+        await send({"type": "http.response.body", "body": encode(problem.payload())})
         return
-    await _send_head(send, 200, head)
+    await _send_head(send, 200, b"application/x-ndjson", head)
     answers: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(_AHEAD)
 
     async def read() -> None:
@@ -65,8 +65,8 @@ async def streamed(
                 task.cancel()
 
 
-async def _send_head(send: Send, status: int, head: list[tuple[bytes, bytes]]) -> None:
-    headers = [(b"content-type", b"application/x-ndjson"), *head]
+async def _send_head(send: Send, status: int, kind: bytes, head: list[tuple[bytes, bytes]]) -> None:
+    headers = [(b"content-type", kind), *head]
     await send({"type": "http.response.start", "status": status, "headers": headers})
 
 
