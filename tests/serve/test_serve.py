@@ -372,7 +372,7 @@ def test_no_path_leads_to_a_file(server):
         "/page/",
         "/page/index.html/x",
     ):
-        said = server.raw(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        said = server.raw(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
         assert said.startswith(b"HTTP/1.1 404 "), path
     for name in ("/etc/passwd", "../words", "words.safetensors"):
         assert server.refused(404, text="a", model=name)["where"] == "model"
@@ -555,8 +555,8 @@ def test_slow_and_idle_connections_are_closed_and_harm_nobody():
     with served("--set", "timeout=1") as server:
         idle = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(50)]
         halves = [
-            b"POST /v1/tag HTTP/1.1\r\nHost: x\r\n",
-            b"POST /v1/tag HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{",
+            b"POST /v1/tag HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+            b"POST /v1/tag HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n{",
         ]
         for n, connection in enumerate(idle[:40]):
             connection.sendall(halves[n % 2])

@@ -1,6 +1,8 @@
 """Servers in processes of their own, on a free port of this machine."""
 
 import contextlib
+import http
+import os
 import re
 import socket
 import subprocess
@@ -50,17 +52,23 @@ class Server:
 
 def error_of(answer, status):
     assert answer.status_code == status, answer.text
-    error = answer.json()["error"]
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    error = problem["error"]
     assert set(error) == {"what", "where", "fix"}
     assert all(isinstance(value, str) and value for value in error.values())
+    assert (problem["status"], problem["title"]) == (status, http.HTTPStatus(status).phrase)
+    assert (problem["type"], problem["detail"]) == ("about:blank", error["what"])
+    assert (problem["where"], problem["fix"]) == (error["where"], error["fix"])
     return error
 
 
 @contextlib.contextmanager
-def served(*arguments, ready=True):
+def served(*arguments, ready=True, environment=None):
     """A server that is ready, and is ended whatever happens."""
     command = [sys.executable, "-m", "tagwright", "serve", "--port", "0", *map(str, arguments)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    more = {"env": {**os.environ, **(environment or {})}, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, **more) as process:
         try:
             line = process.stderr.readline()
             found = re.match(r"(http://127\.0\.0\.1:\d+)/", line)

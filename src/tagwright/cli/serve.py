@@ -164,11 +164,8 @@ def serve(
     quiet = others["quiet"]
     with show_log(quiet, verbose=False):
         logging.getLogger("tagwright").setLevel(logging.WARNING if quiet else logging.INFO)
-        if not is_loopback(host):
-            who = "with a token" if secrets else "and tag, without a token (see --token-file)"
-            _log.warning(
-                "listening on %s: every machine that reaches it can connect, %s; there is no encryption", host, who
-            )
+        if message := _exposure(host, bool(secrets)):
+            _log.warning(message)
         if not quiet:
             click.echo(f"http://{address}:{listener.getsockname()[1]}/  (Ctrl-C ends it)", err=True)
         run(limits, listener, workers)
@@ -184,6 +181,14 @@ def _secrets(path: str | None) -> tuple[str, ...]:
     if any(not _TOKEN.fullmatch(token) for token in found):
         raise click.ClickException(f"{where}: a token consists of at least 16 of A-Z a-z 0-9 - . _ ~ + / and =")
     return tuple(found)
+
+
+def _exposure(host: str, has_token: bool) -> str | None:
+    """Return a warning about an address that other machines can reach."""
+    if is_loopback(host):
+        return None
+    lack = "no encryption" if has_token else "neither a token (see --token-file) nor encryption"
+    return f"{host}: every machine that reaches this address can send requests; there is {lack}"
 
 
 def _hosts(host: str, names: tuple[str, ...]) -> tuple[str, ...] | None:

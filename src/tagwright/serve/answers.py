@@ -58,18 +58,20 @@ def encode_large(payload: Any) -> bytes:
 
 
 def _pieces(value: Any) -> Iterator[bytes]:
-    if isinstance(value, dict) and any(map(_is_long, value.values())):
+    if not _is_long(value):
+        yield encode(value)
+    elif isinstance(value, dict):
         lead = b"{"
         for name, own in value.items():
             yield lead + encode(name) + b":"
             yield from _pieces(own)
             lead = b","
         yield b"}"
-    elif isinstance(value, list) and value:
+    else:
         lead = b"["
         for at in range(0, len(value), _PIECE):
             part = value[at : at + _PIECE]
-            if any(_is_long(one) or (isinstance(one, dict) and any(map(_is_long, one.values()))) for one in part):
+            if any(map(_is_long, part)):
                 for one in part:
                     yield lead
                     yield from _pieces(one)
@@ -78,12 +80,13 @@ def _pieces(value: Any) -> Iterator[bytes]:
                 yield lead + encode(part)[1:-1]
                 lead = b","
         yield b"]"
-    else:
-        yield encode(value)
 
 
 def _is_long(value: Any) -> bool:
-    return isinstance(value, list | dict) and len(value) > _PIECE
+    """Return whether a value is too long to be encoded at once."""
+    if isinstance(value, dict):
+        return len(value) > _PIECE or any(map(_is_long, value.values()))
+    return isinstance(value, list | tuple) and (len(value) > _PIECE or any(map(_is_long, value)))
 
 
 class blamed:  # noqa: N801 - reads as a verb: with blamed("text"): ...

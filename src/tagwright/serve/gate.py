@@ -12,7 +12,7 @@ from tagwright.serve.settings import Settings
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _NDJSON = {b"application/x-ndjson", b"application/ndjson", b"application/jsonl"}
-_NEED_TOKEN = ("/v1/", "/metrics")
+NEED_TOKEN = ("/v1/", "/metrics")
 """Paths that need the token; the page, its files, the description of the interface and health checks do not."""
 _REMEMBERED = 100  # values of the header Host
 
@@ -51,7 +51,7 @@ class Gate:
         """Raise Problem for a request to another host, or without the token that its path needs."""
         if self.hosts is not None and (host := fields.get(b"host")) is not None and host not in self._known:
             self._check_host(host)
-        if self.secrets and path.startswith(_NEED_TOKEN):
+        if self.secrets and path.startswith(NEED_TOKEN):
             self._check_token(fields.get(b"authorization", b""))
 
     def _check_host(self, host: bytes) -> None:

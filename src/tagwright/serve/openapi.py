@@ -6,6 +6,7 @@ from typing import Any
 
 from tagwright import __version__
 from tagwright.data.tokens import TOKENIZERS
+from tagwright.serve.gate import NEED_TOKEN
 from tagwright.serve.settings import Settings
 
 _STRINGS = {"type": "array", "items": {"type": "string"}}
@@ -126,25 +127,50 @@ def described(settings: Settings) -> dict[str, Any]:
     ):
         paths[path] = {"get": {"summary": summary, "responses": {"200": {"description": "the answer"}}}}
     info = {"title": "tagwright", "version": __version__, "description": "Exact best and k best labellings."}
-    problem = {
-        "type": "object",
-        "properties": {
-            "error": {"type": "object", "properties": {name: {"type": "string"} for name in ("what", "where", "fix")}}
+    components: dict[str, Any] = {"schemas": {"Problem": _PROBLEM}}
+    description = {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
+    if settings.secrets:
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, methods in paths.items():
+            for method in methods.values():
+                method["security"] = [{"token": []}] if path.startswith(NEED_TOKEN) else []
+    return description
+
+
+_TEXT = {"type": "string"}
+_PROBLEM = {
+    "description": "A problem as RFC 9457 has it, with where it is and how to fix it.",
+    "type": "object",
+    "properties": {
+        "type": _TEXT,
+        "title": {**_TEXT, "description": "that of the status"},
+        "status": {"type": "integer"},
+        "detail": {**_TEXT, "description": "what is wrong"},
+        "where": {**_TEXT, "description": "the field, the header or the limit"},
+        "fix": {**_TEXT, "description": "what to do"},
+        "error": {
+            "description": "The same, as versions up to 0.5 had it.",
+            "deprecated": True,
+            "type": "object",
+            "properties": {"what": _TEXT, "where": _TEXT, "fix": _TEXT},
         },
-    }
-    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": {"Problem": problem}}}
+    },
+}
 
 
 def _post(summary: str, request: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     responses: dict[str, Any] = {
         "200": {"description": "the answer", "content": {"application/json": {"schema": answer}}}
     }
     for status, text in (
         ("400", "the body is not JSON"),
+        ("401", "the server needs a token, and there is none, or a wrong one"),
         ("404", "no such model"),
         ("408", "the body did not come in time"),
         ("413", "too much for one request"),
+        ("415", "the body is not in UTF-8"),
+        ("421", "the header Host names another server"),
         ("422", "a field is wrong"),
         ("503", "too much to do; see Retry-After"),
     ):

@@ -112,6 +112,9 @@ class _Guarded(HttpToolsProtocol):
     def refuse_malformed(self) -> None:
         """Refuse bytes that are not HTTP."""
         self.service.metrics.rejected("malformed")
+        if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
+            self.cycle.keep_alive = False  # the requests before these bytes are answered first
+            return
         self.refuse(Problem(400, "this is not a request of HTTP/1.1", "connection", "send one"))
 
     def refuse(self, problem: Problem) -> None:
