@@ -466,3 +466,23 @@ def test_many_labels_are_offered_by_what_is_typed(page):
     page.run("document.getElementById('any-label').value = 'NN-113'")
     page.click('[data-key="force any"]')
     assert page.labels[0] == "NN-113"
+
+
+def test_a_server_that_needs_a_token_is_given_one(page, tmp_path):
+    secret = tmp_path / "token"
+    secret.write_text("the-right-token-of-this-server\n", encoding="utf-8")
+    with served("--token-file", secret, ready=False) as server:
+        page.browser.get("about:blank")
+        page.browser.get(f"{server.address}/{TIME_FLIES}")
+        until(lambda: page.all("#token-of-server"))
+        for token, message in (("wrong", "the token is wrong"), ("the-right-token-of-this-server", None)):
+            page.one("#token-of-server").send_keys(token)
+            page.one("#error form button").click()
+            until(lambda m=message: m in page.text("#error") if m else page.one("#answer").is_displayed())
+        until(lambda: page.labels == tw.load().tag(WORDS))
+        assert not page.one("#error").is_displayed()
+        assert 'Authorization: Bearer $TOKEN"' in page.text("#curl")
+        assert "the-right-token-of-this-server" not in page.run(
+            "return document.documentElement.innerHTML + location.href"
+        )
+    complaints(page.browser)  # the browser's own messages about the refused requests

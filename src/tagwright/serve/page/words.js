@@ -42,12 +42,18 @@ function laidOut() {
   const levels = spans.length ? 1 + Math.max(...spans.map((span) => span.level)) : 0;
   const row = [], left = [];
   let [n, x] = [0, 0];
-  for (const width of widths) {
-    if (x > 0 && x + width > room) [n, x] = [n + 1, 0];
+  // A span begins a row if it fits into one, but not into the rest of this one.
+  const needs = [...widths];
+  for (const { start, end } of spans) {
+    const whole = widths.slice(start, end).reduce((sum, width) => sum + width + GAP, -GAP);
+    if (whole <= room) needs[start] = Math.max(needs[start], whole);
+  }
+  widths.forEach((width, t) => {
+    if (x > 0 && x + needs[t] > room) [n, x] = [n + 1, 0];
     row.push(n);
     left.push(x);
     x += width + GAP;
-  }
+  });
   const first = [];
   row.forEach((own, t) => (first[own] ??= t));
   return { row, left, widths, first, spans, rows: n + 1, height: (HEIGHT + LEVEL * levels) * size, word: HEIGHT * size, level: LEVEL * size };
