@@ -133,6 +133,10 @@ def agrees_with_python(page, model, ngrams):
     assert chips == [best.label, rival.label]
     assert page.text(".verdict").endswith(f"by {why.margin:.3f}")
     assert page.all(f'.node[data-token="2"][data-label="{rival.label}"]')
+    if not model.probabilistic:  # else the choice has a probability
+        assert number(page.text(f'.choice[data-label="{rival.label}"] .number')) == pytest.approx(
+            -why.margin, abs=0.006
+        )
     rows = page.run(
         "return [...document.querySelectorAll('.reasons tbody tr')].map((r) =>"
         "[r.dataset.kind, ...[...r.cells].slice(1, 3).map((c) => c.textContent)])"

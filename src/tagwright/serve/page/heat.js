@@ -75,7 +75,9 @@ export function drawText(sentences, go) {
         plain += `${clip(word(token), 60)} `;
         return;
       }
-      parts.push(plain, make("mark", { "data-s": s, "data-t": t, "--u": u.toFixed(2), title: saidOf(own, t) }, make("bdi", {}, word(token))), " ");
+      parts.push(plain, make("mark", {
+        "data-s": s, "data-t": t, "data-key": `mark:${s}:${t}`, "--u": u.toFixed(2), title: saidOf(own, t), role: "button", tabindex: -1,
+      }, make("bdi", {}, word(token))), " ");
       plain = "";
     });
     left -= own.tokens.length;
@@ -83,9 +85,22 @@ export function drawText(sentences, go) {
   });
   if (left < 0) paragraphs.push(make("p", { class: "hint" }, `The first ${SHOWN} words are shown.`));
   const box = find("uncertainty");
+  const active = box.querySelector("mark[tabindex='0']")?.dataset.key;
   fill(box, paragraphs.filter((one) => one.textContent));
-  box.onclick = (event) => {
-    const own = event.target.closest("mark");
-    if (own) go(Number(own.dataset.s), Number(own.dataset.t));
+  const marked = [...box.querySelectorAll("mark")];
+  (marked.find((own) => own.dataset.key === active) ?? marked[0])?.setAttribute("tabindex", 0);
+  const use = (own) => own && go(Number(own.dataset.s), Number(own.dataset.t));
+  box.onclick = (event) => use(event.target.closest("mark"));
+  box.onkeydown = (event) => {
+    const marks = [...box.querySelectorAll("mark")], at = marks.indexOf(event.target);
+    const moves = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: marks.length - 1 };
+    if (at < 0) return;
+    if (event.key === "Enter" || event.key === " ") use(event.target);
+    else if (marks[moves[event.key]]) {
+      event.target.setAttribute("tabindex", -1);
+      marks[moves[event.key]].setAttribute("tabindex", 0);
+      marks[moves[event.key]].focus();
+    } else return;
+    event.preventDefault();
   };
 }

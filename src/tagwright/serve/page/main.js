@@ -16,6 +16,7 @@ import { activeWord, drawBest } from "./words.js";
 const TYPING = 180; // milliseconds after the last key
 let facts = null;
 let asking = new AbortController();
+let coloured = null; // the model whose labels have the colours
 
 const modelOf = (name) => facts.models.find((one) => one.name === name) ?? facts.models[0];
 
@@ -226,7 +227,7 @@ function draw(answer, payload, milliseconds) {
   find("error").hidden = true;
   find("answer").hidden = false;
   find("answer").removeAttribute("aria-busy");
-  colour(modelOf(answer.model).labels);
+  if (coloured !== answer.model) colour(modelOf((coloured = answer.model)).labels);
   const [best] = answer.kbest;
   const share = best.probability === undefined ? `score ${fixed(best.score)}` : `probability ${percent(best.probability)}`;
   find("of-model").textContent = `${answer.model}, ${answer.decoder}`;
@@ -338,10 +339,11 @@ async function reasons(answer, signal) {
 let tagged = { key: null, sentences: null };
 
 async function overview(answer, signal) {
-  if (!isLongText(answer)) return drawText(null);
+  const show = (given) => keepFocus(() => drawText(given, goTo), activeWord);
+  if (!isLongText(answer)) return show(null);
   const { text, sentences, model, decoder } = question();
   if (answer.sentences === 1 || !answer.probabilistic) {
-    drawText(uncertainOf(answer), goTo);
+    show(uncertainOf(answer));
     return;
   }
   const key = JSON.stringify([text ?? sentences, model, decoder]);
@@ -350,10 +352,10 @@ async function overview(answer, signal) {
       const payload = text === undefined ? { sentences } : { text };
       tagged = { key, sentences: (await post("/v1/tag", { ...payload, model, decoder, proba: true }, signal)).sentences };
     }
-    drawText(tagged.sentences.map((own, s) => ({ tokens: own.tokens ?? sentences[s].map((token) => token[0]), uncertainty: own.marginals.map((p) => 1 - p) })), goTo);
+    show(tagged.sentences.map((own, s) => ({ tokens: own.tokens ?? sentences[s].map((token) => token[0]), uncertainty: own.marginals.map((p) => 1 - p) })));
   } catch (error) {
     if (signal.aborted) throw error;
-    drawText(null);
+    show(null);
   }
 }
 
