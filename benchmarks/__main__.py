@@ -17,6 +17,7 @@ from benchmarks.frame.bench import DATA, OUT, ROOT, Bench, about, write
 
 MODULES = dict.fromkeys(("huang2012", "kaji2010", "pal2006", "wang2013"), "papers")
 MODULES |= {
+    "accuracy": "ours",
     "constraints": "ours",
     "decoders": "ours",
     "orders": "ours",

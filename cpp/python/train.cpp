@@ -254,7 +254,9 @@ void bind_training(nb::module_& m) {
       .def("log_z", native(&Trainer::log_z), "sentences"_a,
            "Returns log Z of each sentence as it is summed in training, and an upper bound of what it lacks.")
       .def("average", native(+[](const Trainer& trainer) { return trainer.store().weights(true); }),
-           "Returns the weights, averaged over all sentences visited.")
+           "Returns the weights, averaged over the sentences visited.")
+      .def("restart_average", native(+[](Trainer& trainer) { trainer.store().restart_average(); }),
+           "Lets averages begin here: sentences visited before do not count.")
       .def("last", native(+[](const Trainer& trainer) { return trainer.store().weights(false); }),
            "Returns the weights as they are.")
       .def("start_from", native(+[](Trainer& trainer, const Weights& weights, Integers label) {

@@ -218,6 +218,14 @@ void WeightStore::restore(double visited, const WeightState<Borrowed>& state) {
   view_->weights_replaced();
 }
 
+void WeightStore::restart_average() {
+  for_each_kind([&](size_t, auto& rows, auto&&, auto&&) {
+    for (size_t r = 0; r < rows.rows(); ++r)
+      for (size_t q = 0; q < rows.size(r); ++q) rows.moments(r, q) = moments_of(0, rows.moments(r, q).squares);
+  });
+  visited_ = 0;
+}
+
 void WeightStore::mix(std::span<const std::pair<double, WeightState<Borrowed>>> shards) {
   need(!shards.empty(), "nothing to mix");
   double after = visited_;

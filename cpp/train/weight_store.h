@@ -1,5 +1,5 @@
 // The weights of a model in training: nodes, edges, token-dependent edges (correction sets) and label n-grams. They
-// grow, change one at a time, and are averaged over all sentences that training has visited.
+// grow, change one at a time, and are averaged over all sentences that training has visited since averaging began.
 //
 // Averaging is lazy: beside each weight stands the sum of its changes, each times the number of sentences visited
 // before it; the average over n sentences is weight - sum / n. So a change costs what it touches.
@@ -83,6 +83,8 @@ class WeightStore {
   size_t size() const { return nodes_.entries() + edges_.entries() + sets_.entries() + ngrams_.entries(); }
   double visited() const { return visited_; }  // sentences
   void add_seen(size_t sentences) { visited_ += static_cast<double>(sentences); }
+  // From here on, averages are over the sentences that are visited after this call; visited() is 0.
+  void restart_average();
 
   // --- reading ---
 
@@ -138,7 +140,7 @@ class WeightStore {
 
   // Appends the weights of edges, then those of corrections, or their averages, to `values`, and their keys to `keys`.
   void list_edges(bool averaged, WeightKeys<Owned>& keys, std::vector<float>& values) const;
-  // The weights, or their average over all sentences visited.
+  // The weights, or their average over the sentences visited.
   Weights weights(bool averaged) const;
   // Warm start from a model whose features come first in the corpus. label: [its label] the number here.
   void start_from(const Weights& model, std::span<const int32_t> label);

@@ -184,7 +184,7 @@ def test_steps_against_a_plain_version(batch, l2, margin, forbidden, pruning):
     X = [["a", "b"], ["b", "a", "a"], ["c"], ["a", "c", "b"], ["b", "b"]]
     y = [["P", "Q"], ["Q", "R", "P"], ["R"], ["P", "Q", "R"], ["Q", "P"]]
     plain = Plain(X, y, 0.7, l2, margin, forbidden)
-    options = {"features": RICH, "pruning": pruning, "rate": 0.7, "l2": l2, "batch": batch}
+    options = {"features": RICH, "pruning": pruning, "rate": 0.7, "l2": l2, "batch": batch, "average_from": 1}
     options["margin"] = margin
     options["constraints"] = tw.Constraints(["P", "Q", "R"], forbid=forbidden) if forbidden else None
     for epoch in range(3):

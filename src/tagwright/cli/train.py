@@ -75,7 +75,7 @@ def _show_all(context: click.Context, parameter: click.Parameter, value: bool) -
 
 @click.command(cls=_Train)
 @corpus_arguments
-@click.option("--learner", type=click.Choice(list(LEARNERS)), default="perceptron", is_eager=True, help="Learner.")
+@click.option("--learner", type=click.Choice(list(LEARNERS)), default="crf", is_eager=True, help="Learner.")
 @training_options
 @click.option(
     "--dev", type=FILE, help="Measure the accuracy on this file: after each epoch, every 10 iterations, or at the end."

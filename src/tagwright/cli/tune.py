@@ -27,7 +27,7 @@ _FACTOR = 3  # one of this many combinations continues, with this many times as 
 @click.command()
 @corpus_arguments
 @click.option("--dev", type=FILE, required=True, help="File on which the accuracy decides.")
-@click.option("--learner", type=click.Choice(["perceptron", "crf"]), default="perceptron", help="Learner.")
+@click.option("--learner", type=click.Choice(["crf", "perceptron"]), default="crf", help="Learner.")
 @training_options
 @click.option(
     "--try",

@@ -67,6 +67,13 @@ class Examples:
         self.sentences, self.tokens = self.text.sentences, self.text.tokens
         return labels
 
+    def some(self, which: npt.NDArray[np.int32]) -> tuple[list[Any], list[Any]]:
+        """Return some sentences and their labels, by their numbers in rising order."""
+        wanted = set(which.tolist())
+        pairs = ((x, y) for s, (x, y) in enumerate(zip(self.X, self.y, strict=True)) if s in wanted)
+        X, y = zip(*pairs, strict=True) if wanted else ((), ())
+        return list(X), list(map(list, y))
+
     def corpus(self, run: Training, **changed: Any) -> _core.Corpus:
         """Return the encoded corpus; changed: arguments that differ from the usual ones."""
         usual = {

@@ -16,6 +16,7 @@ from tagwright import _core
 from tagwright.decoding.decoders import plan_by_score
 from tagwright.decoding.keep import KeepDivergence, keep_arguments
 from tagwright.learners.batch import BatchTraining
+from tagwright.learners.calibrating import fitted_temperature
 from tagwright.learners.examples import Examples, GrowingExamples, StreamedExamples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import Weights, check_same_parts, checked_weights, label_parts
@@ -42,7 +43,15 @@ _DEFAULT_MOST = 32  # labels of a token by the default rule; more only slow down
 _LARGEST_PIECE = 4096  # sentences, which a mapped corpus has in memory
 _BATCHES = 64  # of a piece of a CRF's epoch
 _SECONDS = 0.1  # between two checks for Ctrl-C and updates of the progress bar
+_SCORE_STEP = 6.0  # by which a first step changes the score of a label of a token with the mean number of features
+_LARGEST_RATE = 0.5  # which suits tokens of few features, and edges
+_FOLD = 10  # one sentence in so many is held out for calibration
 _HISTORY = 1000  # calls of partial_fit that the history has
+
+
+def suited_rate(occurrences: int, tokens: int) -> float:
+    """Return the step size for a corpus with so many features on all its tokens."""
+    return min(_LARGEST_RATE, _SCORE_STEP * max(1, tokens) / max(1, occurrences))
 
 
 class OnlineTraining(Training):
@@ -58,6 +67,7 @@ class OnlineTraining(Training):
         self.finds_paths = learner._gradient == "best_path"
         self.batch = int((learner if self.solver is None else self.solver).batch)
         self.distributed: Any = None
+        self._rate: float | None = None
         super().__init__(learner, examples, run or RunOptions())
         self.trainer = self.indexed()
         if engine is not None:
@@ -94,17 +104,25 @@ class OnlineTraining(Training):
         else:
             rule = _DEFAULT_RULE if learner.pruning is None else learner.pruning
             options |= {
-                "rate": float(own.rate),
+                "rate": self.rate(),
                 "l2": float(own.l2),
                 "pruning": keep_arguments(None if rule == "exact" else rule),
                 "max_labels": _DEFAULT_MOST if learner.pruning is None else 0,
             }
         return options
 
+    def rate(self) -> float:
+        """Return the step size of AdaGrad: that of the solver, or one that suits the first corpus."""
+        if self._rate is None:
+            given = self.solver.rate
+            self._rate = suited_rate(self.corpus.occurrences, self.corpus.tokens) if given is None else float(given)
+        return self._rate
+
     def deciding(self) -> dict[str, Any]:
         """Return the options that determine the weights; mixed weights also depend on the number of shards."""
         shards = 1 if self.distributed is None else self.distributed.shards
-        return {**super().deciding(), **({} if shards == 1 else {"shards": shards})}
+        rate = {} if self.finds_paths else {"rate": self.rate()}
+        return {**super().deciding(), **rate, **({} if shards == 1 else {"shards": shards})}
 
     def length(self) -> dict[str, Any]:
         """Return the number of epochs."""
@@ -126,9 +144,38 @@ class OnlineTraining(Training):
             warnings.warn(message, stacklevel=4)
         self.hand_over()
 
+    def temperature(self, model: Model) -> float:
+        """Return what the weights are divided by, from dev data, or from a tenth that another training leaves out."""
+        learner = self.learner
+        if self.run_options.dev is not None or getattr(self.solver, "calibration", None) != "held-out":
+            return super().temperature(model)
+        held = np.arange(self.sentences, dtype=np.int32)[_FOLD - 1 :: _FOLD]
+        rest = np.setdiff1d(np.arange(self.sentences, dtype=np.int32), held)
+        X, y = self.examples.some(held)
+        known = [s for s, own in enumerate(y) if all(isinstance(label, str) for label in own)]
+        if not len(rest) or not known:
+            return 1.0
+        trainer = self.make_trainer()
+        if self.old and self.known:
+            trainer.start_from(self.known, self.new_numbers(self.old))
+        with self.progress(None) as progress:
+            for epoch in range(self.finished_after):
+                if epoch > 0 and epoch + 1 == self.solver.average_from:
+                    trainer.restart_average()
+                order = np.random.default_rng([learner.seed, epoch]).permutation(rest).astype(np.int32)
+                with progress.bar(f"calibration {epoch + 1}/{self.finished_after}", "sent", len(rest)) as bar:
+                    for piece, cut, count in self.sliced(self._pieces(order)):
+                        trainer.run(piece, learner.threads, cut)
+                        bar.update(count)
+                trainer.end_epoch()
+        first = self.model(trainer.average(), self.finished_after)
+        return fitted_temperature(first, [X[s] for s in known], [y[s] for s in known], learner.threads)
+
     def _epoch(self, progress: Progress) -> None:
         """Read the corpus once, in a new order, and measure the result."""
         learner, epoch = self.learner, len(self.history)
+        if self.solver is not None and epoch > 0 and epoch + 1 == self.solver.average_from:
+            self.trainer.restart_average()
         with progress.bar(f"epoch {epoch + 1}/{learner.epochs}", "sent", self.sentences) as bar:
             began = time.perf_counter()
             if self.distributed is not None and self.finds_paths:

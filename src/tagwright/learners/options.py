@@ -204,7 +204,27 @@ _TABLE = {
         Option("threads", "int", 1, "Threads for training and tagging; results do not depend on it.",
                least=1, decides=False),
         # of solvers
-        Option("rate", "float", 0.5, "Step size.", least=0),
+        Option(
+            "rate", "float", None,
+            "Step size. None adapts it to the corpus: 6 divided by the mean number of features of a token, but at most "
+            "0.5, so that a first step changes the score of a label by at most 6, however many features there are. A "
+            "model's facts have the value.",
+            optional=True, least=0,
+        ),
+        Option(
+            "average_from", "int", 3,
+            "The epoch from which weights are averaged; those of earlier epochs, which are far from the end, do not "
+            "count. 1 averages over all of the training, as a training of fewer epochs does.",
+            least=1,
+        ),
+        Option(
+            "calibration", "choice", "dev",
+            'What the temperature is fitted to, by which the weights are divided so that probabilities are '
+            'calibrated (Guo et al. 2017): "dev" is dev data, where `fit` has some; "held-out" without dev data a '
+            "tenth of the sentences, which a first training of the same length leaves out, in twice the time. "
+            "None: no temperature. Labels are the same with any.",
+            optional=True, choices=("dev", "held-out"), decides=False,
+        ),
         Option("l2", "float", 0.0, "Weight of the squared penalty (c2 of CRFsuite).", least=0, tried=(0.0, 0.01, 0.1)),
         Option(
             "l1", "float", 0.0, "Weight of the absolute penalty (c1 of CRFsuite), which makes weights 0.", least=0,
@@ -352,13 +372,15 @@ def _wrapped(text: str, indent: int) -> list[str]:
 class AdaGrad(Solver):
     """Steps after every few sentences, each weight with a step size of its own (Duchi, Hazan and Singer 2011).
 
-    The model has the average of the weights over the whole training.
+    The model has the average of the weights after each sentence, from epoch `average_from` on.
 
     {parameters}
     """
 
     name: ClassVar[str] = "adagrad"
-    rate: float = opt("rate")
+    rate: float | None = opt("rate")
+    average_from: int = opt("average_from")
+    calibration: str | None = opt("calibration")
     batch: int = opt("batch", default=8, help="Sentences per step; in threads.")
     l2: float = opt("l2")
     pairs: str = opt("pairs")

@@ -18,6 +18,7 @@ from tagwright import _core, checks
 from tagwright.constraints.arrays import to_arrays
 from tagwright.data.output import check_target
 from tagwright.features.templates import Features
+from tagwright.learners.calibrating import calibrated, fitted_temperature, scaled, temperature_of
 from tagwright.learners.constraining import digest_of, training_constraints, training_limits
 from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
@@ -57,7 +58,9 @@ class Training:
         first = examples.first_token()
         self.features = self._features(first, old)
         self.columns = 1 if isinstance(first, str) else len(first) if isinstance(first, Sized) else 0
-        self.known = None if old is None else _core.Weights.from_arrays(len(old.labels), old.arrays)
+        # Training continues with the weights as they were before calibration.
+        start = None if old is None else scaled(old.arrays, temperature_of(old))
+        self.known = None if old is None or start is None else _core.Weights.from_arrays(len(old.labels), start)
         self.labels = examples.read(self, old.labels if old else ())
         self.sentences, self.tokens = examples.sentences, examples.tokens
         self.constraints = self.read_constraints()
@@ -232,7 +235,20 @@ class Training:
         last = self.history[self.finished_after - 1]
         if "objective" in last:
             self.learner.objective_ = last["objective"]
-        self.learner.model_ = self.finished_model()
+        model = self.finished_model()
+        try:
+            temperature = self.temperature(model)
+        except KeyboardInterrupt:
+            temperature = 1.0
+            warnings.warn("interrupted: the model is not calibrated", stacklevel=5)
+        self.learner.model_ = calibrated(model, temperature)
+
+    def temperature(self, model: Model) -> float:
+        """Return what the weights of the finished model are divided by: 1 unless it is fitted to held-out data."""
+        dev = self.run_options.dev
+        if getattr(self.solver, "calibration", None) is None or dev is None or not sum(map(len, dev[1])):
+            return 1.0
+        return fitted_temperature(model, dev[0], dev[1], self.learner.threads)
 
     # --- checkpoints ---
 
@@ -308,6 +324,8 @@ class Training:
         defaults = {name: option.default for owner in owners for name, option in options_of(owner).items()}
         if "keep" in its:  # its name in 0.5.0
             its.setdefault("pruning", its["keep"])
+        if "rate" in its:  # before it was an option, averages were over the whole training
+            its.setdefault("average_from", 1)
         return {**{name: default for name, default in defaults.items() if name in self.deciding()}, **its}
 
 

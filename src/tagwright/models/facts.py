@@ -14,7 +14,8 @@ from tagwright.data.tokens import TOKENIZERS
 
 OWN = {
     "attribution", "backoff", "bidirectional", "columns", "data", "epochs_done", "first_only", "history",
-    "iterations_done", "learner", "memm", "options", "sentences", "tokens", "unlabelled", "version",
+    "iterations_done", "learner", "memm", "options", "sentences", "tokens", "temperature", "unlabelled",
+    "version",
 }  # fmt: skip
 """The names of the facts that tagwright itself writes; all others are the user's."""
 

@@ -44,7 +44,7 @@ def summary(model: Model) -> list[list[str]]:
     sentences, tokens = fact_in(facts, int, "sentences"), fact_in(facts, int, "tokens")
     if sentences is not None and tokens is not None:
         rows.append(["trained on", f"{sentences:,} sentences, {tokens:,} tokens"])
-    shown: dict[str, Any] = {name: fact_in(facts, object, name) for name in ("epochs_done", "version")}
+    shown: dict[str, Any] = {name: fact_in(facts, object, name) for name in ("epochs_done", "temperature", "version")}
     for part in ("options", "data"):
         given = fact_in(facts, object, part)
         shown |= given if isinstance(given, dict) else {part: given}  # users may put anything there

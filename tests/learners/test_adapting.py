@@ -1,0 +1,182 @@
+"""What a CRF adapts by itself: the step size, where averages begin, and the temperature."""
+
+import itertools
+
+import numpy as np
+import pytest
+from support.corpora import many_labels, ten_sentences
+
+import tagwright as tw
+from tagwright.learners.calibrating import calibrated, fitted_temperature, scaled, temperature_of
+from tagwright.learners.examples import Examples
+from tagwright.learners.online import OnlineTraining
+
+X10, Y10 = ten_sentences()
+RICH = "U0:%x[0,0]\nU1:%x[-1,0]\nUV\nB\n"
+PLAIN = tw.AdaGrad(calibration=None)
+
+
+def adagrad(**options):
+    return tw.CRF(RICH, **{"epochs": 5, "solver": PLAIN} | options)
+
+
+def same(one, other):
+    assert one.arrays.keys() == other.arrays.keys()
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name], name)
+
+
+# The step size
+
+
+def words_of(rows):
+    """Templates of so many features of a token that every token has."""
+    return "".join(f"U{n}:%x[0,0]\n" for n in range(rows)) + "B\n"
+
+
+@pytest.mark.parametrize(("features", "rate"), [(3, 0.5), (12, 0.5), (15, 0.4), (60, 0.1)])
+def test_the_step_size_is_divided_by_the_number_of_features(features, rate):
+    X, y = many_labels(sentences=40, labels=12)
+    model = tw.CRF(words_of(features), epochs=2, solver=PLAIN).fit(X, y).model_
+    assert model.facts["options"]["rate"] == pytest.approx(rate)
+    found = model.facts["options"]["rate"]
+    same(model, tw.CRF(words_of(features), epochs=2, solver=tw.AdaGrad(rate=found)).fit(X, y).model_)
+
+
+def test_features_that_min_count_leaves_out_do_not_count():
+    X, y = [[f"w{s}" for _ in range(4)] for s in range(6)], [["A", "B", "A", "B"]] * 6
+    # A feature with what lies four tokens to the left of a word occurs once, before the sentence.
+    templates = words_of(20) + "".join(f"V{n}:%x[0,0]/%x[-4,0]\n" for n in range(20))
+    rates = [
+        tw.CRF(templates, min_count=least, epochs=1).fit(X, y).model_.facts["options"]["rate"] for least in (1, 3)
+    ]
+    assert rates == pytest.approx([6 / 40, 6 / 20])
+
+
+def test_later_portions_keep_the_step_size():
+    y = [["A", "B"]] * 4
+    dense, sparse = ([[[f"f{n}" for n in range(size)]] * 2] * 4 for size in (20, 40))
+    learner = tw.CRF(None, solver=PLAIN)
+    learner.partial_fit(dense, y)
+    first = learner.model_.facts["options"]["rate"]
+    learner.partial_fit(sparse, [["C", "D"]] * 4)
+    assert learner.model_.facts["options"]["rate"] == first == pytest.approx(6 / 20)
+
+
+# Averages
+
+
+@pytest.mark.parametrize(
+    ("begin", "epochs", "those"), [(3, 5, (3, 4, 5)), (1, 3, (1, 2, 3)), (4, 2, (1, 2)), (2, 2, (2,))]
+)
+def test_averages_begin_with_an_epoch(begin, epochs, those):
+    # With one step per epoch, the weights after each are those of a training that ends there.
+    X, y = many_labels(sentences=30, labels=8)
+    solver = tw.AdaGrad(batch=len(X), average_from=begin, pairs="observed", calibration=None)
+    found = adagrad(epochs=epochs, solver=solver).fit(X, y).model_.arrays
+
+    def after(done):
+        run = OnlineTraining(adagrad(epochs=done, solver=solver), Examples(X, y))
+        run.run()
+        return run.trainer.last().arrays(0.0, "")
+
+    each = [after(done) for done in those]
+    for name in ("rows.weight", "edges.score"):
+        np.testing.assert_allclose(found[name], np.mean([own[name] for own in each], axis=0), atol=1e-5)
+
+
+def test_a_resumed_training_begins_its_average_where_the_whole_one_does(tmp_path):
+    X, y = many_labels(sentences=40, labels=12)
+    for done in (1, 2, 3):
+        path = tmp_path / f"after {done}"
+        adagrad(epochs=done).fit(X, y, checkpoint=path)
+        same(adagrad(epochs=5).fit(X, y, checkpoint=path).model_, adagrad(epochs=5).fit(X, y).model_)
+
+
+# The temperature
+
+
+def sampled(factor, sentences=400):
+    """A model whose weights are a factor too large, and sentences with labels that the right ones have drawn."""
+    X, y = many_labels(sentences=60, labels=6)
+    model = adagrad(epochs=2).fit(X, y).model_
+    many = [X[n % len(X)] for n in range(sentences)]
+    drawn = [model.sample(sentence, seed=n)[0] for n, sentence in enumerate(many)]
+    return type(model)(model.labels, model.features, scaled(model.arrays, factor), model.facts), many, drawn
+
+
+@pytest.mark.parametrize("factor", [0.6, 1.0, 2.5])
+def test_the_temperature_of_labels_that_a_model_has_drawn_is_known(factor):
+    model, X, y = sampled(factor)
+    assert fitted_temperature(model, X, y) == pytest.approx(factor, rel=0.1)
+
+
+def test_probabilities_are_those_of_scores_divided_by_the_temperature():
+    X, y = many_labels(sentences=40, labels=5)
+    model = adagrad().fit(X, y).model_
+    made = calibrated(model, 1.7)
+    assert temperature_of(made) == made.facts["temperature"] == 1.7
+    for sentence in [own[:4] for own in X[:8]]:
+        lattice = model.lattice(sentence)
+        paths = list(itertools.product(range(5), repeat=len(sentence)))
+        scores = np.array([path.score for path in tw.decode(lattice.nodes, lattice.edges, k=len(paths)).paths])
+        shares = np.exp((scores - scores.max()) / 1.7)
+        shares /= shares.sum()
+        found = made.tag_kbest([sentence], 3, proba=True)[0]
+        assert [own.labels for own in found] == [own.labels for own in model.tag_kbest([sentence], 3)[0]]
+        np.testing.assert_allclose([own.probability for own in found], shares[:3], rtol=1e-4)
+
+
+def test_dev_data_calibrate_and_leave_labels_as_they_are():
+    X, y = many_labels(sentences=80, labels=20)
+    train, dev = (X[:50], y[:50]), (X[50:], y[50:])
+    plain = adagrad(margin=3.0).fit(*train, dev=dev).model_
+    model = adagrad(margin=3.0, solver="adagrad").fit(*train, dev=dev).model_
+    t = model.facts["temperature"]
+    assert t == fitted_temperature(plain, *dev)
+    assert model.tag_batch(X) == plain.tag_batch(X)
+    same(model, calibrated(plain, t))
+    assert "temperature" not in plain.facts
+
+
+def test_a_held_out_tenth_calibrates_where_there_are_no_dev_data(tmp_path):
+    X, y = many_labels(sentences=60, labels=20)
+    solver = tw.AdaGrad(calibration="held-out")
+    model = adagrad(margin=3.0, solver=solver).fit(X, y).model_
+    plain = adagrad(margin=3.0).fit(X, y).model_
+    held = range(9, 60, 10)
+    rest = [s for s in range(60) if s not in held]
+    # A training without the tenth, in the same order of the others.
+    run = OnlineTraining(adagrad(margin=3.0), Examples(X, y))
+    for epoch in range(5):
+        if epoch == 2:
+            run.trainer.restart_average()
+        order = np.random.default_rng([0, epoch]).permutation(np.array(rest, np.int32))
+        run.trainer.run(order, 1)
+        run.trainer.end_epoch()
+    first = run.model(run.trainer.average(), 5)
+    t = fitted_temperature(first, [X[s] for s in held], [y[s] for s in held])
+    same(model, calibrated(plain, t))
+    # From files, and resumed from a checkpoint, it is the same model.
+    pairs = [(list(zip(sentence)), labels) for sentence, labels in zip(X, y, strict=True)]
+    same(adagrad(margin=3.0, solver=solver).fit_files(pairs).model_, model)
+    adagrad(margin=3.0, solver=solver, epochs=3).fit(X, y, checkpoint=tmp_path / "run")
+    same(adagrad(margin=3.0, solver=solver).fit(X, y, checkpoint=tmp_path / "run").model_, model)
+
+
+def test_a_warm_start_begins_with_the_weights_before_calibration():
+    X, y = many_labels(sentences=60, labels=20)
+    plain = adagrad().fit(X, y).model_
+    still = tw.AdaGrad(rate=0.0, calibration=None)
+    again = adagrad(warm_start=calibrated(plain, 2.5), solver=still, epochs=1).fit(X, y).model_
+    for name in ("rows.weight", "edges.score"):
+        np.testing.assert_allclose(again.arrays[name][again.arrays[name] != 0], plain.arrays[name], rtol=1e-6)
+    assert "temperature" not in again.facts
+
+
+def test_dev_data_without_tokens_or_known_labels_calibrate_nothing_harmful():
+    X, y = many_labels(sentences=20, labels=5)
+    model = adagrad(solver="adagrad").fit(X, y, dev=([[]], [[]])).model_
+    assert "temperature" not in model.facts
+    strange = adagrad(solver="adagrad").fit(X, y, dev=(X[:3], [["?"] * len(own) for own in X[:3]])).model_
+    assert 1 < strange.facts["temperature"] <= 10
