@@ -154,7 +154,7 @@ def test_train_prints_a_summary(corpus, tmp_path):
     shown = dict(re.split("  +", row) for row in said)
     assert list(shown) == [
         *("sentences", "tokens", "labels", "features", "weights", "edges", "file", "time"),
-        "training error",
+        *("epochs", "objective"),
     ]
     assert shown["sentences"] == str(len(X))
     assert shown["tokens"] == str(sum(map(len, X)))
@@ -180,7 +180,7 @@ def test_train_with_margin_and_parts(tmp_path):
         options = ["--set", "margin=2", "--set", f"parts={separator}", "--epochs", "3"]
         printed("train", path, tmp_path / "m", *options)
         made = tw.load(tmp_path / "m")
-        same = tw.Perceptron(margin=2, parts=separator, epochs=3).fit(X, y).model_
+        same = tw.CRF(margin=2, parts=separator, epochs=3).fit(X, y).model_
         assert same_arrays(made.arrays, same.arrays)
         assert "parts" in made.arrays
         printed("train", path, tmp_path / "other", "--set", "margin=2", "--epochs", "3")
@@ -303,7 +303,7 @@ def test_eval(tmp_path):
     (tmp_path / "train.txt").write_text("a\tA\nb\tB\n\nc\tC\n\n")
     (tmp_path / "gold.txt").write_text("a\tA\nb\tC\n\nc\tC\n\nd\tB\n\n")
     path = tmp_path / "m"
-    printed("train", tmp_path / "train.txt", path)
+    printed("train", tmp_path / "train.txt", path, "--learner", "perceptron")
     assert tw.load(path).tag_batch([["a", "b"], ["c"], ["d"]]) == [["A", "B"], ["C"], ["C"]]
     assert printed("eval", "-m", path, tmp_path / "gold.txt") == EVALUATION
 
@@ -322,7 +322,8 @@ def test_eval_for_machines(model, tmp_path, more):
     found = json.loads(printed("eval", "-m", model, gold, "--json", *more))
     tagger = tw.load(model)
     known = [[word != "zebras" for word in words] for words in X]
-    assert found == json.loads(json.dumps(tw.evaluate(y, tagger.tag_batch(X), known).as_dict()))
+    shares = [own[0].marginals for own in tagger.tag_kbest(X, 1, proba=True)]
+    assert found == json.loads(json.dumps(tw.evaluate(y, tagger.tag_batch(X), known, shares).as_dict()))
     assert found["unknown"]["count"] == 1
     assert found["known"]["accuracy"] < 1
 
@@ -418,7 +419,7 @@ def test_info(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("one.txt").write_text(ONE_SENTENCE)
     Path("words.tpl").write_text("# the word\nU:%x[0,0]\n\nB\n")
-    printed("train", "one.txt", "m", "--features", "words.tpl", "--epochs", "2")
+    printed("train", "one.txt", "m", "--learner", "perceptron", "--features", "words.tpl", "--epochs", "2")
     said = printed("info", "m")
     rows, expected = ([line.split() for line in text.splitlines() if line[:1] != "-"] for text in (said, SUMMARY))
     assert rows[: len(expected)] == expected
@@ -700,7 +701,7 @@ def ready_made(tmp_path_factory):
         (["train", "corpus.txt", "m", "--set", "margin=-1"], "--set margin: margin must be"),
         (["train", "corpus.txt", "m", "--set", "margin=much"], "--set margin: margin must be a number, not 'much'"),
         (["train", "corpus.txt", "m", "--set", "margin"], "--set margin: write NAME=VALUE"),
-        (["train", "corpus.txt", "m", "--set", "marjin=1"], "is not for --learner perceptron; did you mean margin?"),
+        (["train", "corpus.txt", "m", "--set", "marjin=1"], "is not for --learner crf; did you mean margin?"),
         (["tag", "--format", "xml"], "'xml' is not one of"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

@@ -198,7 +198,7 @@ def test_a_scheme_is_found_in_joint_labels(tmp_path, joint):
     if joint:
         printed("train", "c.txt", "m", "--epochs", "1", "--scheme", "BIO:1")
         assert printed("tag", "-m", "m", "--scheme", "BIO:1", given="b\n\n") != f"b\t{inside}\n\n"
-    printed("train", "c.txt", "plain", "--epochs", "9")
+    printed("train", "c.txt", "plain", "--epochs", "9", "--learner", "perceptron")
     assert printed("tag", "-m", "plain", given="b\nb\n\n") == f"b\t{inside}\nb\t{inside}\n\n"
     assert printed("tag", "-m", "plain", "--scheme", "BIO", given="b\nb\n\n").splitlines()[0] != f"b\t{inside}"
     (tmp_path / "gold.txt").write_text(f"b\t{joint}B-X\nb\t{inside}\n\n")

@@ -42,7 +42,7 @@ def test_dev_data_and_word_lists_are_not_overwritten(tmp_path):
 
 def test_force_overwrites():
     printed("train", "a.txt", "b.txt", "--epochs", "1", "--force")
-    assert tw.load("b.txt").facts["learner"] == "perceptron"
+    assert tw.load("b.txt").facts["learner"] == "crf"
 
 
 def test_models_and_empty_files_are_overwritten(tmp_path):

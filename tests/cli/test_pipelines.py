@@ -152,7 +152,7 @@ def test_dev_and_patience(corpus, tmp_path):
     last = said.splitlines()[-1]
     assert last.startswith("dev accuracy")
     assert last.endswith(f" {found['token_accuracy']:.2%}")
-    learner = tw.Perceptron(epochs=80, patience=3).fit(*tw.read(corpus), dev=tw.read(dev))
+    learner = tw.CRF(epochs=80, patience=3).fit(*tw.read(corpus), dev=tw.read(dev))
     assert same_arrays(made.arrays, learner.model_.arrays)
 
 
@@ -179,7 +179,7 @@ def test_warm_start(corpus, tmp_path):
     assert set(made.labels) == {*tw.load(first).labels, "RB"}
     assert made.tag(["zebras", "laugh", "loudly"]) == ["NNS", "VBP", "RB"]
     assert made.tag(["the", "dog"]) == ["DT", "NN"]
-    learner = tw.Perceptron(epochs=2, warm_start=str(first)).fit(*tw.read(more))
+    learner = tw.CRF(epochs=2, warm_start=str(first)).fit(*tw.read(more))
     assert same_arrays(made.arrays, learner.model_.arrays)
 
 
@@ -206,7 +206,9 @@ def test_word_lists(tmp_path):
 def test_options_reach_the_learner(corpus, tmp_path):
     options = {"seed": 5, "min_count": 2, "pairs": "observed", "margin": 1.0, "decoder": "viterbi"}
     given = [part for name, value in options.items() for part in ("--set", f"{name}={value}")]
-    printed("train", corpus, tmp_path / "m", *given, "--features", "morph", "--epochs", "3", "--threads", "2")
+    printed(
+        "train", corpus, tmp_path / "m", *given, "-f", "morph", "-e", "3", "--threads", "2", "--learner", "perceptron"
+    )
     learner = tw.Perceptron(**options, epochs=3, features="morph").fit(*tw.read(corpus))
     assert same_arrays(arrays_of(tmp_path / "m"), learner.model_.arrays)
 

@@ -136,11 +136,16 @@ def test_dev_accuracy_of_a_finished_checkpoint_is_that_on_the_file_given_now(fil
 
 def test_min_weight_of_earlier_releases(files, tmp_path):
     corpus, _, _ = files
-    result = run("train", corpus, tmp_path / "m", "-q", "--epochs", "3", "--min-weight", "0.2")
+    result = run(
+        "train", corpus, tmp_path / "m", "-q", "--epochs", "3", "--min-weight", "0.2", "--learner", "perceptron"
+    )
     assert (result.exit_code, result.stderr) == (0, "Warning: --min-weight will be removed\n")
     with pytest.warns(DeprecationWarning, match="min_weight"):
         same = tw.Perceptron(epochs=3, min_weight=0.2).fit(*ten_sentences()).model_
     assert same_arrays(tw.load(tmp_path / "m").arrays, same.arrays)
+    result = run("train", corpus, tmp_path / "m", "--min-weight", "0.2")
+    assert result.exit_code == 2
+    assert "--min-weight is for --learner perceptron" in result.stderr
 
 
 # What it says while it works
@@ -154,7 +159,7 @@ def started(*arguments):
 def test_a_line_per_epoch_on_standard_error(files, tmp_path):
     corpus, dev, _ = files
     done = subprocess.run(
-        started("train", corpus, tmp_path / "m", "--epochs", "3", "--dev", dev),
+        started("train", corpus, tmp_path / "m", "--learner", "perceptron", "--epochs", "3", "--dev", dev),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     history = tw.load(tmp_path / "m").history

@@ -37,15 +37,13 @@ def read(name):
 def test_the_best_of_all_is_found_where_all_are_trained_in_full():
     said = tuned("--try", "margin=0,2", "--epochs", "2")
     X, y = read("train.txt")
-    by_margin = {
-        margin: tw.Perceptron("word", epochs=2, margin=margin).fit(X, y).score(*read("dev.txt")) for margin in (0, 2)
-    }
+    by_margin = {margin: tw.CRF("word", epochs=2, margin=margin).fit(X, y).score(*read("dev.txt")) for margin in (0, 2)}
     expected = sorted(by_margin, key=lambda margin: -by_margin[margin])
     assert [(int(row[0]), row[1], row[2]) for row in cells(said)] == [
         (margin, "2", f"{100 * by_margin[margin]:.2f}") for margin in expected
     ]
     assert said.splitlines()[-1] == f"best.safetensors: margin={expected[0]}"
-    alone = tw.Perceptron("word", epochs=2, margin=expected[0]).fit(X, y)
+    alone = tw.CRF("word", epochs=2, margin=expected[0]).fit(X, y, dev=read("dev.txt"))
     assert same_arrays(tw.load("best.safetensors").arrays, alone.model_.arrays)
 
 
@@ -63,6 +61,8 @@ def test_a_third_continues_and_every_accuracy_is_that_of_its_epochs():
 
 def test_what_is_tried_by_default_is_what_the_learner_has():
     head = tuned("--epochs", "1").splitlines()[0]
+    assert re.match("min_count +margin +l2 +epochs ", head)
+    head = tuned("--learner", "perceptron", "--epochs", "1").splitlines()[0]
     assert re.match("min_count +margin +epochs ", head)
     head = tuned("--learner", "crf", "--try", "solver=lbfgs", "--epochs", "1").splitlines()[0]
     assert re.match("min_count +margin +l2 +iterations ", head)
@@ -72,7 +72,7 @@ def test_what_is_tried_by_default_is_what_the_learner_has():
     ("tried", "message"),
     [
         ("margin", "write NAME=VALUE"),
-        ("speed=1", "--learner crf has no such option to try; it has batch, l1"),
+        ("speed=1", "--learner crf has no such option to try; it has average_from, batch, calibration, l1"),
         ("epochs=1,2", "no such option to try"),
         ("cluster=none", "no such option to try"),
         ("progress=true", "no such option to try"),

@@ -46,10 +46,8 @@ def test_the_step_size_is_divided_by_the_number_of_features(features, rate):
 def test_features_that_min_count_leaves_out_do_not_count():
     X, y = [[f"w{s}" for _ in range(4)] for s in range(6)], [["A", "B", "A", "B"]] * 6
     # A feature with what lies four tokens to the left of a word occurs once, before the sentence.
-    templates = words_of(20) + "".join(f"V{n}:%x[0,0]/%x[-4,0]\n" for n in range(20))
-    rates = [
-        tw.CRF(templates, min_count=least, epochs=1).fit(X, y).model_.facts["options"]["rate"] for least in (1, 3)
-    ]
+    templates = words_of(20) + "".join(f"U{n + 20}:%x[0,0]/%x[-4,0]\n" for n in range(20))
+    rates = [tw.CRF(templates, min_count=least, epochs=1).fit(X, y).model_.facts["options"]["rate"] for least in (1, 3)]
     assert rates == pytest.approx([6 / 40, 6 / 20])
 
 

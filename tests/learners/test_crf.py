@@ -886,7 +886,7 @@ def test_fitting_twice_is_fitting_once():
             ({name: value}, rf"^\w+\({name}=...\) must be a number of at least 0, not {re.escape(repr(value))}")
             for name in ("l1", "l2", "tolerance", "rate")
             for value in (-1, -0.5, math.nan, math.inf, "x", None, True)
-            if value is not None or name not in ("l2", "tolerance")  # which are the learner's defaults
+            if value is not None or name not in ("l2", "tolerance", "rate")  # which have other defaults
         ),
         *(
             ({name: value}, rf"^(\w+\({name}=...\)|{name}) must be a whole number")

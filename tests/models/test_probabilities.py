@@ -212,7 +212,7 @@ def test_the_command_line_reports_what_has_none(tmp_path):
     ("options", "says"),
     [
         (["--learner", "hmm", "--set", "l2=1"], "--set l2 is not for --learner hmm"),
-        (["--set", "pruning=size:3"], "--set pruning is not for --learner perceptron"),
+        (["--learner", "perceptron", "--set", "pruning=size:3"], "--set pruning is not for --learner perceptron"),
         (["--learner", "memm", "--set", "margin=1"], "--set margin is not for --learner memm"),
         (["--learner", "crf", "--set", "pruning=size:0"], "KeepSize"),
         (["--learner", "crf", "--set", "pruning=most"], "'most' is not a pruning rule"),

@@ -114,6 +114,8 @@ def make_training(kind: str, options: Mapping[str, Any], settings: Iterable[str]
     flags = {"lists": "--list", "min_weight": "--min-weight"}
     for name in sorted(given & {"features", "lists", "epochs", "warm_start", "checkpoint", "ray"} - has):
         raise click.ClickException(f"{flags.get(name, '--' + name.replace('_', '-'))} is not for --learner {kind}")
+    if options.get("min_weight") is not None and kind != "perceptron":
+        raise click.ClickException("--min-weight is for --learner perceptron")
     values = _parsed(kind, settings)
     cache, workers = values.pop("cache", None), values.pop("workers", None)
     lists = _word_lists(options["lists"])

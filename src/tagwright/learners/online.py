@@ -51,7 +51,7 @@ _HISTORY = 1000  # calls of partial_fit that the history has
 
 def suited_rate(occurrences: int, tokens: int) -> float:
     """Return the step size for a corpus with so many features on all its tokens."""
-    return min(_LARGEST_RATE, _SCORE_STEP * max(1, tokens) / max(1, occurrences))
+    return min(_LARGEST_RATE, float(f"{_SCORE_STEP * max(1, tokens) / max(1, occurrences):.4g}"))
 
 
 class OnlineTraining(Training):
