@@ -6,6 +6,7 @@ place, and is not trained on. Seconds are processor time of one thread.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +22,7 @@ from benchmarks.frame.bench import Bench, Corpus
 from tagwright.evaluation.result import Evaluation
 
 PRESETS = data.PRESETS | {"g2p_nettalk": "g2p"}
-CORPORA = (
+CORPORA: tuple[str, ...] = (
     "pos_ewt", "g2p_nettalk", "slots_snips", "chunk_conll2000", "morph_lv_lvtb", "morph_hu_nerkor", "supertag_erg",
 )  # fmt: skip
 SEEDS = (0, 1, 2)
@@ -42,6 +43,7 @@ LEARNERS: dict[str, Callable[..., Any]] = {
 }
 
 
+@functools.lru_cache(maxsize=1)
 def splits(bench: Bench, corpus: str) -> dict[str, Corpus]:
     """Return sentences to train, to choose options and to test on."""
     X, y = bench.read(corpus, "train", 300)
