@@ -97,8 +97,7 @@ void bind_corpus(nb::module_& m) {
       .def_prop_ro("sentences", [](const Corpus& corpus) { return corpus.sentences(); })
       .def_prop_ro("tokens", &Corpus::tokens)
       .def_prop_ro(
-          "occurrences", [](const Corpus& corpus) { return corpus.node.id.size(); },
-          "Features of all tokens together.")
+          "occurrences", [](const Corpus& corpus) { return corpus.node.id.size(); }, "Features of all tokens together.")
       .def_prop_ro("digest", [](const Corpus& corpus) { return hex(corpus.digest); });
 
   nb::class_<PiecewiseEncoder>(m, "Encoder")
