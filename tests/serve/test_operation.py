@@ -402,3 +402,14 @@ def test_a_large_model_file_may_be_written_over_in_place(workers, tmp_path):
             assert all(labels == expected for labels in pool.map(ask, range(40)))
         assert pids == (children(server.process.pid) if workers > 1 else [server.process.pid])
         assert all(map(command_of, pids))
+
+
+def test_refused_bodies_are_not_kept(server):
+    """An error that refers to itself would keep its request until the garbage collector comes."""
+    body = json.dumps({"text": "x" * 900_000}).encode()
+    for _ in range(5):
+        error_of(server.client.post("/v1/tag", content=body), 413)
+    before = server.metric("process_resident_memory_bytes")
+    for _ in range(40):
+        error_of(server.client.post("/v1/tag", content=body), 413)
+    assert server.metric("process_resident_memory_bytes") < before + 15_000_000

@@ -109,7 +109,7 @@ class blamed:  # noqa: N801 - reads as a verb: with blamed("text"): ...
 
 def by_score(request: Request) -> bool:
     """Return whether the decoder of a request maximises the score, so that its answers may be proven to be the best."""
-    row = TABLE.get(request.decoder.partition(":")[0])
+    row = None if request.decoder == "auto" else TABLE.get(request.decoder.partition(":")[0])
     return row is None or row.maximises == "score"
 
 

@@ -170,8 +170,7 @@ class _Answer:
         except _GoneError:
             return
         except Exception as error:
-            problem = self._problem(error)
-            status, more, payload = problem.status, problem.headers, answers.encode(problem.payload())
+            status, more, payload = self._refused(error)
         finally:
             service.metrics.answered(self.path, status, began)
         if status == 200:
@@ -181,15 +180,17 @@ class _Answer:
         else:
             await _respond(send, status, payload, PROBLEM_JSON, [*HEAD, *more], service.settings.timeout)
 
-    def _problem(self, error: Exception) -> Problem:
-        """Return what is answered for an error."""
+    def _refused(self, error: Exception) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        """Return the status, headers and body for an error, which nothing refers to then: it holds the request."""
         if isinstance(error, Problem):
-            return error
-        if isinstance(error, TimeoutError):
+            problem = error
+        elif isinstance(error, TimeoutError):
             self.service.metrics.rejected("time")
-            return Problem(503, "there was no answer in time", "timeout", "send less at once, or later", retry=1)
-        log.error("%s: an error of the server's own", self.path, exc_info=error)
-        return Problem(500, "an error of the server's own", self.path, "report it")
+            problem = Problem(503, "there was no answer in time", "timeout", "send less at once, or later", retry=1)
+        else:
+            log.error("%s: an error of the server's own", self.path, exc_info=error)
+            problem = Problem(500, "an error of the server's own", self.path, "report it")
+        return problem.status, problem.headers, answers.encode(problem.payload())
 
     async def _body(self, fields: Mapping[bytes, bytes], receive: Receive) -> bytes:
         """Return the body; Problem if it is longer than the limit."""

@@ -77,7 +77,12 @@ class Request:
 def parse_json(body: bytes) -> Any:
     """Return the value of a JSON body; Problem if it is not JSON."""
     try:
-        return _decode(body.decode())
+        text = body.decode()
+        try:
+            value, end = _decoder.raw_decode(text)
+        except ValueError:
+            end = -1
+        return value if end == len(text) else _decoder.decode(text)  # allows blanks around it, and names the error
     except RecursionError:
         raise Problem(400, "the body is nested too deeply", "body", "send a flat object; see /openapi.json") from None
     except ValueError as error:  # also of text that is not UTF-8, and of numbers of thousands of digits
@@ -90,7 +95,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+_decoder = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def parse_request(payload: Any, settings: Settings) -> Request:
@@ -177,10 +182,9 @@ def check_size(request: Request, settings: Settings) -> None:
 
     A sentence without tokens counts as one.
     """
-    tokens = sum(len(sentence) or 1 for sentence in request.sentences)
-    if tokens > settings.tokens:
-        empty = tokens - request.tokens
-        what = f"{tokens - empty:,} tokens" + (f" and {empty:,} empty sentences" if empty else "")
+    tokens, empty = request.tokens, request.sentences.count([])
+    if tokens + empty > settings.tokens:
+        what = f"{tokens:,} tokens" + (f" and {empty:,} empty sentences" if empty else "")
         raise Problem(
             413,
             f"{what} are too many for one request",
