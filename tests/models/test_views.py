@@ -130,12 +130,14 @@ class Truth:
         return max((score for names, score in self.scores.items() if holds(names)), default=-np.inf)
 
 
+@functools.cache
+def truth_of(kind, own, name, sentence):
+    return Truth(trained(kind, own), own, list(sentence), call_of(name, sentence))
+
+
 def cases(kinds, owns=OWN, calls=CALLS):
     for kind, own, name, sentence in itertools.product(kinds, owns, calls, SENTENCES):
-        model = trained(kind, own)
-        call = call_of(name, sentence)
-        truth = Truth(model, own, sentence, call)
-        yield model, sentence, call, truth
+        yield trained(kind, own), sentence, call_of(name, sentence), truth_of(kind, own, name, tuple(sentence))
 
 
 def is_best(truth, labels, score=None):
@@ -330,6 +332,107 @@ def check_view(truth, view):
         if view["probabilistic"]:
             share = truth.probability(lambda own, t=t, pair=pair: own[t : t + 2] == pair)
             assert edge["share"] == pytest.approx(share, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("own", ["nothing", "scheme and dictionary"])
+def test_what_the_server_draws_beside_the_lattice(kind, own, tmp_path):
+    """Rivals, spans, changes, and what rules cost; also where only one label per token may be drawn."""
+    trained(kind, own).save(tmp_path / "model.safetensors")
+    target = [case for case in cases([kind], [own]) if case[-1].scores]
+    requests = []
+    for n, (_, sentence, call, _) in enumerate(target):
+        common = {"sentences": [sentence], **call.request()}
+        requests.append(("/v1/lattice", {**common, "k": 3, "nodes": 1}))
+        requests.append(("/v1/explain", {**common, "token": n % len(sentence)}))
+    found = iter(asyncio.run(answers(tmp_path / "model.safetensors", requests)))
+    for n, (model, sentence, call, truth) in enumerate(target):
+        view, why = next(found).json(), next(found).json()
+        check_view(truth, view)
+        check_rivals(truth, view, why, n % len(sentence))
+        check_rows(why)
+        check_spans(truth, view)
+        for own_path in view["kbest"]:
+            expected = [
+                {"token": t, "word": word, "nth": sentence[: t + 1].count(word), "of": sentence.count(word)}
+                | {"from": was, "to": now}
+                for t, (word, was, now) in enumerate(
+                    zip(sentence, view["kbest"][0]["labels"], own_path["labels"], strict=True)
+                )
+                if was != now
+            ]
+            assert own_path["changes"] == expected
+        free = truth_of(kind, own, "nothing", tuple(sentence))
+        beyond = "dictionary" in own and call.allowed is not None  # the list replaces that of the dictionary
+        check_cost(view, truth, free, (bool(call.request()), beyond, model.probabilistic))
+
+
+def check_rivals(truth, view, why, t):
+    first, *others = why["reasons"]
+    is_best(truth, first["labels"], first["total"])
+    drawn = {node["label"] for node in view["columns"][t]}
+    assert {reason["label"] for reason in why["reasons"]} <= drawn
+    for at, rival in enumerate(view["rivals"]):
+        best = view["kbest"][0]["labels"][at]
+        other = truth.best_with(lambda names, at=at, best=best: names[at] != best)
+        if rival is None:
+            assert other == -np.inf
+            continue
+        assert rival["margin"] == pytest.approx(truth.best[0] - other, abs=1e-4)
+        assert truth.best_with(lambda names, at=at, y=rival["label"]: names[at] == y) == pytest.approx(other, abs=1e-4)
+        assert [node["label"] for node in view["columns"][at] if node["rival"]] == [rival["label"]]
+    if others:
+        assert view["rivals"][t]["label"] == others[0]["label"]
+        assert view["rivals"][t]["margin"] == pytest.approx(why["margin"], abs=1e-4)
+
+
+def check_rows(why):
+    """Rows from the sum of the features on add up to the score of the whole labelling; features add up to theirs."""
+    rows = why["rows"]
+    at = [row["kind"] for row in rows].index("features")
+    assert {row["kind"] for row in rows[:at]} <= {"feature"}
+    assert rows[-1]["kind"] == "total"
+    for n, reason in enumerate(why["reasons"]):
+        assert rows[-1]["scores"][n] == reason["total"]
+        assert sum(row["scores"][n] for row in rows[at:-1]) == pytest.approx(reason["total"], abs=1e-5)
+        if rows[at]["scores"][n] is not None and at:
+            assert sum(row["scores"][n] for row in rows[:at]) == pytest.approx(rows[at]["scores"][n], abs=1e-4)
+        ngrams = [row["scores"][n] for row in rows if row["kind"] == "ngram"]
+        assert sum(ngrams) == pytest.approx(sum(one["score"] for one in reason["ngrams"]), abs=1e-5)
+
+
+def check_spans(truth, view):
+    expected = spans_of(view["kbest"][0]["labels"])
+    assert [(span["label"], span["start"], span["end"]) for span in view["spans"]] == expected
+    for span, (label, start, end) in zip(view["spans"], expected, strict=True):
+        if view["probabilistic"]:
+            share = truth.probability(lambda own, span=(label, start, end): span in spans_of(own))
+            assert span["probability"] == pytest.approx(share, abs=1e-5)
+        else:
+            assert "probability" not in span
+
+
+def check_cost(view, truth, free, about):
+    given, beyond, probabilistic = about
+    if not given:
+        assert view["cost"] is None
+        return
+    cost = view["cost"]
+    labels = tuple(view["kbest"][0]["labels"])
+    assert cost["score"] == pytest.approx(free.best[0] - truth.best[0], abs=1e-4)
+    assert free.scores[tuple(cost["unconstrained"]["labels"])] == pytest.approx(free.best[0], abs=1e-4)
+    assert cost["unconstrained"]["score"] == pytest.approx(free.best[0], abs=1e-4)
+    if not probabilistic:
+        assert cost["probability"] is cost["rules"] is cost["unconstrained"]["probability"] is None
+        return
+    assert cost["unconstrained"]["probability"] == pytest.approx(np.exp(free.best[0] - free.log_z), rel=1e-4)
+    assert cost["probability"] == pytest.approx(free.probability(lambda own: own == labels), rel=1e-4, abs=1e-9)
+    if cost["rules"] is None:
+        assert beyond
+    else:
+        assert set(truth.scores) <= set(free.scores)
+        share = free.probability(lambda own: own in truth.scores)
+        assert cost["rules"] == pytest.approx(share, rel=1e-4, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", LEARNERS)

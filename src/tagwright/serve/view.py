@@ -221,10 +221,11 @@ def _spans(model: Model, labels: list[int], drawn: _Drawn | None) -> list[dict[s
 
 
 def _glued(model: Model, words: list[str]) -> list[dict[str, Any]]:
-    """Return the words such as ``arrow.`` of which a model knows only the pieces."""
+    """Return the words such as ``arrow.`` that a model does not know, though the mark at their end."""
     if model.features is None:
         return []
-    found = ((t, unsplit(word, lambda piece: bool(model.knows(piece)))) for t, word in enumerate(words))
+    # A word without its mark may be a new one.
+    found = ((t, unsplit(word, lambda own: own.isalpha() or bool(model.knows(own)))) for t, word in enumerate(words))
     return [{"token": t, "pieces": pieces} for t, pieces in found if pieces]
 
 
