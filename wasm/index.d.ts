@@ -56,7 +56,13 @@ export class Model {
   /** Returns the node scores [token * labels + label] and the edge scores [label * labels + label] of a sentence. */
   scores(sentence: Token[]): { nodes: Float64Array; edges: Float64Array };
   /** Returns what each feature of a token adds to the node score of a label. */
-  explain(sentence: Token[], token: number, label: number): { contributions: Contribution[]; unknown: string[] };
+  explain(sentence: Token[], token: number, label: number): {
+    contributions: Contribution[];
+    /** Features of the token that the model does not have. */
+    unknown: string[];
+    /** What features mean, in words, by feature. */
+    descriptions: Record<string, string>;
+  };
   /** Releases the memory of the model, which must not be used afterwards. */
   free(): void;
 }

@@ -228,8 +228,13 @@ export class Model {
         });
       const unknown = [];
       for (let n = 0, name; (name = core._tw_explanation_unknown(found, n)); ++n) unknown.push(core.UTF8ToString(name));
+      const descriptions = {};
+      for (const feature of [...contributions.map((one) => one.feature), ...unknown]) {
+        const words = core._tw_explanation_words(found, call.text(feature));
+        if (words) descriptions[feature] = core.UTF8ToString(words);
+      }
       core._tw_explanation_free(found);
-      return { contributions, unknown };
+      return { contributions, unknown, descriptions };
     });
   }
 

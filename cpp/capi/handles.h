@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "features/descriptions.h"
 #include "features/tokenizers.h"
 #include "model/trained_model.h"
 
@@ -33,4 +34,5 @@ struct tw_result {
 struct tw_explanation {
   std::vector<tagwright::Contribution> contributions;
   std::vector<std::string> unknown;
+  std::vector<tagwright::DescribedFeature> described;
 };

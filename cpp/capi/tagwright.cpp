@@ -359,7 +359,8 @@ tw_status tw_explain(const tw_model* model, const char* const* cells, size_t col
     need(label < own.labels().size(), "no such label");
     const Text text = text_of(*model->model, cells, columns, {&tokens, 1});
     return std::make_unique<tw_explanation>(
-        tw_explanation{own.scorer().contributions(text, 0, token, label), own.scorer().unknown(text, 0, token)});
+        tw_explanation{own.scorer().contributions(text, 0, token, label), own.scorer().unknown(text, 0, token),
+                       described_features(own.scorer().templates(), text, 0, token)});
   });
 }
 
@@ -378,6 +379,13 @@ int32_t tw_explanation_part(const tw_explanation* explanation, size_t feature) {
 }
 const char* tw_explanation_unknown(const tw_explanation* explanation, size_t feature) {
   return explanation && feature < explanation->unknown.size() ? explanation->unknown[feature].c_str() : nullptr;
+}
+
+const char* tw_explanation_words(const tw_explanation* explanation, const char* feature) {
+  if (!explanation || !feature) return nullptr;
+  for (const DescribedFeature& one : explanation->described)
+    if (one.feature == feature) return one.words.c_str();
+  return nullptr;
 }
 
 tw_status tw_decode(const double* nodes, const double* edges, size_t T, size_t L, const tw_options* options,

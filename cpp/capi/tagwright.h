@@ -127,6 +127,8 @@ TW_API double tw_explanation_score(const tw_explanation* explanation, size_t fea
 TW_API int32_t tw_explanation_part(const tw_explanation* explanation, size_t feature);
 /* The features of the token that the model does not have, one after the other; NULL behind the last. */
 TW_API const char* tw_explanation_unknown(const tw_explanation* explanation, size_t feature);
+/* What a feature of the token means, in words, derived from its template: "suffix ies"; NULL for other features. */
+TW_API const char* tw_explanation_words(const tw_explanation* explanation, const char* feature);
 
 /* --- scores --- */
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/need.h"
@@ -85,8 +86,8 @@ std::string in_words(const Part& part, const View& view, std::span<const std::st
 
 }  // namespace
 
-std::vector<DescribedFeature> described_features(const Templates& templates, std::span<const std::string> lists,
-                                                 const Text& text, size_t sentence, size_t t) {
+std::vector<DescribedFeature> described_features(const Templates& templates, const Text& text, size_t sentence,
+                                                 size_t t) {
   need(sentence < text.sentences(), "no such sentence");
   const size_t T = text.length(sentence);
   need(t < T, "no such token");
@@ -114,7 +115,7 @@ std::vector<DescribedFeature> described_features(const Templates& templates, std
         value = scratch.views[v][at - scratch.first];
         value.resize(std::min(value.find(kEndsFeature), value.size()));
       }
-      words.append(words.empty() ? "" : " + ").append(in_words(part, view, lists, outside, value));
+      words.append(words.empty() ? "" : " + ").append(in_words(part, view, templates.list_names, outside, value));
     }
     const Feature& feature = one.edge ? scratch.edge.front() : scratch.node.front();
     made.push_back({std::string(scratch.text(feature)), words.empty() ? "every word" : std::move(words)});

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,9 +16,8 @@ struct DescribedFeature {
 };
 
 // Returns the features of a token, and of the edges into it, in the order of their templates, without those that look
-// at labels. lists: the names of the word lists, as Templates numbers them. Ready-made features have no templates:
-// there are none.
-std::vector<DescribedFeature> described_features(const Templates& templates, std::span<const std::string> lists,
-                                                 const Text& text, size_t sentence, size_t t);
+// at labels. Ready-made features have no templates: there are none.
+std::vector<DescribedFeature> described_features(const Templates& templates, const Text& text, size_t sentence,
+                                                 size_t t);
 
 }  // namespace tagwright

@@ -377,6 +377,7 @@ class Parser {
     out_.tables.emplace_back();
     if (kind == ListKind::entries) {
       out_.templates.lists.emplace_back(found->entries);
+      out_.templates.list_names.push_back(found->name);
       return place;
     }
     try {

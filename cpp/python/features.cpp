@@ -267,7 +267,7 @@ nb::list rows_of(const ParsedTemplates& from) {
 // Of each feature of a token: how it is written, and what it means in words.
 nb::list descriptions_of(const ParsedTemplates& from, const Text& text, size_t sentence, size_t t) {
   nb::list made;
-  for (const DescribedFeature& one : described_features(from.templates, from.lists, text, sentence, t))
+  for (const DescribedFeature& one : described_features(from.templates, text, sentence, t))
     made.append(nb::make_tuple(shown(one.feature), shown(one.words)));
   return made;
 }

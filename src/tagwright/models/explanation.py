@@ -136,7 +136,7 @@ class Row(NamedTuple):
     token; "total", the score of the whole labelling, which is the sum of all rows from "features" on."""
     name: str
     """The feature as templates write it, the labels of an n-gram, or a name for the kind."""
-    words: str
+    text: str
     """The same in words."""
     scores: list[float]
     """One per explained label."""
