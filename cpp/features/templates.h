@@ -105,7 +105,7 @@ class Templates {
   std::vector<View> views;
   std::vector<Template> templates;
   std::vector<WordList> lists;
-  std::vector<std::string> list_names;  // of the word lists, for descriptions
+  std::vector<std::string> list_names{};  // of the word lists, for descriptions
 
   // Throws std::invalid_argument where templates name views or word lists that are not there.
   void check() const;

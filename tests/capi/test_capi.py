@@ -138,8 +138,14 @@ def test_scores_and_explanations_are_those_of_python(library, name):
         unknown = []
         while (feature := own.tw_explanation_unknown(why, len(unknown))) is not None:
             unknown.append(feature.decode())
+        names = {*unknown, *(name for name, _, _ in rows)}
+        words = {name: own.tw_explanation_words(why, name.encode()) for name in names}
+        assert own.tw_explanation_words(why, b"no feature") is own.tw_explanation_words(None, b"U") is None
         own.tw_explanation_free(why)
         expected_why = model.explain(X, t, [model.labels[label]])
+        assert {name: said.decode() for name, said in words.items() if said} == {
+            name: said for name, said in expected_why.descriptions.items() if name in names
+        }
         assert rows == [(one.feature, one.score, one.part) for one in expected_why.reasons[0].contributions]
         assert unknown == expected_why.unknown
     own.tw_model_free(handle)

@@ -17,6 +17,7 @@ from support.limited import run_limited
 import tagwright as tw
 from tagwright import _core
 from tagwright.features.templates import MACROS, PRESETS, Features, TemplateError
+from tagwright.models.native import core_text
 
 # The tables of the core are of this version.
 TABLES = "14.0.0"
@@ -703,3 +704,49 @@ def test_templates_that_look_at_labels():
     assert made.core.expand(text, 0) == [(["U0:b"], [])]
     assert made.core.history == 3
     assert made.word_prefix() is None
+
+
+def test_features_in_words():
+    """Every macro, at the token, before and behind it, beyond the sentence, and in other columns."""
+    lines = {
+        "U1:%x[0,0]": ["word In", "word New", "word York's"],
+        "U2:%x[-1,0]": ["before the sentence", "previous word In", "previous word New"],
+        "U3:%x[-2,0]": ["2 before the sentence", "before the sentence", "2nd previous word In"],
+        "U4:%x[1,0]/%x[0,0]": [
+            "next word New + word In", "next word York's + word New", "after the sentence + word York's",
+        ],
+        "U5:%suffix[0,0,2]": ["suffix In", "suffix ew", "suffix 's"],
+        "U6:%prefix[1,0,3]": ["prefix New of the next word", "prefix Yor of the next word", "prefix after the sentence"],
+        "U7:%x[0,1]": ["column 2 IN", "column 2 NNP", "column 2 1"],
+        "U8:%lower[-1,1]": [
+            "lower case of column 2 before the sentence", "lower case in of column 2 of the previous word",
+            "lower case nnp of column 2 of the previous word",
+        ],
+        "U9:%shape[0,0]": ["shape Xx", "shape Xx", "shape Xx'x"],
+        "UA:%digit[0,1]": ["no digits of column 2", "no digits of column 2", "all digits of column 2"],
+        "UB:%capital[0,0]": ["first letter capital"] * 3,
+        "UC:%punct[0,0]": ["no punctuation", "no punctuation", "some punctuation"],
+        "UD:%in[0,0,cities]": ["not in cities", "begins an entry of cities", "inside an entry of cities"],
+        "UE:": ["every word"] * 3,
+    }  # fmt: skip
+    features = Features("\n".join(lines) + "\nB\n", {"cities": ["new york's"]})
+    text = core_text([[["In", "IN"], ["New", "NNP"], ["York's", "1"]]], features)
+    for t in range(3):
+        found = features.described(text, t)
+        assert list(found.values()) == [words[t] for words in lines.values()]
+        made = features.core.features(text, 0)[t][0]
+        assert list(found) == made
+
+
+def test_features_of_wapiti_in_words():
+    features = Features('u1:%x[@1,0]/%x[@-2,0]\nu2:%t[0,0,"^x"]\nu3:%m[-1,0,"o+"]\n')
+    text = core_text([["foo", "xo"]], features)
+    first = ["first word foo + 2nd last word foo", "does not match ^x", "o+ before the sentence"]
+    assert list(features.described(text, 0).values()) == first
+    second = ["first word foo + 2nd last word foo", "matches ^x", "o+ matches oo of the previous word"]
+    assert list(features.described(text, 1).values()) == second
+
+
+def test_one_feature_of_two_templates():
+    features = Features("U:%x[0,0]\nU:%x[0,1]\n")
+    assert features.described(core_text([[["a", "a"]]], features), 0) == {"U:a": "word a or column 2 a"}

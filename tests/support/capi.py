@@ -102,6 +102,7 @@ class Library:
             function = getattr(own, f"tw_explanation_{name}")
             function.restype, function.argtypes = result, [handle, size]
         own.tw_explanation_features.restype, own.tw_explanation_features.argtypes = size, [handle]
+        own.tw_explanation_words.restype, own.tw_explanation_words.argtypes = text, [handle, text]
         own.tw_explanation_free.argtypes = [handle]
         own.tw_decode.argtypes = [doubles, doubles, size, size, how, out]
         own.tw_marginals.argtypes = [doubles, doubles, size, size, doubles, doubles, doubles]

@@ -102,7 +102,7 @@ def _features(found: Explanation, most: int) -> str:
     two = len(found.reasons) == 2
     lines = [
         [
-            row.name, row.text if row.text != row.name else "", *(f"{x:.4f}" for x in row.scores),
+            row.name, row.words if row.words != row.name else "", *(f"{x:.4f}" for x in row.scores),
             *([f"{row.scores[0] - row.scores[1]:+.4f}"] if two else []),
         ]
         for row in shortened(found, most)

@@ -136,7 +136,7 @@ class Row(NamedTuple):
     token; "total", the score of the whole labelling, which is the sum of all rows from "features" on."""
     name: str
     """The feature as templates write it, the labels of an n-gram, or a name for the kind."""
-    text: str
+    words: str
     """The same in words."""
     scores: list[float]
     """One per explained label."""
@@ -295,11 +295,12 @@ class Rival(NamedTuple):
 _CLOSE = 1e-6  # of the best score: margins that differ by less are compared by decoding, as explanations do
 
 
-def rivals(lattice: Lattice, most: int = 100) -> tuple[list[int], list[Rival | None] | None]:
+def rivals(lattice: Lattice, most: int = 40) -> tuple[list[int], list[Rival | None] | None]:
     """Return the best path of a lattice, and the rival at each token that `Model.explain` names.
 
-    None in place of a rival: no other label is possible there. None in place of all: there are rules about whole
-    labellings, under which each token takes a search, and more than `most` tokens.
+    None in place of a rival: no other label is possible there. A token takes a search under rules about whole
+    labellings, where None in place of all says that there are more than `most` tokens; and where labels are equally
+    good, of which the first is taken after `most` searches.
     """
     best, total = _path(lattice, 0)
     if not best:
@@ -315,13 +316,16 @@ def rivals(lattice: Lattice, most: int = 100) -> tuple[list[int], list[Rival | N
     behind = lattice.behind()
     behind[np.arange(len(best)), best] = np.inf
     made: list[Rival | None] = []
-    close = _CLOSE * (1.0 + abs(total))
+    close, left = _CLOSE * (1.0 + abs(total)), most
     for t, row in zip(every, behind, strict=True):
         y = int(row.argmin())
         if not np.isfinite(row[y]):
             made.append(None)
+        elif left and (row <= row[y] + close).sum() > 1:
+            made.append(searched(t))
+            left -= 1
         else:
-            made.append(searched(t) if (row <= row[y] + close).sum() > 1 else Rival(y, float(row[y])))
+            made.append(Rival(y, float(row[y])))
     return best, made
 
 

@@ -45,6 +45,8 @@ _STRONG = 3  # labels by their node scores that are drawn where there are no pro
 _THIN = 0.002  # probability of an edge that is not drawn
 _MANY = 400  # labels from which on sums leave out what is next to nothing
 
+_REQUESTED = 500_000  # edges between labels that are drawn on request
+
 Reals = npt.NDArray[np.float64]
 
 
@@ -80,6 +82,8 @@ def viewed(request: Request, served: Served, model: Model) -> dict[str, Any]:
     sentence = request.sentences[0]
     if not sentence:
         raise Problem(422, "the sentence is empty", "sentences[0]", "send at least one token")
+    if len(sentence) * len(request.labels or ()) ** 2 > _REQUESTED:
+        raise Problem(413, "too many labels to draw for so many tokens", "labels", "send fewer, or a shorter sentence")
     words = list(map(word_of, sentence))
     lattice = None
     if isinstance(model, LinearModel) or ("lattice" not in lacking(model) and _fits(sentence, model)):

@@ -29,7 +29,7 @@ export async function models() {
 export async function post(path, payload, signal) {
   const model = await opened(payload.model);
   try {
-    const answer = path === "/v1/explain" ? await explain(model, payload) : await lattice(model, payload);
+    const answer = await { "/v1/tag": tag, "/v1/explain": explain, "/v1/lattice": lattice }[path](model, payload);
     if (signal?.aborted) throw new DOMException("a newer request", "AbortError");
     return answer;
   } catch (error) {
@@ -84,6 +84,18 @@ function maxima({ nodes, edges, T, L }) {
 
 const finite = (number) => (Number.isFinite(number) ? number : null);
 const rounded = (number) => finite(Math.round(1e6 * number) / 1e6);
+
+function tag(model, payload) {
+  const { k = 1, decoder } = payload;
+  const found = model.tag(payload.text ?? payload.sentences, { k, decoder, probabilities: Boolean(payload.proba) });
+  const sentences = found.map(({ tokens, offsets, labellings }) => {
+    const kbest = labellings.map((one) => ({
+      labels: one.labels, score: one.score, ...(payload.proba ? { probability: one.probability, marginals: one.labelProbabilities } : {}),
+    }));
+    return { ...(tokens ? { tokens, offsets } : {}), ...kbest[0], ...(k > 1 ? { kbest } : {}) };
+  });
+  return { model: payload.model, sentences };
+}
 
 async function lattice(model, payload) {
   const given = scored(model, payload);
@@ -243,9 +255,9 @@ function rowsOf(reasons, descriptions) {
       scores.get(name).own[at] += one.score;
     }
   });
-  const named = (kind, name, own) => ({ kind, name, text: name, scores: own.map(finite), start: null });
+  const named = (kind, name, own) => ({ kind, name, words: name, scores: own.map(finite), start: null });
   const decides = ({ scores: own }) => (own.length === 2 ? Math.abs(own[0] - own[1]) : Math.max(...own.map(Math.abs)));
-  const rows = [...scores].map(([name, { words, own }]) => ({ ...named("feature", name, own), text: words })).sort((a, b) => decides(b) - decides(a));
+  const rows = [...scores].map(([name, { words, own }]) => ({ ...named("feature", name, own), words })).sort((a, b) => decides(b) - decides(a));
   rows.push(named("features", "all features", reasons.map((one) => one.score)));
   for (const [what, side, end] of [["edge from", "before", "previous"], ["edge to", "after", "current"]]) {
     const steps = reasons.map((one) => one[side]);
