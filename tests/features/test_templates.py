@@ -716,7 +716,9 @@ def test_features_in_words():
             "next word New + word In", "next word York's + word New", "after the sentence + word York's",
         ],
         "U5:%suffix[0,0,2]": ["suffix In", "suffix ew", "suffix 's"],
-        "U6:%prefix[1,0,3]": ["prefix New of the next word", "prefix Yor of the next word", "prefix after the sentence"],
+        "U6:%prefix[1,0,3]": [
+            "prefix New of the next word", "prefix Yor of the next word", "prefix after the sentence",
+        ],
         "U7:%x[0,1]": ["column 2 IN", "column 2 NNP", "column 2 1"],
         "U8:%lower[-1,1]": [
             "lower case of column 2 before the sentence", "lower case in of column 2 of the previous word",
