@@ -118,7 +118,8 @@ print(*(entry.dll.decode() for entry in pefile.PE(sys.argv[1]).DIRECTORY_ENTRY_I
 """,
     "Darwin": """
 import lief, sys
-print(*(library.name for library in lief.MachO.parse(sys.argv[1]).at(0).libraries), sep="\\n")
+binaries = lief.MachO.parse(sys.argv[1])  # which owns the one that is read
+print(*(library.name for library in binaries.at(0).libraries), sep="\\n")
 """,
 }
 
