@@ -133,9 +133,11 @@ def static_server(folder):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_the_exported_page_works_without_our_server(tmp_path):
@@ -153,6 +155,20 @@ def test_the_exported_page_works_without_our_server(tmp_path):
             assert len(browser.find_elements("css selector", "#kbest li")) == 6
             assert browser.find_elements("css selector", "#lattice svg")
             assert "rather than" in browser.find_element("id", "why").text
+            assert "suffix ies" in browser.find_element("id", "why").text
+            # The same parts as with a server, without what needs one.
+            assert [
+                part.is_displayed() for part in browser.find_elements("css selector", "#save-json, #curl-part")
+            ] == [True, False]
+            rule = "#text=Time+flies+like+an+arrow.+They+can+fish.&k=6&allowed=1:VBZ"
+            browser.execute_script("delete document.body.dataset.drawn; location.hash = arguments[0]", rule)
+            until(lambda: browser.execute_script("return document.body.dataset.drawn === location.hash"))
+            best = model.tag_kbest([words], 2, proba=True)[0]
+            assert best[1].labels[1] == "VBZ"
+            cost = browser.find_element("id", "cost").text
+            assert cost.startswith(f"The rules cost {best[0].score - best[1].score:.3f} in score")
+            assert f"and of {100 * best[1].probability:.0f} % without them" in cost
+            assert len(browser.find_elements("css selector", "#uncertainty p")) == 2
             sentences = a_thousand_sentences()
             found = browser.execute_async_script(
                 """
