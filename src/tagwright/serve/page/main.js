@@ -62,7 +62,7 @@ function listen() {
     clearTimeout(timer);
     if (location.hash === link()) return;
     follow(location.hash);
-    look(null);
+    look("replace");
   });
   startExports();
   watch(find("answer"));
