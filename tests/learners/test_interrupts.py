@@ -17,6 +17,7 @@ from tagwright.learners.interrupts import stops
 X10, Y10 = ten_sentences()
 WORD = "U:%x[0,0]\nB\n"
 RICH = "U0:%x[0,0]\nU1:%x[-1,0]\nUV\nB\n"
+PLAIN = tw.AdaGrad(calibration=None)
 
 
 class Interrupting(list):
@@ -55,7 +56,7 @@ def test_an_interrupted_perceptron_keeps_the_last_epoch(tmp_path):
     ("learner", "called", "each"),
     [
         (tw.CRF(RICH, solver=tw.LBFGS(l2=1e-3, tolerance=0)), "solver__max_iterations", 10),
-        (tw.CRF(RICH, solver="adagrad"), "epochs", 1),
+        (tw.CRF(RICH, solver=PLAIN), "epochs", 1),
     ],
     ids=["lbfgs", "adagrad"],
 )
@@ -75,7 +76,17 @@ def test_an_interrupted_crf_keeps_what_it_has(learner, called, each):
     assert same_arrays(interrupted.model_.arrays, then.model_.arrays)
 
 
-@pytest.mark.parametrize("learner", [tw.Perceptron(WORD), tw.CRF(RICH, solver="adagrad")], ids=["perceptron", "crf"])
+def test_an_interrupted_calibration_leaves_the_weights_as_they_are():
+    learner, dev = tw.CRF(RICH, epochs=2), Interrupting(X10)
+    dev.left = looks_taken(learner, epochs=2) - 1
+    with pytest.warns(UserWarning, match="interrupted: the model is not calibrated"):
+        model = clone(learner).fit(X10, Y10, dev=(dev, Y10)).model_
+    plain = clone(learner).set_params(solver=PLAIN).fit(X10, Y10).model_
+    assert "temperature" not in model.facts
+    assert same_arrays(model.arrays, plain.arrays)
+
+
+@pytest.mark.parametrize("learner", [tw.Perceptron(WORD), tw.CRF(RICH, solver=PLAIN)], ids=["perceptron", "crf"])
 def test_an_interruption_before_the_first_epoch_ends_is_passed_on(learner):
     dev = Interrupting(X10)
     dev.left = looks_taken(learner, epochs=1) - 1
