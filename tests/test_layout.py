@@ -122,6 +122,31 @@ def test_functions_and_classes_of_the_core_are_small():
             assert kind.members <= MANY_MEMBERS.get(kind.name, 18), f"{name_of(path)}: {kind}"
 
 
+# An expression that asks edges, a lattice or factors which kind they are; for n-grams, a condition on whether there are
+# any. Lines that use what an earlier one found are not counted.
+KIND_OF_EDGES = re.compile(
+    r"[.>](?:sparse|steps|is_uniform|repeats|patched|is_float|has_float_steps|is_listed)\(|[.>]dense\b"
+    r"|(?:if \(|&& |\|\| |return |= )!?[^*\s]*\bngrams(?:\(\)|_)(?=\)| \?| &&| \|\|)"
+)
+MOST_KINDS = 15
+
+
+def test_few_places_outside_the_lattice_depend_on_the_kind_of_edges():
+    """Decoders, sums and trainers use the interface of edges; each exception has its reason above it."""
+    found = []
+    for path in files(CPP, ".h", ".cpp"):
+        if path.relative_to(CPP).parts[0] == "lattice":
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines):
+            if KIND_OF_EDGES.search(line.partition("//")[0]):
+                assert lines[number - 1].lstrip().startswith("// Edge kind: "), (
+                    f"{name_of(path)}:{number + 1}: no reason"
+                )
+                found.append(f"{name_of(path)}:{number + 1}")
+    assert len(found) <= MOST_KINDS, "\n".join(found)
+
+
 def test_functions_of_the_package_are_small():
     for path in files(PACKAGE, ".py"):
         for own in python_sizes(path.read_text(encoding="utf-8")):

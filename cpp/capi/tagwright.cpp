@@ -332,6 +332,7 @@ tw_status tw_scores(const tw_model* model, const char* const* cells, size_t colu
     need((nodes || tokens == 0) && edges, "nodes or edges are NULL");
     const Model& own = linear_of(model_of(model));
     const Text text = text_of(*model->model, cells, columns, {&tokens, 1});
+    // Edge kind: the arrays of the caller have no place for n-grams and corrections.
     if (own.edges().ngrams() || own.edges().corrections().rows() > 0)
       throw Unsupported("the edges of this model depend on tokens or on more than two labels");
     const size_t L = own.labels().size();

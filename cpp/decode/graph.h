@@ -36,11 +36,13 @@ std::vector<GraphPath> enumerate_paths(const Graph& graph, size_t k, Work& work)
 // The result of a forward pass over states: labels, or contexts of label n-grams.
 struct ForwardPass {
   size_t states;
-  std::function<int32_t(size_t c)> label;
-  // [c]: score of the best path that ends in state c of column t.
-  std::function<const double*(size_t t)> alpha;
+  std::function<int32_t(size_t c)> label_of;  // none: states are labels
+  const double* alpha;  // [t * stride + c]: score of the best path that ends in state c of column t
+  size_t stride;
   // out[p]: score of the step from state p of column t - 1 to state c of column t, without c's node.
   std::function<void(size_t t, size_t c, double* out)> into;
+
+  int32_t label(size_t c) const { return label_of ? label_of(c) : static_cast<int32_t>(c); }
 };
 
 // Returns the labels of up to k best paths, best first, by A* against the pass, whose scores are the exact heuristic.

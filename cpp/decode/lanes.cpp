@@ -176,6 +176,7 @@ class LaneDecoder {
   // single precision is not worth another try; set where it settled nothing.
   bool decode(Unit who, bool& doubtful, Arena& arena) {
     double largest = 0;
+    // Edge kind: scores of double precision are not rounded to float32.
     bool single = !doubtful && edges_.is_float();
     for (const size_t s : who) {
       const size_t n = all_[s].T * edges_.L();

@@ -81,7 +81,7 @@ struct State {
   double score;  // of the path up to its label
   uint64_t counts;
   int32_t t, label, parent;
-  LabelNgrams::Node at;  // the longest n-gram that the path ends with, or its label
+  LabelNgrams::Node at;  // the context of n-grams that the path ends in, or its label
 };
 
 struct Key {
@@ -141,8 +141,7 @@ class StateAStar {
       for_each_label(t, [&](size_t i) {
         double& best = ahead_[t * L + i];
         if (t + 1 == T) return void(best = lattice_.edges.stop(i));
-        lattice_.row(t, i, row_.data());
-        if (ngrams_) add_ngrams(i);
+        lattice_.bound_row(t, i, row_.data());
         for_each_label(t + 1, [&](size_t j) {
           best = std::max(best, row_[j] + (lattice_.node(t + 1, j) + ahead_[(t + 1) * L + j]));
         });
@@ -153,16 +152,7 @@ class StateAStar {
     ++found_.work.rounds;
   }
 
-  // Adds to the edges out of label i the most that n-grams add, whatever comes before it.
-  void add_ngrams(size_t i) {
-    const LabelNgrams::Range pairs = ngrams_->children(static_cast<LabelNgrams::Node>(i));
-    for (LabelNgrams::Node pair = pairs.first; pair < pairs.end; ++pair)
-      row_[static_cast<size_t>(ngrams_->label(pair))] += lattice_.edges.most_added(pair);
-  }
-
-  Key key_of(const State& state) const {
-    return {state.counts, state.t, ngrams_ ? ngrams_->context(state.at) : state.label};
-  }
+  Key key_of(const State& state) const { return {state.counts, state.t, state.at}; }
 
   bool out_of_time() const {
     return seconds_ < std::numeric_limits<double>::infinity() &&
@@ -248,7 +238,12 @@ class StateAStar {
     for_each_label(t + 1, [&](size_t j) {
       double score = state.score + row_[j];
       LabelNgrams::Node at = static_cast<LabelNgrams::Node>(j);
-      if (ngrams_) score += ngrams_->more(at = ngrams_->next(state.at, at));
+      // Edge kind: n-grams need the labels before the last one, which are no part of an edge.
+      if (ngrams_) {
+        at = ngrams_->next(state.at, at);
+        score += ngrams_->more(at);
+        at = ngrams_->context(at);
+      }
       push(number, t + 1, j, score + lattice_.node(t + 1, j), at);
     });
   }

@@ -102,6 +102,7 @@ const Option* Decoder::option(std::string_view named) const {
 
 const Variant& Decoder::variant(const Edges& edges) const {
   // N-grams need states of several labels: other algorithms, not another kind of edges.
+  // Edge kind: the one choice between decoding over labels and over contexts of n-grams.
   const Variant& own = edges.ngrams() ? contexts : labels;
   if (own.decode) return own;
   std::string others;

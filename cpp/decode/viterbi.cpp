@@ -177,13 +177,6 @@ std::optional<Answer> settle(Forward<float>& run, Arena& arena) {
   return Answer{{{std::move(labels)}}, run.work};
 }
 
-bool fits_float(const Lattice& lattice) {
-  if (!lattice.has_float_steps()) return false;
-  double size = lattice.edge_magnitude();
-  for (size_t t = 0; t < lattice.T; ++t) size = std::max(size, lattice.node_magnitude(t));
-  return size <= kFloatRange;
-}
-
 }  // namespace
 
 ForwardScores forward_scores(const Lattice& lattice, Arena& arena, Work& work, const double* first) {
@@ -207,16 +200,15 @@ void trace_back(const Lattice& lattice, const ForwardScores& alpha, int32_t* lab
 
 std::vector<Answer> viterbi_batch(std::span<const Lattice* const> lattices, const Options&, Arena& arena) {
   constexpr size_t kFewSentences = 3;  // eight lanes cost as much as three sentences
-  const auto uniform = [](const Lattice* lattice) { return lattice->is_uniform(); };
-  if (lattices.size() >= kFewSentences && lattices[0]->edges.costs().lanes &&
-      std::all_of(lattices.begin(), lattices.end(), uniform))
+  if (lattices.size() >= kFewSentences &&
+      std::all_of(lattices.begin(), lattices.end(), [](const Lattice* lattice) { return lattice->suits_lanes(); }))
     if (std::optional<std::vector<Answer>> answers = viterbi_in_lanes(lattices, arena)) return std::move(*answers);
   std::vector<Answer> answers(lattices.size());
   std::vector<Forward<float>> fast;
   std::vector<Forward<double>> sure;
   std::vector<size_t> whose_fast, whose_sure;
   for (size_t s = 0; s < lattices.size(); ++s) {
-    if (fits_float(*lattices[s])) {
+    if (lattices[s]->fits_float()) {
       fast.push_back({lattices[s]});
       whose_fast.push_back(s);
     } else {

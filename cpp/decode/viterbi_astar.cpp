@@ -135,14 +135,14 @@ class Enumeration {
       }
       index = static_cast<size_t>(of);
     }
+    const size_t size = begin_[t + 1] - begin_[t];
     const auto fill = [&](double* scores, double* priorities) {
       from ? graph_.next(t - 1, p, scores) : graph_.first(scores);
-      const size_t size = graph_.size(t);
       kernels().extend_dd(0, scores, graph_.heuristic(t), size, priorities);
       work_.edges += from ? size : 0;
       meter_.count(4 * size);
     };
-    const Extension* next = extensions_.find(rankings_[index], rank, graph_.size(t), fill);
+    const Extension* next = extensions_.find(rankings_[index], rank, size, fill);
     if (!next) return -1;
     const double score = from ? from->score : 0;
     partials_.push_back({score + next->score, score + next->priority, static_cast<int32_t>(t), next->q, before, rank});
@@ -194,7 +194,7 @@ std::vector<Path> enumerate_backward(const Lattice& lattice, const ForwardPass& 
     pass.into(t, p, out);
     for (size_t c = 0; c < C; ++c) out[c] += node;
   };
-  graph.heuristic = [&](size_t s) { return pass.alpha(T - 1 - s); };
+  graph.heuristic = [&](size_t s) { return pass.alpha + (T - 1 - s) * pass.stride; };
   std::vector<Path> paths;
   for (GraphPath& path : enumerate_paths(graph, k, work)) {
     std::reverse(path.at.begin(), path.at.end());
@@ -209,8 +209,9 @@ Answer viterbi_astar(const Lattice& lattice, const Options& options, Arena& aren
   answer.work.rounds = 1;
   const ForwardScores alpha = forward_scores(lattice, arena, answer.work);
   const ForwardPass pass{.states = lattice.L,
-                         .label = [](size_t y) { return static_cast<int32_t>(y); },
-                         .alpha = [&](size_t t) { return alpha[t]; },
+                         .label_of = {},
+                         .alpha = alpha[0],
+                         .stride = lattice.edges.stride(),
                          .into = [&](size_t t, size_t y, double* out) { lattice.column(t - 1, y, out); }};
   answer.paths = enumerate_backward(lattice, pass, options.k, answer.work);
   return answer;

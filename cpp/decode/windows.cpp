@@ -32,7 +32,8 @@ void with_window(const Edges& edges, const Columns& columns, size_t begin, size_
 
 size_t window_of(size_t T, const Edges& edges, size_t bytes, size_t whole) {
   constexpr size_t kWindow = size_t{8} << 20;
-  if (edges.steps()) return 0;  // edges per step take more memory than any column
+  // Edge kind: edges per step take more memory than any column.
+  if (edges.steps()) return 0;
   const size_t column = times(edges.L(), bytes) + correction_bytes(edges);
   if (times(T, column) <= whole) return 0;
   // No shorter than there are windows: the last column of each is held too.

@@ -124,6 +124,16 @@ EdgeCosts EdgeScores::costs() const {
   return costs;
 }
 
+EdgeFacts EdgeScores::facts() const {
+  const SparseEdges* const own = sparse();
+  return {.sparse = bool(own),
+          .stepwise = per_step_,
+          .fallback = own ? own->fallback() : 0,
+          .exceptions = own ? own->rows().entries() : 0,
+          .ngrams = ngrams_ ? ngrams_->size() : 0,
+          .sets = corrections_.rows()};
+}
+
 void EdgeScores::add(const EdgeExtras& extras) {
   if (extras.start) start_ = ends(*extras.start, "start");
   if (extras.stop) stop_ = ends(*extras.stop, "stop");

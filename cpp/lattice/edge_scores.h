@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/need.h"
 #include "base/sparse_rows.h"
 #include "lattice/edge_form.h"
 #include "lattice/labelling_rules.h"
@@ -44,6 +45,13 @@ struct EdgeExtras {
   std::span<const int32_t> correction_set = {};  // [q]: the set that correction q belongs to
   EdgeTriples corrections = {};
   std::optional<NgramList> ngrams = {};
+};
+
+// What users see of edges.
+struct EdgeFacts {
+  bool sparse, stepwise;            // default + exceptions; one matrix per step
+  double fallback;                  // the default, or 0
+  size_t exceptions, ngrams, sets;  // numbers of exceptions, label n-grams and correction sets
 };
 
 // Edge scores [previous][current] of L labels. They do not change once made.
@@ -107,8 +115,12 @@ class EdgeScores {
   // not a score. Borrowed numbers may have changed since they were last checked, so every lattice checks them again.
   double check_steps() const;
 
-  // The form that users see: default + exceptions, or nullptr.
+  // Default + exceptions, or nullptr where the edges have another form.
   const SparseEdges* sparse() const { return per_step_ ? nullptr : shared_->sparse(); }
+  EdgeFacts facts() const;
+  // Throw std::invalid_argument with this message where edges differ from step to step, or where there are n-grams.
+  void need_same_steps(const char* message) const { need(!per_step_, message); }
+  void need_no_ngrams(const char* message) const { need(!ngrams_, message); }
 
  protected:
   explicit EdgeScores(size_t L) : L_(L), stride_(L) {}

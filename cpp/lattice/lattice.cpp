@@ -169,10 +169,26 @@ double Lattice::corrected_edge(size_t t, size_t i, size_t j) const {
   return at != entries.end() && at->i == key.i && at->j == key.j ? at->score : edges.base(t, i, j);
 }
 
+bool Lattice::fits_float() const {
+  if (!nodes.f || T <= 1 || !edges.step(0).has_float_steps()) return false;
+  double size = edge_magnitude_;
+  for (const double magnitude : node_magnitude_) size = std::max(size, magnitude);
+  return size <= kFloatRange;
+}
+
 void Lattice::row(size_t t, size_t i, double* out) const {
   edges.row(t, i, out);
   if (patched())
     for (const Override& e : patches_[t].row(static_cast<int32_t>(i))) out[e.j] = e.score;
+}
+
+void Lattice::bound_row(size_t t, size_t i, double* out) const {
+  row(t, i, out);
+  const LabelNgrams* const ngrams = edges.ngrams();
+  if (!ngrams) return;
+  const LabelNgrams::Range pairs = ngrams->children(static_cast<LabelNgrams::Node>(i));
+  for (LabelNgrams::Node pair = pairs.first; pair < pairs.end; ++pair)
+    out[static_cast<size_t>(ngrams->label(pair))] += edges.most_added(pair);
 }
 
 void Lattice::column(size_t t, size_t j, double* out) const {

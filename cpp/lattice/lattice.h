@@ -46,6 +46,8 @@ class Lattice {
   double edge(size_t t, size_t i, size_t j) const { return patched() ? corrected_edge(t, i, j) : edges.base(t, i, j); }
   // The scores of all edges out of label i of column t; out: [j].
   void row(size_t t, size_t i, double* out) const;
+  // The same with the most that label n-grams add, whatever comes before label i.
+  void bound_row(size_t t, size_t i, double* out) const;
   // The scores of all edges into label j of column t + 1; out: [i].
   void column(size_t t, size_t j, double* out) const;
   // out[j]: a partial path of this score that ends in label i of column t, extended by label j of column t + 1.
@@ -57,8 +59,10 @@ class Lattice {
   bool is_uniform() const { return !edges.steps() && !patched(); }
   // Whether step t has the same edges as the step before it.
   bool repeats(size_t t) const { return t > 0 && is_uniform(); }
-  // Whether max steps may be taken in float32.
-  bool has_float_steps() const { return nodes.f && T > 1 && edges.step(0).has_float_steps(); }
+  // Whether max steps may be taken in float32, since they can be and scores are not too large for it.
+  bool fits_float() const;
+  // Whether it is decoded faster in SIMD lanes, with others over the same edges.
+  bool suits_lanes() const { return is_uniform() && edges.costs().lanes; }
   // [y]: the best edge out of label y at every step, or a little more; nullptr where steps differ.
   const float* reach() const { return is_uniform() ? edges.reach() : nullptr; }
   // [y], or [place in the list] where there is one: the best edge out of a label of column t, or a little more; its

@@ -96,10 +96,11 @@ void fill_sums(const AnyArray& nodes, std::span<const int64_t> lengths,
     });
   };
   if (const auto* given = std::get_if<const Edges*>(&edges)) {
-    need(*given && (*given)->L() == L && !(*given)->steps(), "edges: one matrix for all steps");
-    need(!(*given)->ngrams(),
-         "these sums know no ngrams of labels, but the edges have some; use marginals_batch "
-         "without edge_counts");
+    constexpr const char* kOneMatrix = "edges: one matrix for all steps";
+    need(*given && (*given)->L() == L, kOneMatrix);
+    (*given)->need_same_steps(kOneMatrix);
+    (*given)->need_no_ngrams(
+        "these sums know no ngrams of labels, but the edges have some; use marginals_batch without edge_counts");
     const CopiedEdges copy(**given);
     sum(copy.view());
   } else {

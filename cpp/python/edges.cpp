@@ -103,12 +103,12 @@ void bind_edges(nb::module_& m) {
             return nb::make_tuple(array_of(std::move(start)), array_of(std::move(stop)));
           },
           "Returns the scores of being the first label and of being the last, 0 where there are none.")
-      .def_prop_ro("is_sparse", [](const Edges& e) { return bool(e.sparse()); })
-      .def_prop_ro("is_stepwise", [](const Edges& e) { return bool(e.steps()); })
-      .def_prop_ro("default", [](const Edges& e) { return e.sparse() ? e.sparse()->fallback() : 0; })
-      .def_prop_ro("exceptions", [](const Edges& e) { return e.sparse() ? e.sparse()->rows().entries() : 0; })
-      .def_prop_ro("ngrams", [](const Edges& e) { return e.ngrams() ? e.ngrams()->size() : 0; })
-      .def_prop_ro("correction_sets", [](const Edges& e) { return e.corrections().rows(); });
+      .def_prop_ro("is_sparse", [](const Edges& e) { return e.facts().sparse; })
+      .def_prop_ro("is_stepwise", [](const Edges& e) { return e.facts().stepwise; })
+      .def_prop_ro("default", [](const Edges& e) { return e.facts().fallback; })
+      .def_prop_ro("exceptions", [](const Edges& e) { return e.facts().exceptions; })
+      .def_prop_ro("ngrams", [](const Edges& e) { return e.facts().ngrams; })
+      .def_prop_ro("correction_sets", [](const Edges& e) { return e.facts().sets; });
 }
 
 }  // namespace tagwright

@@ -230,6 +230,7 @@ class LogDomain {
     for (size_t y = 0; y < n; ++y) values[y] -= by;
   }
   void send(size_t t, size_t side, const LabelValues& from, Labels targets, double* out) {
+    // Edge kind: with few edges into a label, the terms of several labels are summed in one call.
     const bool listed = steps_.is_listed(t);
     if (kBest && !side && !listed) return send_rows(t, from, targets, out);
     steps_.with(t, side, from, [&](auto&& terms) {

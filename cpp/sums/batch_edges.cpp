@@ -91,7 +91,7 @@ Edges BatchEdges::whole() const {
 CopiedEdges::CopiedEdges(const EdgeScores& edges) {
   need_no_labelling_rules(edges);
   const size_t L = view_.L = edges.L();
-  // A copy has one default for all pairs; rules that limit it need a matrix.
+  // Edge kind: copied as entries where these are all; rules that limit the default need a matrix.
   if (const SparseEdges* const sparse = edges.sparse(); sparse && !sparse->rules()) {
     std::vector<int32_t> previous, current;
     for (size_t i = 0; i < L; ++i) {
@@ -159,14 +159,12 @@ BatchFactors<E>::BatchFactors(const BatchEdges& edges) : L(edges.L), dense(bool(
 template <class E>
 BatchFactors<E>::BatchFactors(const Factors& factors)
     : L(factors.L),
-      dense(factors.dense),
       shift(factors.shift),
       rest(factors.rest),
       fits(factors.close),
       forbids(factors.forbids),
       mild(factors.mild) {
-  if (dense) fill_panels([&](size_t i) { return factors.side[0].matrix.data() + i * factors.stride; });
-  for (size_t direction = 0; direction < 2 && !dense; ++direction) {
+  for (size_t direction = 0; direction < 2; ++direction) {
     const Factors::Side& side = factors.side[1 - direction];
     entries[direction] = {side.begin, side.index};
     factor[direction].assign(side.factor.begin(), side.factor.end());

@@ -86,7 +86,7 @@ struct PairEntries {
 template <class E>
 struct BatchFactors {
   explicit BatchFactors(const BatchEdges& edges);
-  // The same of edges without rules for pairs.
+  // The same of sparse factors without rules for pairs.
   explicit BatchFactors(const Factors& factors);
 
   size_t L = 0;

@@ -119,6 +119,7 @@ void LaneUnit<E>::nodes(size_t t) {
 template <class E>
 void LaneUnit<E>::send(size_t direction, const E* from, const double* total, E* to) {
   const BatchKernels<E>& k = batch_kernels<E>();
+  // Edge kind: two kernels, over panels of a matrix or over lists of pairs.
   if (factors_.dense) {
     k.spread_dense(factors_.panels[direction].data(), L_, vectors_, from, to);
   } else {

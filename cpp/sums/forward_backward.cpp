@@ -238,14 +238,15 @@ void need_no_labelling_rules(const EdgeScores& edges) {
 }
 
 Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena, NgramSums& ngrams) {
+  // Edge kind: the recursion is over contexts of n-grams, or over labels.
   if (!lattice.edges.ngrams()) return sums_without_ngrams(lattice, pruning, arena);
   sum_ngrams(lattice, pruning, arena, ngrams);
   return ngrams.sums(&lattice);
 }
 
 Sums forward_backward(const Lattice& lattice, const SumPruning& pruning, Arena& arena) {
-  need(!lattice.edges.ngrams(),
-       "these sums ignore label n-grams, but the edges have some; use shorter sentences, or a model of order 1");
+  lattice.edges.need_no_ngrams(
+      "these sums ignore label n-grams, but the edges have some; use shorter sentences, or a model of order 1");
   return sums_without_ngrams(lattice, pruning, arena);
 }
 
@@ -262,6 +263,7 @@ Sums sums_without_ngrams(const Lattice& lattice, const SumPruning& pruning, Aren
 }
 
 Sums max_marginals(const Lattice& lattice, Arena& arena, NgramSums& ngrams) {
+  // Edge kind: as above.
   if (lattice.edges.ngrams()) {
     maximise_ngrams(lattice, arena, ngrams);
     return ngrams.sums(&lattice);

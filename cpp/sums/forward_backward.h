@@ -89,7 +89,7 @@ Sums forward_backward(ColumnSource& source, size_t T, size_t L, Arena& arena);
 Sums max_marginals(const Lattice& lattice, Arena& arena, NgramSums& ngrams);
 
 // Exact sums of up to kLanes sentences in SIMD lanes: edges are read once for all of them, and everything is done on
-// whole cache lines. The edges are shared, without corrections, all finite and close.
+// whole cache lines. The edges are shared and sparse, without corrections, all finite and close.
 struct LaneSums {
   std::span<const size_t> lengths;  // of the sentences, the longest first; none is 0
   // Writes the node scores of one token, [y].
@@ -98,7 +98,7 @@ struct LaneSums {
   // first.
   std::function<void(size_t lane, size_t t, const double* probability)> take;
   double grain = 0;
-  double* edge_counts = nullptr;  // added to: [exception], or [i * stride + j] for a matrix
+  double* edge_counts = nullptr;  // added to: [exception]
 };
 // log_z: [lane], filled. Returns false, and adds nothing, where a sentence has scores that lanes cannot hold.
 bool forward_backward_lanes(const Factors& factors, const LaneSums& sums, Arena& arena, double* log_z);

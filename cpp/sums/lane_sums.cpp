@@ -10,23 +10,12 @@ namespace {
 
 // Adds what a group of sentences expects of the edges, rounded to multiples of the grain.
 void add_counts(const LaneUnit<double>& unit, const Factors& factors, const LaneSums& sums, Arena& arena) {
-  const size_t L = factors.L;
   const Factors::Side& rows = factors.side[0];
-  if (factors.dense) {
-    double* const raw = arena.array<double>(times(L, L));
-    std::fill_n(raw, L * L, 0.0);
-    unit.count(0, L, nullptr, raw);
-    for (size_t i = 0; i < L; ++i)
-      for (size_t j = 0; j < L; ++j)
-        sums.edge_counts[i * factors.stride + j] +=
-            to_grain(raw[i * L + j] * rows.matrix[i * factors.stride + j], sums.grain);
-    return;
-  }
   const PairEntries entries{rows.begin, rows.index};
   const size_t n = rows.index.size();
   double* const raw = arena.array<double>(n);
   std::fill_n(raw, n, 0.0);
-  unit.count(0, L, &entries, raw);
+  unit.count(0, factors.L, &entries, raw);
   for (size_t q = 0; q < n; ++q) sums.edge_counts[q] += to_grain(raw[q] * rows.factor[q], sums.grain);
 }
 

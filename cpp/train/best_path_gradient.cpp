@@ -53,7 +53,7 @@ BestPathGradient::BestPathGradient(const WeightStore& store, BestPathOptions opt
 
 void BestPathGradient::ngrams_replaced(NgramIndex& ngrams) {
   edges_.hold_ngrams(ngrams.labels());
-  if (edges_.ngrams()) ngrams.place(*edges_.ngrams());
+  if (!ngrams.empty()) ngrams.place(*edges_.ngrams());
   options_.plan.decoder->variant(edges_);  // throws where it cannot handle label n-grams
 }
 

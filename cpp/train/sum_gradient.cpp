@@ -147,11 +147,17 @@ void SumGradient::ngrams_replaced(NgramIndex& ngrams) {
 }
 
 void SumGradient::ngram_changed(size_t q, float weight) {
-  const LabelNgrams::Node node = store_.ngrams().node(q);
-  ngrams_->change(node, static_cast<double>(weight));
+  ngrams_->change(store_.ngrams().node(q), static_cast<double>(weight));
+  raise_best_ngram(q);
+}
+
+// Raises best_ngram_ to what n-gram q adds, and those that include it.
+void SumGradient::raise_best_ngram(size_t q) {
   const auto raise = [&](LabelNgrams::Node at) {
-    best_ngram_ = std::max(best_ngram_, std::nextafter(static_cast<float>(ngrams_->more(at)), INFINITY));
+    if (const double more = ngrams_->more(at); more > 0)
+      best_ngram_ = std::max(best_ngram_, std::nextafter(static_cast<float>(more), INFINITY));
   };
+  const LabelNgrams::Node node = store_.ngrams().node(q);
   raise(node);
   for (const LabelNgrams::Node longer : ngrams_->longer(node)) raise(longer);
 }
@@ -159,9 +165,7 @@ void SumGradient::ngram_changed(size_t q, float weight) {
 void SumGradient::weights_replaced() {
   factors_.rebuild();
   best_ngram_ = 0;
-  for (size_t node = 0; ngrams_ && node < ngrams_->nodes(); ++node)
-    if (const double more = ngrams_->more(static_cast<LabelNgrams::Node>(node)); more > 0)
-      best_ngram_ = std::max(best_ngram_, std::nextafter(static_cast<float>(more), INFINITY));
+  for (size_t q = 0; q < store_.ngrams().size(); ++q) raise_best_ngram(q);
 }
 
 std::vector<float> SumGradient::bounds() const {
@@ -239,6 +243,7 @@ double SumGradient::correct_score(const Sentence& sentence) const {
     for (const int32_t set : corpus.sets_of(first + t))
       sum += store_.sets().at(static_cast<size_t>(set), Corrections::pair(i, j));
   }
+  // Edge kind: as in path_score.
   if (ngrams_) {
     LabelNgrams::Node at = corpus.labels[first];
     for (size_t t = 1; t < T; ++t) sum += ngrams_->more(at = ngrams_->next(at, corpus.labels[first + t]));
@@ -258,20 +263,23 @@ void SumGradient::compute(const Corpus& corpus, size_t s, Gradient::Workspace& a
   sums.all.sums = workspace.pruner.sum(corpus, s, workspace.scores.data(), sums.arena);
   const double kept_log_z = sums.all.sums.log_z;
   bool pruned = kept_log_z != kForbidden;
+  double missing = 0;
+  // Edge kind: n-grams are summed over the labels that were kept without them.
   if (ngrams_) {
     const Sums kept = std::move(sums.all.sums);
     pruned = pruned && sum_ngrams(sentence, &kept);
     if (!pruned) sum_ngrams(sentence, nullptr);
+    if (pruned) missing = missing_ngrams(sentence, kept_log_z);
   } else {
     pruned = pruned && sum_pruned(sentence);
     if (!pruned) sum_exactly(sentence);
+    if (pruned) missing = std::max(0.0, workspace.pruner.missing());
   }
   EpochStats& stats = gradient.stats;
   gradient.log_z = sums.all.sums.log_z;
   for (const Sums::Column& column : sums.all.sums.columns) stats.kept += column.labels.size();
   stats.exact = !pruned;
-  if (pruned)
-    stats.missing = ngrams_ ? missing_ngrams(sentence, kept_log_z) : std::max(0.0, workspace.pruner.missing());
+  if (pruned) stats.missing = missing;
   subtract(sentence, gradient);
   const double correct = corpus.is_partial(s) ? sums.allowed.sums.log_z : correct_score(sentence);
   stats.loss = gradient.weight * (gradient.log_z - correct);
@@ -348,7 +356,7 @@ void SumGradient::subtract(const Sentence& sentence, SparseGradient& gradient) c
   const auto& [corpus, s, first, T, workspace] = sentence;
   Expectation& all = workspace.sums.all;
   const CorrectCounts correct{corpus.is_partial(s) ? &workspace.sums.allowed : nullptr, corpus.labels.data() + first};
-  const bool pairs = store_.options().edges || corpus.sets() > 0;
+  const bool pairs = store_.options().edges || corpus.sets() > 0, steps = pairs || !store_.ngrams().empty();
   workspace.ngram_count.resize(store_.ngrams().size(), 0.0);
   const auto count = [&](LabelNgrams::Node node, double by) {
     store_.ngrams().for_each_ending(*ngrams_, node, [&](size_t q) {
@@ -372,7 +380,7 @@ void SumGradient::subtract(const Sentence& sentence, SparseGradient& gradient) c
         gradient.nodes.emplace_back(static_cast<uint16_t>(labels[q]), static_cast<float>(g));
     }
     end_token(gradient);
-    if (t == 0 || !(pairs || ngrams_)) continue;
+    if (t == 0 || !steps) continue;
     all.enter_step(t, count);
     correct.enter_step(t, ngrams_.get(), [&](LabelNgrams::Node node, double by) { count(node, -by); });
     for (size_t a = 0; a < before && pairs; ++a) {

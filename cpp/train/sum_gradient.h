@@ -44,6 +44,7 @@ class SumGradient : public Gradient {
   void set_bounds(std::span<const float> bounds) override;
 
  private:
+  void raise_best_ngram(size_t q);
   struct Workspace;
   // A sentence and what is computed for it.
   struct Sentence {

@@ -332,7 +332,7 @@ class NgramTree : public TreeSearch {
 }  // namespace
 
 bool try_ngram_tree(const Lattice& lattice, const Options& options, Arena& arena, Answer& answer) {
-  // States have bounds of edges that all steps share.
+  // Edge kind: states have bounds of edges that all steps share.
   if (!lattice.is_uniform() || !TreeBounds::can(lattice)) return false;
   return NgramTree(lattice, options, arena, answer).run();
 }

@@ -43,8 +43,9 @@ class ContextViterbi {
   // The pass for graph.h; valid as long as this object.
   ForwardPass pass() const {
     return {.states = states_.size(),
-            .label = [this](size_t c) { return states_.label(c); },
-            .alpha = [this](size_t t) { return alpha_ + t * states_.size(); },
+            .label_of = [this](size_t c) { return states_.label(c); },
+            .alpha = alpha_,
+            .stride = states_.size(),
             .into = [this](size_t t, size_t c, double* out) { into(t, c, out); }};
   }
 
@@ -103,6 +104,7 @@ class ContextViterbi {
     lattice_.max_step_without_ngrams(t - 1, {sent_, reached_, &work_}, step_arena_);
     for (size_t y = 0; y < L; ++y) to[states_.of_label(y)] = reached_[y];
     const std::span<const Contexts::Arc> arcs = states_.arcs();
+    // Edge kind: scores of pairs are looked up once where all steps share them.
     for (size_t q = 0; q < states_.pairs() && !lattice_.repeats(t - 1); ++q) {
       const auto i = static_cast<size_t>(states_.label(static_cast<size_t>(arcs[q].from)));
       pair_edge_[q] = lattice_.edge(t - 1, i, static_cast<size_t>(states_.last_label(q)));

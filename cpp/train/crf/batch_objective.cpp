@@ -66,6 +66,7 @@ class BatchWeights {
   // Whether sums over several sentences in SIMD lanes are exact with these weights: all scores are finite, the edges
   // are shared by all steps and close enough not to underflow.
   bool suits_lanes() const {
+    // Edge kind: lanes hold labels, not contexts of n-grams, and one list of factors.
     return finite_ && !edges_->ngrams() && corpus_.sets() == 0 && !edges_->rules() && !factors().dense &&
            factors().close && !factors().forbids;
   }
