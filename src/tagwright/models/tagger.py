@@ -307,15 +307,18 @@ class Tagger:
         shares = [] if marginals is None else marginals.tolist()
         made = []
         at = path = 0
+        # Decoding may take no longer than this loop. A named tuple's own __new__ is Python code, a tuple's is not.
+        new = tuple.__new__
         for s, (length, (count, rounds, nodes, edges, exact, gap)) in enumerate(zip(lengths, work, strict=True)):
             own = []
             for _ in range(count):
-                more: tuple[Any, ...] = ()
+                more: tuple[Any, ...] = (None, None, None)
                 if log_z is not None:
                     # Rounding may put a score that is all of Z slightly above it.
                     logarithm = min(scores[path] - float(log_z[s]), 0.0)
                     more = _core.exp(logarithm), shares[at : at + length], logarithm
-                own.append(Tagging(names[at : at + length], scores[path], *more))
+                own.append(new(Tagging, (names[at : at + length], scores[path], *more)))
                 at, path = at + length, path + 1
-            made.append(TagResult(own, exact, gap, Work(rounds, nodes, edges), None if spans is None else spans[s]))
+            done = new(Work, (rounds, nodes, edges))
+            made.append(new(TagResult, (own, exact, gap, done, None if spans is None else spans[s])))
         return made
