@@ -7,7 +7,8 @@ PYTEST ?= -n auto --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 CPP := $(foreach folder,cpp tests/core,$(wildcard $(addprefix $(folder)/,*.h *.cpp */*.h */*.cpp */*/*.h */*/*.cpp)))
 # One build makes the package and core_tests, the C++ tests.
-BUILD := --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
+# The tools of the build stay in .venv, so that a build after a change compiles what changed and nothing else.
+BUILD := --no-build-isolation --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard examples/*) $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/* src/tagwright/*/*/*)
 
 .PHONY: library wasm wheels wheel-check demo test test-ray test-apps lint format docs bench bench-quick asan tsan fuzz clean help
@@ -108,7 +109,13 @@ clean:           ## remove what was built
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
+$(VENV)/.build: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], "cmake>=3.18", "ninja", sep="\n")' \
+	  | $(PIP) install -r /dev/stdin
+	@touch $@
+
+$(VENV)/.installed: $(SOURCES) $(VENV)/.build | $(VENV)/bin/python
 	@echo "building tagwright in $(VENV) (once)"
 	$(PIP) install $(BUILD)build/release --config-settings=cmake.define.TAGWRIGHT_WERROR=$(if $(CI),ON,OFF) .
 	@touch $@
