@@ -221,9 +221,11 @@ const float* Lattice::best_outs(size_t t, std::span<const int32_t> list, const f
   for (size_t q = 0; q < n; ++q) {
     const size_t y = list.empty() ? q : static_cast<size_t>(list[q]);
     made[q] = shared ? shared[y] : edges.step(t).best_out(y);
-    if (last || !patched()) continue;
+    if (last || !patched() || list.empty()) continue;
     for (const Override& e : patches_[t].row(static_cast<int32_t>(y))) raise(made[q], e);
   }
+  if (!last && list.empty())
+    for (const Override& e : patch(t).by_row) raise(made[e.i], e);
   return made;
 }
 

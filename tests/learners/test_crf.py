@@ -935,6 +935,12 @@ def test_an_option_of_another_solver_is_refused():
         set_flat(tw.CRF(), speed=2)
 
 
+def test_a_parameter_that_moved_leaves_the_solver_as_it_is():
+    with pytest.warns(DeprecationWarning, match=r"write fit\(X, y, progress"):
+        learner = tw.CRF(solver=tw.LBFGS(max_iterations=3, l2=0.5), progress=False)
+    assert learner.solver == tw.LBFGS(max_iterations=3, l2=0.5)
+
+
 def test_the_spelling_of_0_5_0_still_works():
     for old, now in (
         ({"l2": 0.1}, tw.CRF(solver=tw.LBFGS(l2=0.1))),

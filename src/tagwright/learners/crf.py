@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -96,7 +97,7 @@ class CRF(OnlineLearner):
         own = {name: value for name, value in old.items() if name in names}
         if "all_pairs" in own:
             own["pairs"] = "all" if own.pop("all_pairs") else "observed"
-        self.solver = kind(**own)
+        self.solver = dataclasses.replace(solver_of(self), **own) if "solver" in given else kind(**own)
         written = f"solver=tw.{self.solver!r}"
         if keep is not None:
             self.pruning = None if keep == "auto" else "exact" if keep == "all" else keep
