@@ -368,7 +368,10 @@ class Parser {
     const auto place = static_cast<size_t>(used - out_.lists.begin());
     if (used != out_.lists.end()) {
       if (kinds_[place] != kind)
-        fail(line, at, "another macro reads the list " + quoted(name) + " in another way; give it under two names");
+        fail(line, at,
+             "another macro reads the list " + quoted(name) +
+                 " in another way; give it under two names, or, where that is a *, begin it with the line "
+                 "word<TAB>class or word<TAB>values");
       return place;
     }
     kinds_.push_back(kind);

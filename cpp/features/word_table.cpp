@@ -30,10 +30,13 @@ std::vector<std::string_view> pieces(std::string_view text, char separator) {
   return made;
 }
 
+constexpr size_t kMostValues = 1000;
+
 // Adds a value to a row unless it is there.
 void add_value(std::string& row, std::string_view value) {
   const std::vector<std::string_view> present = pieces(row, '\t');
   if (value.empty() || std::find(present.begin(), present.end(), value) != present.end()) return;
+  if (present.size() == kMostValues) throw std::invalid_argument("a word has more than 1,000 values");
   if (!row.empty()) row.push_back('\t');
   row.append(value);
 }
@@ -94,13 +97,18 @@ void WordTable::add(std::string_view entry, size_t number, std::vector<std::stri
   }
   // Of a class, the first cell counts.
   if (kind_ == ListKind::classes) cells = cells.substr(0, cells.find('\t'));
-  if (words.empty() || cells.find_first_not_of('\t') == cells.npos) {
+  if (entry.find('\n') != entry.npos)
+    throw std::invalid_argument("entry " + std::to_string(number) + ", counted from 0, has a line break");
+  const bool listed = entry.starts_with('\t');
+  if (words.empty() || (listed && words.find_first_not_of(' ') == words.npos) ||
+      cells.find_first_not_of('\t') == cells.npos) {
     const std::string what = kind_ == ListKind::classes ? "class" : "value";
     throw std::invalid_argument("entry " + std::to_string(number) + ", counted from 0, has no " + what +
                                 "; an entry is a word, a TAB and its " + what);
   }
-  if (!entry.starts_with('\t')) return add(words, cells, values);
-  for (const std::string_view word : pieces(words, ' ')) add(word, cells, values);
+  if (!listed) return add(words, cells, values);
+  for (const std::string_view word : pieces(words, ' '))
+    if (!word.empty()) add(word, cells, values);
 }
 
 void WordTable::add(std::string_view word, std::string_view cells, std::vector<std::string>& values) {
@@ -174,7 +182,11 @@ WordTable::Suffixes WordTable::make_suffixes() const {
 WordTable::Row WordTable::elected(std::vector<std::string_view>& votes) const {
   std::sort(votes.begin(), votes.end());
   size_t first = 0, last = votes.size();
-  for (size_t depth = 1; votes[first] != votes[last - 1]; ++depth) {
+  while (votes[first] != votes[last - 1]) {
+    // The paths between are sorted, so that all share the parts that these two share.
+    const std::string_view a = votes[first], b = votes[last - 1];
+    const auto same = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+    const size_t depth = 1 + static_cast<size_t>(std::count(a.begin(), same, '.'));
     size_t best = first, most = 0;
     for (size_t from = first, to = first; from < last; from = to) {
       const std::string_view part = votes[from].substr(0, part_end(votes[from], depth));

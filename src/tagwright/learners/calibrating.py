@@ -22,6 +22,7 @@ _SCORES = ("rows.weight", "edges.score", "corrections.score", "ngrams.score")
 _LEAST, _MOST = 0.2, 10.0
 _EVALUATIONS = 14  # of the golden section, which leave an interval of half a percent
 _TOKENS = 5_000  # that one number is fitted to
+_PRIOR = 5.0  # times log(T)^2 is added to the loss: few tokens, or only right ones, ask for no extreme temperature
 _SURE = 1e-6  # probabilities closer to 0 or 1 count as this
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -48,7 +49,7 @@ def calibrated(model: Model, temperature: float) -> Model:
 def fitted_temperature(model: Model, X: Sequence[Any], y: Sequence[Sequence[str]], threads: int = 1) -> float:
     """Return the temperature that makes the probabilities of a model's labels most likely, given which are right.
 
-    That is the least binary log loss over tokens. Labels that training did not have are wrong ones.
+    That is the least binary log loss over tokens, with a weak prior for 1. Labels that training did not have are wrong ones.
     """
     few = _spread(X)
     X, y = [X[s] for s in few], [y[s] for s in few]
@@ -64,7 +65,7 @@ def fitted_temperature(model: Model, X: Sequence[Any], y: Sequence[Sequence[str]
         pairs = ((a, b) for one, gold in zip(found, y, strict=True) for a, b in zip(one.labels, gold, strict=True))
         right = np.array([a == b for a, b in pairs])
         shares = np.clip(shares, _SURE, 1 - _SURE)
-        return -float(log(np.where(right, shares, 1 - shares)).sum())
+        return _PRIOR * logarithm**2 - float(log(np.where(right, shares, 1 - shares)).sum())
 
     low, high = (float(log(np.array([bound]))[0]) for bound in (_LEAST, _MOST))
     at = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]

@@ -67,6 +67,7 @@ class OnlineTraining(Training):
         self.finds_paths = learner._gradient == "best_path"
         self.batch = int((learner if self.solver is None else self.solver).batch)
         self.distributed: Any = None
+        self.interrupted = False
         self._rate: float | None = None
         super().__init__(learner, examples, run or RunOptions())
         self.trainer = self.indexed()
@@ -142,6 +143,7 @@ class OnlineTraining(Training):
             epoch = min(len(self.history) + 1, learner.epochs)
             message = f"interrupted in epoch {epoch}; the model is that of epoch {self.finished_after}"
             warnings.warn(message, stacklevel=4)
+            self.interrupted = True
         self.hand_over()
 
     def temperature(self, model: Model) -> float:
@@ -149,6 +151,8 @@ class OnlineTraining(Training):
         learner = self.learner
         if self.run_options.dev is not None or getattr(self.solver, "calibration", None) != "held-out":
             return super().temperature(model)
+        if self.interrupted:
+            return 1.0
         held = np.arange(self.sentences, dtype=np.int32)[_FOLD - 1 :: _FOLD]
         rest = np.setdiff1d(np.arange(self.sentences, dtype=np.int32), held)
         X, y = self.examples.some(held)
@@ -406,8 +410,8 @@ class OnlineLearner(Learner):
         where `classes` names all labels, partial_fit(A) and partial_fit(B) give an averaged perceptron the weights of
         one pass over A + B. With ``order`` above 1 or ``pairs="observed"`` they do not: the label n-grams and pairs
         that only B contains have no weights yet while A is read. New labels, features and label n-grams are added. A
-        call costs what its sentences need; `model_` is made when it is next used. `min_count`, `epochs` and `patience`
-        are for `fit`: every feature is kept.
+        call costs what its sentences need; `model_` is made when it is next used. `min_count`, `epochs`, `patience`,
+        `average_from` and `calibration` are for `fit`: every feature is kept, and the model is not calibrated.
 
         Parameters
         ----------

@@ -444,6 +444,7 @@ REFUSED: dict[tuple[str, str], str] = {
     ("lbfgs", "partial_fit"): "it minimises an objective over one whole corpus; solver='adagrad' takes new sentences",
     ("memm", "partial labels"): "its features read the labels before a token, so every label must be known; train a "
     "CRF, a perceptron or an HMM, or leave these sentences out",
+    ("held-out", "a cluster"): "its second training runs on one machine; give dev data",
     ("partial_fit", "a tag dictionary"): "it is counted over the whole corpus; give tw.Constraints with its words",
 }
 """Refused combinations: (learner, solver or call; option or data) and the reason."""
@@ -455,7 +456,7 @@ def refuse(owner: str, what: str) -> None:
         raise ValueError(f"{what} cannot be combined with {SHOWN.get(owner, owner)}: {reason}")
 
 
-SHOWN = {"lbfgs": "solver='lbfgs'", "memm": "a MEMM"}
+SHOWN = {"lbfgs": "solver='lbfgs'", "memm": "a MEMM", "held-out": 'calibration="held-out"'}
 """How messages and documentation name them."""
 
 

@@ -24,7 +24,7 @@ from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
 from tagwright.learners.labels import LabelNumbers, known_labels
 from tagwright.learners.learner import RunOptions, accuracy, check, check_dev
-from tagwright.learners.options import options_of, plain
+from tagwright.learners.options import options_of, plain, refuse
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
@@ -238,9 +238,10 @@ class Training:
         model = self.finished_model()
         try:
             temperature = self.temperature(model)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, ValueError, OSError) as error:  # a finished training is not lost
             temperature = 1.0
-            warnings.warn("interrupted: the model is not calibrated", stacklevel=5)
+            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else error
+            warnings.warn(f"{reason}: the model is not calibrated", stacklevel=5)
         self.learner.model_ = calibrated(model, temperature)
 
     def temperature(self, model: Model) -> float:
@@ -339,6 +340,8 @@ def check_run(learner: Any, run: RunOptions) -> None:
     if learner.patience is not None and run.dev is None:
         raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
     check_cluster(run.cluster)
+    if run.cluster is not None and getattr(getattr(learner, "solver", None), "calibration", None) == "held-out":
+        refuse("held-out", "a cluster")
 
 
 def check_cluster(cluster: Any) -> None:

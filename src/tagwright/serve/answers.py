@@ -293,8 +293,19 @@ def explained(request: Request, served: Served, model: Model) -> dict[str, Any]:
             model.explain(sentence, request.token)  # raises the error that names the reason
     lattice = lattice_of(request, served, model, 0)
     with blamed("sentences[0]"):
-        found = model.explain(sentence, request.token, request.labels, lattice=lattice)
+        labels = request.labels or _shown_and_rival(request, model, lattice)
+        found = model.explain(sentence, request.token, labels, lattice=lattice)
     return {"model": served.name, **explanation_json(found)}
+
+
+def _shown_and_rival(request: Request, model: Model, lattice: Lattice) -> list[str] | None:
+    """Return the label that a decoder chooses and the best other one; None where the explanation finds them itself."""
+    if request.decoder == "auto":
+        return None
+    shown = lattice.decode(1, request.decoder, request.deadline).paths[0].labels[request.token]
+    best = model.explain(request.sentences[0], request.token, lattice=lattice).reasons
+    others = [own.label for own in best if own.label != model.labels[shown]]
+    return [model.labels[shown], *others[:1]]
 
 
 def list_models(store: Store) -> dict[str, Any]:

@@ -159,7 +159,7 @@ class _Answer:
             if (kind := fields.get(b"content-type", _JSON)) != _JSON:
                 check_charset(kind)
                 if self.path == "/v1/tag" and is_stream(kind):
-                    await streamed(service, scope, receive, send, HEAD)
+                    status = await streamed(service, scope, receive, send, HEAD)
                     return
             body = await self._body(fields, receive)
             if len(body) > _LONG_BODY:
@@ -168,6 +168,7 @@ class _Answer:
                 request = _read(body, service.settings)
             payload = await self.work(request)
         except _GoneError:
+            status = 408
             return
         except Exception as error:
             status, more, payload = self._refused(error)

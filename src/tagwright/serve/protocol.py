@@ -68,28 +68,30 @@ class _Guarded(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self.last = time.monotonic()
         self.pieces += 1
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserError:
-            self.refuse_malformed()
-            return
-        except httptools.HttpParserUpgrade as upgrade:
-            self.read_plainly(data[upgrade.args[0] :])
-            return
+        while True:
+            try:
+                self.parser.feed_data(data)
+                break
+            except httptools.HttpParserError:
+                self.refuse_malformed()
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                if self.parser.get_method() == b"CONNECT":
+                    self.upgrading = False
+                    self.refuse_malformed()
+                    return
+                data = self.without_upgrade() + data[upgrade.args[0] :]
         if self.in_head:
             self.head += len(data)
-            if self.head > _LONGEST_HEAD:
+            if self.head > _LONGEST_HEAD and not self.closes_after_answer():
                 self.service.metrics.rejected("head")
                 fix = f"send at most {_LONGEST_HEAD:,} bytes of headers"
                 self.refuse(Problem(431, "the head of the request is too long", "connection", fix))
 
-    def read_plainly(self, rest: bytes) -> None:
-        """Read a request again without the upgrade that it asks for: the parser has not read its body."""
+    def without_upgrade(self) -> bytes:
+        """Return the head of a request without the upgrade that it asks for; a new parser reads it, and the body."""
         self.upgrading = False
         method = self.parser.get_method()
-        if method == b"CONNECT":
-            self.refuse_malformed()
-            return
         pieces = [b"%s %s HTTP/%s\r\n" % (method, self.url, self.parser.get_http_version().encode())]
         for name, value in self.headers:
             if name == b"connection":
@@ -100,11 +102,12 @@ class _Guarded(HttpToolsProtocol):
         self.parser = httptools.HttpRequestParser(self)
         if hasattr(self.parser, "set_dangerous_leniencies"):  # as uvicorn does, to answer before a body that is cut
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        self.data_received(b"".join(pieces) + b"\r\n" + rest)
+        return b"".join(pieces) + b"\r\n"
 
     def is_late(self, oldest: float) -> bool:
         """Return whether the request should have come; a stream may take long, but not a piece of it."""
-        if not self.incomplete or self.began >= oldest:
+        # While requests wait for the answers before them, the rest of the last one is not read.
+        if not self.incomplete or self.began >= oldest or self.pipeline:
             return False
         stream = not self.in_head and any(name == b"content-type" and is_stream(value) for name, value in self.headers)
         return not stream or self.last < oldest
@@ -112,15 +115,25 @@ class _Guarded(HttpToolsProtocol):
     def refuse_malformed(self) -> None:
         """Refuse bytes that are not HTTP."""
         self.service.metrics.rejected("malformed")
-        if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
-            self.cycle.keep_alive = False  # the requests before these bytes are answered first
-            return
-        self.refuse(Problem(400, "this is not a request of HTTP/1.1", "connection", "send one"))
+        if not self.closes_after_answer():
+            self.refuse(Problem(400, "this is not a request of HTTP/1.1", "connection", "send one"))
+
+    def closes_after_answer(self) -> bool:
+        """Close the connection when the requests before what is refused are answered; False if there are none."""
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False
+        return True
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self.began = time.monotonic()  # of a request whose rest was not read meanwhile
 
     def refuse(self, problem: Problem) -> None:
         """Answer what is not a request, and close the connection."""
         idle = self.cycle is None or self.cycle.response_complete
-        if idle or not self.cycle.response_started:
+        # An answer that is owed to an earlier request must not be preceded, or interrupted, by this one.
+        if idle or not (self.cycle.response_started or self.in_head or self.pipeline):
             body = answers.encode(problem.payload())
             fields = [(b"content-type", PROBLEM_JSON), (b"content-length", b"%d" % len(body)), *problem.headers]
             fields = [*self.server_state.default_headers, *fields, *HEAD, (b"connection", b"close")]

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tagwright.serve.app import Service, application
@@ -173,25 +173,41 @@ class _Workers:
         self.context = multiprocessing.get_context("spawn")
         self.processes: list[Any] = []
         self.ending = False
+        self.held: list[int] | None = None
+        """Signals that arrived while workers were started; None if none are."""
 
     def run(self) -> None:
         """Serve until a signal arrives, or until a worker cannot start."""
         for number in filter(None, (signal.SIGTERM, signal.SIGINT, _RELOAD)):
             signal.signal(number, self._signal)
-        self.processes = [self._started(at) for at in range(self.count)]
+        with self._holding_signals():
+            self.processes = [self._started(at) for at in range(self.count)]
         began = time.monotonic()
         while any(process.is_alive() for process in self.processes):
             time.sleep(0.1)
             for at, process in enumerate(self.processes):
                 if process.is_alive() or self.ending:
                     continue
-                if process.exitcode == _CANNOT or time.monotonic() - began < 2:
+                reloaded = _RELOAD is not None and process.exitcode == -_RELOAD  # before it knew the signal
+                if process.exitcode == _CANNOT or (time.monotonic() - began < 2 and not reloaded):
                     self._signal(signal.SIGTERM, None)
                     for other in self.processes:
                         other.join()
                     raise ValueError("a worker process could not start; see its own message")
                 log.warning("a worker process ended with %s; another takes its place", process.exitcode)
-                self.processes[at] = self._started(at)
+                with self._holding_signals():
+                    self.processes[at] = self._started(at)
+
+    @contextlib.contextmanager
+    def _holding_signals(self) -> Iterator[None]:
+        """Pass signals on when the workers that are started are known."""
+        self.held = []
+        try:
+            yield
+        finally:
+            held, self.held = self.held, None
+            for number in held:
+                self._signal(number, None)
 
     def _started(self, at: int) -> Any:
         process = self.context.Process(target=_worker, args=(self.settings, self.listener, self.counts, at))
@@ -199,6 +215,9 @@ class _Workers:
         return process
 
     def _signal(self, number: int, frame: Any) -> None:
+        if self.held is not None:
+            self.held.append(number)
+            return
         if number != _RELOAD and not self.ending:
             self.ending = True
             self.listener.close()  # workers have theirs, and close them when they have answered

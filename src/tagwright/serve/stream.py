@@ -23,8 +23,8 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 async def streamed(
     service: Service, scope: dict[str, Any], receive: Receive, send: Send, head: list[tuple[bytes, bytes]]
-) -> None:
-    """Answer each line of a request with a line, in order.
+) -> int:
+    """Answer each line of a request with a line, in order, and return the status.
 
     A line is a request, or only its text (a string) or its tokens (a list). The query string, as in
     ``?model=pos&k=3``, sets options of all lines. An invalid line is answered by an error, and the next lines are
@@ -35,7 +35,7 @@ async def streamed(
     except Problem as problem:
         await _send_head(send, problem.status, PROBLEM_JSON, head)
         await send({"type": "http.response.body", "body": encode(problem.payload())})
-        return
+        return problem.status
     await _send_head(send, 200, b"application/x-ndjson", head)
     answers: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(_AHEAD)
 
@@ -63,6 +63,7 @@ async def streamed(
         while not answers.empty():
             if (task := answers.get_nowait()) is not None:
                 task.cancel()
+    return 200
 
 
 async def _send_head(send: Send, status: int, kind: bytes, head: list[tuple[bytes, bytes]]) -> None:

@@ -45,6 +45,7 @@ _STRONG = 3  # labels by their node scores that are drawn where there are no pro
 _THIN = 0.002  # probability of an edge that is not drawn
 _MANY = 400  # labels from which on sums leave out what is next to nothing
 
+_SPAN_SUMS = 2_000_000  # tokens, times labels squared, times spans whose probabilities are summed for label n-grams
 _REQUESTED = 500_000  # edges between labels that are drawn on request
 
 Reals = npt.NDArray[np.float64]
@@ -210,8 +211,8 @@ def _cost(request: Request, model: Model, found: _Found, drawn: _Drawn | None) -
     }
     probability = None if sums is None else _probability(score, sums) if possible else 0.0
     return {
-        "score": finite(best_score - score), "unconstrained": unconstrained, "probability": probability,
-        "rules": within,
+        "score": finite(best_score - score) if by_score(request) else None, "unconstrained": unconstrained,
+        "probability": probability, "rules": within,
     }  # fmt: skip
 
 
@@ -219,8 +220,12 @@ def _spans(model: Model, labels: list[int], drawn: _Drawn | None) -> list[dict[s
     """Return the spans of a labelling, with their probabilities where there are some."""
     if span_parts(model.labels) is None:
         return None
+    found = spans_of(model, [model.labels[y] for y in labels])
     if drawn is None or drawn.sums is None:
-        return spans_of(model, [model.labels[y] for y in labels])
+        return found
+    # With label n-grams, each span takes sums over the whole sentence.
+    if drawn.lattice.edges.ngrams and len(found) * len(labels) * len(model.labels) ** 2 > _SPAN_SUMS:
+        return found
     return [{**own._asdict(), "probability": share(own.probability)} for own in spans_in(drawn.lattice, model, labels)]
 
 
@@ -304,11 +309,13 @@ def _drawn(model: Model, drawn: _Drawn, labels: list[list[int]], best: list[int]
     edges = []
     for t, scores in enumerate(_edge_scores(lattice, labels)):
         behind, shares = through.edges[t], through.probabilities[t]
-        for i, j in np.argwhere(shares >= _THIN if sums is not None else behind <= _close(behind)).tolist():
+        shown = shares >= _THIN if sums is not None else behind <= _close(behind)
+        shown = shown | np.outer(np.array(labels[t]) == best[t], np.array(labels[t + 1]) == best[t + 1])
+        for i, j in np.argwhere(shown).tolist():
             edges.append(
                 {
                     "token": t, "from": i, "to": j, "score": float(scores[i, j]), "share": share(float(shares[i, j])),
-                    "behind": round(float(behind[i, j]), 6),
+                    "behind": finite(round(float(behind[i, j]), 6)),
                     "best": labels[t][i] == best[t] and labels[t + 1][j] == best[t + 1],
                 }
             )  # fmt: skip

@@ -162,7 +162,7 @@ async function costOf(model, payload, given, first, sums) {
   const best = (await decode(free.nodes, free.edges, free.L, { decoder: payload.decoder }))[0];
   const all = sums ? await marginals(free.nodes, free.edges, free.L) : null;
   return {
-    score: best.score - first.score,
+    score: payload.decoder === "posterior" ? null : best.score - first.score,
     unconstrained: { labels: best.labels.map((y) => model.labels[y]), score: best.score, probability: all ? likely(best.score, all) : null },
     probability: all ? likely(first.score, all) : null, rules: all ? likely(sums.logZ, all) : null,
   };
@@ -206,7 +206,7 @@ function picture(model, given, drawn, sums, best, rivals) {
     }));
     const near = all.map((one) => one.behind).filter((one) => one !== null).sort((a, b) => a - b);
     const close = near[Math.min(near.length - 1, 7)] ?? 0;
-    made.push(...all.filter((one) => (sums ? one.share >= THIN : one.behind !== null && one.behind <= close)));
+    made.push(...all.filter((one) => one.best || (sums ? one.share >= THIN : one.behind !== null && one.behind <= close)));
   }
   return { columns, edges: made };
 }

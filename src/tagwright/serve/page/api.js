@@ -15,7 +15,7 @@ export class Refused extends Error {
 export const links = [["OpenAPI", "/openapi.json"], ["metrics", "/metrics"]];
 
 export const hasToken = () => Boolean(sessionStorage.getItem(KEY));
-export const useToken = (token) => sessionStorage.setItem(KEY, token);
+export const useToken = (token) => sessionStorage.setItem(KEY, token.replace(/[^\x21-\x7e]/g, "")); // as headers allow
 
 function head(more = {}) {
   return hasToken() ? { ...more, authorization: `Bearer ${sessionStorage.getItem(KEY)}` } : more;

@@ -98,7 +98,7 @@ export function fit(text, width, measure) {
 
 export const isRtl = (text) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text);
 
-export const percent = (p) => (p >= 0.9995 ? "100 %" : p >= 0.1 ? `${(100 * p).toFixed(0)} %` : p >= 0.001 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %");
+export const percent = (p) => (p >= 0.9995 ? "100 %" : p >= 0.1 && p < 0.995 ? `${(100 * p).toFixed(0)} %` : p >= 0.001 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %");
 export const signed = (x, digits = 3) => (x === null ? "−∞" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(digits)}`);
 export const fixed = (x, digits = 3) => (x === null ? "−∞" : x.toFixed(digits).replace("-", "−"));
 export const count = (n) => n.toLocaleString("en").replaceAll(",", " ");

@@ -72,6 +72,7 @@ let timer = 0, typing = false;
 function soon() {
   clearTimeout(timer);
   timer = setTimeout(() => {
+    timer = 0;
     // One entry of the history for all that is typed without a pause for something else.
     const how = typing ? "replace" : "push";
     change({ text: find("text").value }, how);
@@ -93,6 +94,11 @@ function change(changes, how) {
 
 // how: "push" adds an entry to the history, "replace" changes the last one.
 function update(changes, how = "push") {
+  // What was typed just before counts, too.
+  if (timer && !("text" in changes) && find("text").value !== state.text)
+    Object.assign(state, { text: find("text").value, token: null, sentence: 0, allowed: new Map(), forbidden: new Map() });
+  clearTimeout(timer);
+  timer = 0;
   Object.assign(state, changes);
   typing = false;
   look(how);
@@ -276,12 +282,13 @@ function drawRules(answer) {
 }
 
 function costOf({ score, unconstrained, probability, rules }, best) {
-  const parts = [score > 0 ? `The rules cost ${fixed(score)} in score` : "The rules cost nothing"];
+  const parts = score === null ? [] : [score > 0 ? `The rules cost ${fixed(score)} in score` : "The rules cost nothing"];
   if (best.probability !== undefined && probability !== null && probability !== undefined)
     parts.push(`this labelling has a probability of ${percent(best.probability)} given your rules, and of ${percent(probability)} without them`
       + (score > 0 && unconstrained?.probability !== null && unconstrained?.probability !== undefined ? `, where the best has ${percent(unconstrained.probability)}` : ""));
   if (rules !== null && rules !== undefined) parts.push(`all labellings that keep to them have ${percent(rules)}`);
-  return `${parts.join("; ")}.`;
+  const text = parts.join("; ");
+  return text && `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
 function drawPages(answer) {
@@ -326,7 +333,7 @@ async function reasons(answer, signal) {
   const model = modelOf(state.model);
   if (!model.explains) return drawNoWhy(model.lacks?.explain ? `No explanation: ${model.lacks.explain}.`
     : "Scores of this kind of model are no sums of weights, so there is nothing to add up.");
-  const { k, decoder, ...request } = question();
+  const { k, ...request } = question();
   try {
     drawWhy(await post("/v1/explain", { ...request, token: t }, signal));
   } catch (error) {
@@ -365,8 +372,12 @@ function uncertainOf({ kbest, tokens, rivals }) {
   if (kbest[0].marginals) return here({ tokens, uncertainty: kbest[0].marginals.map((p) => 1 - p) });
   if (!rivals) return null;
   const margins = rivals.map((own) => own?.margin ?? Infinity);
-  const median = [...margins].sort((a, b) => a - b)[margins.length >> 1] || 1;
-  return here({ tokens, uncertainty: margins.map((own) => Math.exp((-4 * own) / median)), said: margins.map((own) => `${fixed(own)} ahead`) });
+  const known = margins.filter(Number.isFinite).sort((a, b) => a - b); // the others can have one label only
+  const median = known[known.length >> 1] || 1;
+  return here({
+    tokens, uncertainty: margins.map((own) => Math.exp((-4 * own) / median)),
+    said: margins.map((own) => (Number.isFinite(own) ? `${fixed(own)} ahead` : "no other label")),
+  });
 }
 
 start();
