@@ -60,7 +60,7 @@ def test_ctrl_c_while_it_starts(tmp_path, corpus, program, module):
 @pytest.mark.slow
 @pytest.mark.parametrize("press", [AT_ONCE, IN_A_DESTRUCTOR], ids=["at once", "in a destructor"])
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-@pytest.mark.parametrize("module", ["sklearn", "tagwright.learners.perceptron"])
+@pytest.mark.parametrize("module", ["sklearn", "tagwright.learners.crf"])
 def test_a_signal_while_a_learner_is_imported(tmp_path, corpus, module, number, code, press):
     model = tmp_path / "model"
     command = [*COMMANDS["module"], "train", corpus, model, "--epochs", "1000000"]
@@ -101,7 +101,7 @@ def training(tmp_path, *options, ignored=""):
 
 
 ENDLESS = {
-    "perceptron": ["--epochs", "1000000"],
+    "perceptron": ["--learner", "perceptron", "--epochs", "1000000"],
     "crf": ["--learner", "crf", "--set", "solver=lbfgs", "--set", "tolerance=0", "--set", "l2=1e-9"],
 }
 

@@ -751,3 +751,21 @@ def test_features_of_wapiti_in_words():
 def test_one_feature_of_two_templates():
     features = Features("U:%x[0,0]\nU:%x[0,1]\n")
     assert features.described(core_text([[["a", "a"]]], features), 0) == {"U:a": "word a or column 2 a"}
+
+
+@pytest.mark.parametrize("entry", ["a b\nc\tN", "\tN\t ", "New York\tcity\nx"])
+def test_entries_that_cannot_be_stored_are_refused(entry):
+    with pytest.raises(TemplateError, match=r"entry \d, counted from 0, has (a line break|no value)"):
+        _ = Features("U:%lexicon[0,0,lex]\n", lists={"lex": ["x\tM", entry]}).core
+
+
+def test_values_of_a_word_are_limited():
+    with pytest.raises(TemplateError, match="more than 1,000 values"):
+        _ = Features("U:%lexicon[0,0,lex]\n", lists={"lex": [f"a\t{n}" for n in range(1001)]}).core
+
+
+def test_deep_paths_are_elected_in_linear_time():
+    """Suffixes vote for paths of a million parts."""
+    deep = "." * 1_000_000
+    features = Features("U:%class[0,0,c,2]\n", lists={"c": [f"{word}bab\t1{deep}{word}" for word in "xyz"]})
+    assert tw.Perceptron(features, epochs=1).fit([["qqqbab"]], [["A"]]).predict([["qqqbab"]]) == [["A"]]

@@ -178,3 +178,21 @@ def test_dev_data_without_tokens_or_known_labels_calibrate_nothing_harmful():
     assert "temperature" not in model.facts
     strange = adagrad(solver="adagrad").fit(X, y, dev=(X[:3], [["?"] * len(own) for own in X[:3]])).model_
     assert 1 < strange.facts["temperature"] <= 10
+
+
+def test_few_dev_data_ask_for_no_extreme_temperature():
+    """Without a prior, one sentence that is right would give the least temperature."""
+    X, y = many_labels(sentences=40, labels=5)
+    model = adagrad(solver="adagrad").fit(X, y).model_
+    assert 0.5 < fitted_temperature(model, X[:1], [model.tag(X[0])]) < 1
+
+
+def test_a_training_is_not_lost_where_its_calibration_fails():
+    """Training allows the right labels, whatever the tag dictionary; the held-out sentence has no labelling."""
+    rules = tw.Constraints(["D", "N", "V"], forbid=[("N", "V")], words={"dog": ["N"], "barks": ["V"]})
+    X = [["the", "dog"]] * 9 + [["dog", "barks"]]
+    y = [["D", "N"]] * 9 + [["D", "V"]]
+    learner = adagrad(solver=tw.AdaGrad(calibration="held-out"), constraints=rules)
+    with pytest.warns(UserWarning, match="no path.*: the model is not calibrated"):
+        model = learner.fit(X, y).model_
+    same(model, adagrad(constraints=rules).fit(X, y).model_)

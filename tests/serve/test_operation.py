@@ -203,6 +203,28 @@ def test_malformed_requests_are_counted_and_answered_with_a_problem(server):
     assert server.metric(name) == before + 5
 
 
+def test_an_answer_that_is_owed_is_not_replaced_by_a_refusal(server):
+    """The head of the next request is too long, or its body is malformed, while the first request is answered."""
+    body = json.dumps({"sentences": [["the", "dog"]] * 900, "k": 5}).encode()
+    first = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    long_head = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 70_000
+    reply = server.raw(first + long_head)
+    head, _, rest = reply.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert len(json.loads(rest)["sentences"]) == 900
+    lines = b'"the dog"\n' * 300
+    stream = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+    stream += b"Content-Length: %d\r\n\r\n%s" % (len(lines), lines)
+    chunked = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
+    assert server.raw(stream + chunked).count(b"HTTP/1.1 ") <= 1
+
+
+def test_many_requests_that_offer_an_upgrade_are_answered_on_one_connection(server):
+    one = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
+    last = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert server.raw(one * 1200 + last).count(b"HTTP/1.1 200 ") == 1201
+
+
 # Limits
 
 

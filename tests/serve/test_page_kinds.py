@@ -120,7 +120,7 @@ def test_what_the_page_shows(page, models, kind):
     if probable:
         said = page.run("return [...document.querySelectorAll('#best .word')].map((e) => e.getAttribute('aria-label'))")
         for own, p in zip(said, found[0].marginals, strict=True):
-            assert f", {'100' if p >= 0.9995 else f'{100 * p:.0f}'} %" in own
+            assert f", {100 * p:.{1 if 0.995 <= p < 0.9995 else 0}f} %" in own
     if explains:
         agrees_with_python(page, model, ngrams)
 

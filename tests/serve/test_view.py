@@ -252,6 +252,29 @@ def test_rules_belong_to_the_sentence_of_their_number(english, name):
     assert [own["labels"] for own in many[1:]] == expected
 
 
+def test_the_label_that_a_decoder_chose_is_explained_and_its_path_is_drawn(tmp_path):
+    rng = np.random.default_rng(3)
+    X = [[str(word) for word in rng.choice(list("abcdefgh"), 5)] for _ in range(12)]
+    y = [[f"L{label}" for label in rng.integers(0, 8, 5)] for _ in X]
+    solver = tw.AdaGrad(rate=0.05)
+    model = tw.CRF(TEXT, epochs=1, solver=solver).fit(X, y).model_
+    model.save(tmp_path / "flat")
+    ask, differ = app(("flat", str(tmp_path / "flat"))), 0
+    for sentence in X:
+        request = {"sentences": [sentence], "decoder": "posterior"}
+        view = ask("/v1/lattice", request)
+        labels = view["kbest"][0]["labels"]
+        assert labels == model.tag(sentence, decoder="posterior")
+        differ += labels != model.tag(sentence)
+        assert sum(edge["best"] for edge in view["edges"]) == len(sentence) - 1
+        for t in (0, 3):
+            assert ask("/v1/explain", {**request, "token": t})["reasons"][0]["label"] == labels[t]
+        forced = ask("/v1/lattice", {**request, "allowed": [{"1": ["L1"]}]})
+        assert forced["cost"]["score"] is None
+        assert forced["cost"]["probability"] is not None
+    assert differ
+
+
 def test_equal_words_and_requested_labels(english):
     words = ["The", "dog", "that", "I", "saw", "saw", "me", "too", "."]
     reply = english("/v1/lattice", {"sentences": [words], "k": 8, "nodes": 3, "labels": ["UH", "CD"]})
