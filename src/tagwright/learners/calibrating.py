@@ -49,7 +49,7 @@ def calibrated(model: Model, temperature: float) -> Model:
 def fitted_temperature(model: Model, X: Sequence[Any], y: Sequence[Sequence[str]], threads: int = 1) -> float:
     """Return the temperature that makes the probabilities of a model's labels most likely, given which are right.
 
-    That is the least binary log loss over tokens, with a weak prior for 1. Labels that are unknown to training are wrong.
+    That is the least binary log loss over tokens, with a weak prior for 1. Labels that training did not have are wrong.
     """
     few = _spread(X)
     X, y = [X[s] for s in few], [y[s] for s in few]
