@@ -108,6 +108,8 @@ def train_and_tag(folder: Path) -> None:
 
     tagger = tw.load()
     tokens: list[str] = tw.tokenize("Time flies like an arrow.")
+    classes: list[str] = tw.word_classes([tokens, tokens, tokens], sizes=[2])
+    assert classes[0].startswith("word\tclass")
     assert tw.sentences("Time flies. Fruit flies, too.")[1][0] == "Fruit"
     labels: list[str] = tagger.tag(tokens)
     ranked: list[Tagging] = tagger.tag_kbest([tokens], 2, proba=True)[0]
