@@ -190,12 +190,13 @@ def batch_crf(draw):
 
 
 def online_crf(draw):
-    """AdaGrad over all labellings, step by step; the model has the average of the weights."""
+    """AdaGrad over all labellings, step by step; the model has the average of the weights from an epoch on."""
     X, y = corpus(draw)
     rate, l2, batch = draw.choice((0.1, 0.5, 1.0)), draw.choice((0.0, 0.1)), draw.choice((1, 2, 3, 8))
     margin, epochs, seed = draw.choice((0.0, 0.0, 1.5)), draw.randint(1, 3), draw.randrange(100)
-    draw.note("options", (rate, l2, batch, margin, epochs, seed))
-    solver = tw.AdaGrad(rate=rate, l2=l2, batch=batch)
+    average_from = draw.randint(1, 4)
+    draw.note("options", (rate, l2, batch, margin, epochs, seed, average_from))
+    solver = tw.AdaGrad(rate=rate, l2=l2, batch=batch, average_from=average_from)
     learner = tw.CRF(
         UNIGRAMS + BIGRAMS, solver=solver, pruning="exact", margin=margin, epochs=epochs, seed=seed,
         threads=draw.choice((1, 2)),
@@ -208,6 +209,8 @@ def online_crf(draw):
     known = {number[f] for x, own in zip(X, y, strict=True) for f in counts(x, own)}
     seen = 0
     for epoch in range(epochs):
+        if epoch + 1 == average_from:
+            late[:], seen = 0, 0
         order = np.random.default_rng([seed, epoch]).permutation(len(X))
         for at in range(0, len(X), batch):
             some = order[at : at + batch]
