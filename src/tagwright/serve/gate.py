@@ -67,7 +67,7 @@ class Gate:
     def _check_token(self, given: bytes) -> None:
         scheme, _, token = given.partition(b" ")
         digest = sha256(token.strip()).digest()
-        # Digests have one length, and all of them are compared: the time tells nothing about a token.
+        # Digests have one length, and all of them are compared: the time does not depend on the token.
         found = [hmac.compare_digest(digest, own) for own in self.secrets]
         if scheme.lower() == b"bearer" and any(found):
             return

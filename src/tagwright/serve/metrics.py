@@ -170,7 +170,7 @@ class Metrics:
             yield family
 
     def _collect_processes(self) -> Iterator[Any]:
-        """Yield CPU time, memory, open files and start of each process, where the system tells."""
+        """Yield CPU time, memory, open files and start of each process, where the system reports them."""
         from prometheus_client import ProcessCollector
         from prometheus_client.core import Metric
 
