@@ -138,12 +138,13 @@ def test_dev_data_calibrate_and_leave_labels_as_they_are():
 
 
 def test_a_held_out_tenth_calibrates_where_there_are_no_dev_data(tmp_path):
-    X, y = many_labels(sentences=60, labels=20)
-    solver = tw.AdaGrad(calibration="held-out")
+    X, y = many_labels(sentences=900, labels=20)
+    assert 5_000 < sum(map(len, X)) < 10_000
+    solver = tw.AdaGrad()
     model = adagrad(margin=3.0, solver=solver).fit(X, y).model_
     plain = adagrad(margin=3.0).fit(X, y).model_
-    held = range(9, 60, 10)
-    rest = [s for s in range(60) if s not in held]
+    held = range(9, 900, 10)
+    rest = [s for s in range(900) if s not in held]
     # A training without the tenth, in the same order of the others.
     run = OnlineTraining(adagrad(margin=3.0), Examples(X, y))
     for epoch in range(5):
@@ -160,6 +161,99 @@ def test_a_held_out_tenth_calibrates_where_there_are_no_dev_data(tmp_path):
     same(adagrad(margin=3.0, solver=solver).fit_files(pairs).model_, model)
     adagrad(margin=3.0, solver=solver, epochs=3).fit(X, y, checkpoint=tmp_path / "run")
     same(adagrad(margin=3.0, solver=solver).fit(X, y, checkpoint=tmp_path / "run").model_, model)
+
+
+@pytest.mark.parametrize(("sentences", "held"), [(2_000, 200), (9_000, 750)])
+def test_no_more_is_held_out_than_one_number_needs(sentences, held, monkeypatch):
+    X, y = many_labels(sentences=sentences, labels=5)
+    read = []
+    monkeypatch.setattr(Examples, "some", lambda self, which: read.append(len(which)) or ([], []))
+    adagrad(epochs=1, solver="adagrad").fit(X, y)
+    assert read == [held]
+
+
+def test_small_corpora_have_no_margin_parts_or_temperature():
+    X, y = many_labels(sentences=600, labels=20)
+    assert 4_000 < sum(map(len, X)) < 5_000
+    joint = [[f"{label}|{n % 3}" for n, label in enumerate(labels)] for labels in y]
+    facts = tw.CRF(RICH, epochs=2).fit(X, joint).model_.facts
+    assert (facts["options"]["margin"], facts["options"]["parts"], "temperature" in facts) == (0, None, False)
+
+
+# Margin and parts
+
+
+def test_the_margin_is_2_where_probabilities_are_calibrated():
+    X, y = many_labels(sentences=900, labels=20)
+    model = tw.CRF(RICH, epochs=2).fit(X, y).model_
+    assert model.facts["options"]["margin"] == 2
+    assert 0.2 <= model.facts["temperature"] <= 10
+    same(model, tw.CRF(RICH, epochs=2, margin=2.0, parts=None).fit(X, y).model_)
+    plain = tw.CRF(RICH, epochs=2, solver=PLAIN).fit(X, y).model_
+    assert plain.facts["options"]["margin"] == 0
+    same(plain, tw.CRF(RICH, epochs=2, solver=PLAIN, margin=0.0).fit(X, y).model_)
+    batch = tw.CRF(RICH, solver=tw.LBFGS(l2=0.1, max_iterations=3))
+    with pytest.warns(UserWarning, match="converge"):
+        assert batch.fit(X, y).model_.facts["options"]["margin"] == 0
+
+
+def test_more_than_a_thousand_labels_have_no_margin():
+    X, y = many_labels(sentences=900, labels=20)
+    many = [[f"{label}x{n % 90}" for n, label in enumerate(labels, s)] for s, labels in enumerate(y)]
+    found = tw.CRF(RICH, epochs=1).fit(X, many).model_
+    assert len(found.labels) > 1_000
+    assert found.facts["options"]["margin"] == 0
+
+
+FIRST, SECOND = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def of_parts(letters, sentences=1_500, seed=3):
+    """Words of two letters, each of which mostly decides a part of the label."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(sentences):
+        pairs = rng.integers(letters, size=(int(rng.integers(3, 8)), 2)).tolist()
+        X.append([FIRST[a] + SECOND[b] for a, b in pairs])
+        y.append([f"P{a}|Q{b if rng.random() < 0.8 else rng.integers(letters)}" for a, b in pairs])
+    return X, y
+
+
+PIECES = "U0:%x[0,0]\nU1:%prefix[0,0,1]\nU2:%suffix[0,0,1]\nB\n"
+
+
+@pytest.mark.parametrize(("templates", "letters", "chosen"), [(PIECES, 26, "|"), ("U0:%x[0,0]\n", 6, None)])
+def test_labels_have_parts_where_these_are_more_accurate_on_held_out_sentences(templates, letters, chosen):
+    X, y = of_parts(letters)
+    options = {"epochs": 2, "margin": 0.0, "solver": PLAIN}
+    model = tw.CRF(templates, **options).fit(X, y).model_
+    held = range(4, len(X), 5)
+    rest = [s for s in range(len(X)) if s not in held]
+    right = {}
+    for parts in (None, "|"):
+        learner = tw.CRF(templates, parts=parts, **options)
+        # The features of all sentences are known, as those of the held-out ones are.
+        run = OnlineTraining(learner, Examples(X, y))
+        for epoch in range(2):
+            run.trainer.run(np.random.default_rng([0, epoch]).permutation(np.array(rest, np.int32)), 1)
+            run.trainer.end_epoch()
+        found = run.model(run.trainer.average(), 2).tag_batch([X[s] for s in held])
+        right[parts] = sum(a == b for s, own in zip(held, found, strict=True) for a, b in zip(own, y[s], strict=True))
+    assert chosen == ("|" if right["|"] > right[None] else None) == model.facts["options"]["parts"]
+    same(model, tw.CRF(templates, parts=chosen, **options).fit(X, y).model_)
+
+
+def test_parts_are_chosen_for_files_and_perceptrons_too_and_kept_by_a_warm_start():
+    X, y = of_parts(26)
+    options = {"epochs": 1, "margin": 0.0, "solver": PLAIN}
+    first = tw.CRF(PIECES, **options).fit(X, y)
+    assert first.model_.facts["options"]["parts"] == "|"
+    pairs = [([[word] for word in sentence], labels) for sentence, labels in zip(X, y, strict=True)]
+    same(tw.CRF(PIECES, **options).fit_files(pairs).model_, first.model_)
+    again = tw.CRF(PIECES, **options, warm_start=first.model_).fit(X[:20], y[:20]).model_
+    assert again.facts["options"]["parts"] == "|"
+    assert tw.Perceptron(PIECES, epochs=1, parts="auto").fit(X, y).model_.facts["options"]["parts"] == "|"
+    assert tw.Perceptron(PIECES, epochs=1).fit(X, y).model_.facts["options"]["parts"] is None
 
 
 def test_a_warm_start_begins_with_the_weights_before_calibration():
@@ -192,7 +286,8 @@ def test_a_training_is_not_lost_where_its_calibration_fails():
     rules = tw.Constraints(["D", "N", "V"], forbid=[("N", "V")], words={"dog": ["N"], "barks": ["V"]})
     X = [["the", "dog"]] * 9 + [["dog", "barks"]]
     y = [["D", "N"]] * 9 + [["D", "V"]]
-    learner = adagrad(solver=tw.AdaGrad(calibration="held-out"), constraints=rules)
+    X, y = 300 * X, 300 * y
+    learner = adagrad(solver="adagrad", margin=0.0, constraints=rules)
     with pytest.warns(UserWarning, match="no path.*: the model is not calibrated"):
         model = learner.fit(X, y).model_
     same(model, adagrad(constraints=rules).fit(X, y).model_)

@@ -102,8 +102,8 @@ class BatchTraining(Training):
         learner = self.learner
         return {
             "dense_edges": learner._dense_edges,
-            "parts": label_parts(self.labels, learner.parts)[0],
-            "margin": float(learner.margin),
+            "parts": label_parts(self.labels, self.parts)[0],
+            "margin": self.margin,
         }
 
     def run(self) -> None:
@@ -144,7 +144,7 @@ class BatchTraining(Training):
 
     def _start_from(self, old: Model) -> None:
         """Copy the weights of a model, by the names of its features and labels."""
-        check_same_parts(old, getattr(self.learner, "parts", None))
+        check_same_parts(old, self.parts)
         self.trainer.warm_start(self.known, self.new_numbers(old), self.weights)
 
     def _finish_with_last(self) -> None:

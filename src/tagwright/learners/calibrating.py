@@ -18,10 +18,11 @@ from tagwright.models.file import Arrays
 from tagwright.models.model import Model
 from tagwright.models.tagging import TagOptions
 
+TOKENS = 5_000
+"""Tokens that one number is fitted to."""
 _SCORES = ("rows.weight", "edges.score", "corrections.score", "ngrams.score")
 _LEAST, _MOST = 0.2, 10.0
 _EVALUATIONS = 14  # of the golden section, which leave an interval of half a percent
-_TOKENS = 5_000  # that one number is fitted to
 _PRIOR = 5.0  # times log(T)^2 is added to the loss: few tokens, or only right ones, ask for no extreme temperature
 _SURE = 1e-6  # probabilities closer to 0 or 1 count as this
 _GOLDEN = (5**0.5 - 1) / 2
@@ -85,6 +86,6 @@ def fitted_temperature(model: Model, X: Sequence[Any], y: Sequence[Sequence[str]
 def _spread(X: Sequence[Any]) -> list[int]:
     """Return the numbers of sentences, evenly spaced, that have about as many tokens as one number needs."""
     tokens = sum(map(len, X))
-    step = max(1.0, tokens / _TOKENS)
+    step = max(1.0, tokens / TOKENS)
     count = max(1, int(len(X) / step)) if tokens else 0
     return [int(n * len(X) / count) for n in range(count)]

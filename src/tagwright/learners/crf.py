@@ -66,8 +66,16 @@ class CRF(OnlineLearner):
     order: int = opt("order")
     min_count: int = opt("min_count")
     min_ngram_count: int = opt("min_ngram_count")
-    parts: str | None = opt("parts")
-    margin: float = opt("margin")
+    parts: str | None = opt("parts", default="auto")
+    margin: float | None = opt(
+        "margin",
+        default=None,
+        optional=True,
+        help="Softmax-margin (Gimpel and Smith 2010): the score by which the right labelling must win, for each token "
+        "that another one has wrong. More accurate with many labels; probabilities are under-confident unless they are "
+        "calibrated, with more than 1,000 labels even then. None: 2 with at most 1,000 labels in a corpus of 5,000 "
+        "tokens or more, if `calibration` is on; else 0, as with L-BFGS.",
+    )
     constraints: Constraints | dict[str, Any] | str | int | list[Any] | None = opt("constraints")
     epochs: int = opt("epochs", help="Passes over the corpus by AdaGrad.")
     patience: int | None = opt("patience")

@@ -34,6 +34,8 @@ class Examples:
     tokens: int
     start: Model | None = None
     """A model to start from, in place of the learner's `warm_start`."""
+    whole = True
+    """Whether these are all the sentences, rather than the first portion."""
     ids: npt.NDArray[np.int32]
     """The labels of all tokens by their numbers, -1 where one is partly known; once the training has labels."""
 
@@ -223,6 +225,8 @@ class StreamedExamples(Examples):
 
 class GrowingExamples(Examples):
     """Sentences that arrive in portions; the names of their features are kept, and new ones are added."""
+
+    whole = False
 
     def __init__(
         self, X: Any, y: Any, weights: Weights | None, start: Model | None = None, classes: Sequence[str] = ()

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from tagwright import _core
 from tagwright.decoding.decoders import plan_by_score
 from tagwright.decoding.keep import KeepDivergence, keep_arguments
+from tagwright.label_parts import find_separators
 from tagwright.learners.batch import BatchTraining
-from tagwright.learners.calibrating import fitted_temperature
+from tagwright.learners.calibrating import TOKENS, fitted_temperature
 from tagwright.learners.examples import Examples, GrowingExamples, StreamedExamples
 from tagwright.learners.interrupts import stops
 from tagwright.learners.labels import Weights, check_same_parts, checked_weights, label_parts
@@ -26,12 +27,13 @@ from tagwright.learners.learner import (
     Learner,
     RunOptions,
     Sentences,
+    accuracy,
     check,
     check_dev,
     one_type,
 )
-from tagwright.learners.options import check_options, refuse, refuse_ignored, solver_of
-from tagwright.learners.progress import Progress, brief
+from tagwright.learners.options import AUTO, check_options, refuse, refuse_ignored, solver_of
+from tagwright.learners.progress import Progress, brief, log
 from tagwright.learners.streams import stream_of
 from tagwright.learners.training import Numbers, Training, check_run, is_best, stalled
 from tagwright.models.model import Model
@@ -45,7 +47,13 @@ _BATCHES = 64  # of a piece of a CRF's epoch
 _SECONDS = 0.1  # between two checks for Ctrl-C and updates of the progress bar
 _SCORE_STEP = 6.0  # by which a first step changes the score of a label of a token with the mean number of features
 _LARGEST_RATE = 0.5  # which suits tokens of few features, and edges
-_FOLD = 10  # one sentence in so many is held out for calibration
+_LEAST_TOKENS = 5_000  # of a corpus a part of which can be held out
+_FOLD = 10  # at least; one sentence in so many is held out for calibration
+_MARGIN = 2.0  # of a CRF whose probabilities are calibrated
+_FEW_LABELS = 1_000  # of more, probabilities are far from calibrated with a margin, whatever the temperature
+_COMPARED_TOKENS = 50_000  # of the sentences on which labels with and without parts are compared
+_COMPARED_EPOCHS = 5
+_COMPARED_FOLD = 5  # one sentence in so many of these is held out
 _HISTORY = 1000  # calls of partial_fit that the history has
 
 
@@ -74,7 +82,7 @@ class OnlineTraining(Training):
         if engine is not None:
             self.distributed = self.run_options.cluster.online(engine, self)
         if self.old:
-            check_same_parts(self.old, learner.parts)
+            check_same_parts(self.old, self.parts)
             self.trainer.start_from(self.known, self.new_numbers(self.old))
         if found := self.read(learner.epochs, "epochs"):
             arrays, resume = found
@@ -92,11 +100,11 @@ class OnlineTraining(Training):
         learner, own = self.learner, self.learner if self.solver is None else self.solver
         options = {
             "gradient": learner._gradient,
-            "parts": label_parts(self.labels, learner.parts)[0],
+            "parts": label_parts(self.labels, self.parts)[0],
             "edges": self.features.edges if self.features else True,
             "grow": own.pairs == "touched",
             "batch": self.batch,
-            "margin": float(learner.margin),
+            "margin": self.margin,
             "order": int(learner.order),
             "min_ngram_count": int(learner.min_ngram_count),
         }
@@ -148,38 +156,71 @@ class OnlineTraining(Training):
 
     def temperature(self, model: Model) -> float:
         """Return what the weights are divided by, from dev data, or from a tenth that another training leaves out."""
-        learner = self.learner
-        if self.run_options.dev is not None or getattr(self.solver, "calibration", None) != "held-out":
+        if self.run_options.dev is not None or not self._calibrates() or self.interrupted:
             return super().temperature(model)
-        if self.interrupted:
-            return 1.0
-        held = np.arange(self.sentences, dtype=np.int32)[_FOLD - 1 :: _FOLD]
-        rest = np.setdiff1d(np.arange(self.sentences, dtype=np.int32), held)
-        X, y = self.examples.some(held)
+        every = np.arange(self.sentences, dtype=np.int32)
+        fold = max(_FOLD, self.tokens // TOKENS)
+        held = every[fold - 1 :: fold]
+        first = self._model_of(np.delete(every, held), self.finished_after, "calibration")
+        return fitted_temperature(first, *self._known(held), self.learner.threads)
+
+    def _calibrates(self) -> bool:
+        """Return whether there is a temperature without dev data, too."""
+        return getattr(self.solver, "calibration", None) == AUTO and self._is_large()
+
+    def _is_large(self) -> bool:
+        """Return whether the corpus is known as a whole, and large enough that a part of it can be held out."""
+        return self.examples.whole and self.tokens >= _LEAST_TOKENS
+
+    def adapt(self) -> None:
+        """Choose the margin, and whether labels have parts: what is more accurate on some held-out sentences."""
+        learner = self.learner
+        if learner.margin is None and self._calibrates() and len(self.labels) <= _FEW_LABELS:
+            self.margin = _MARGIN
+        separators = find_separators(self.labels) if learner.parts == AUTO and not self.old else None
+        if separators is None or not self._is_large():
+            return
+        count = max(2, min(self.sentences, self.sentences * _COMPARED_TOKENS // self.tokens))
+        some = np.linspace(0, self.sentences - 1, count).astype(np.int32)
+        held = np.arange(_COMPARED_FOLD - 1, count, _COMPARED_FOLD)
+        X, y = self._known(some[held])
+        right = {}
+        for self.parts in (None, separators):
+            model = self._model_of(np.delete(some, held), min(_COMPARED_EPOCHS, learner.epochs), "parts of labels")
+            right[self.parts] = accuracy(model, X, y, threads=learner.threads)
+        self.parts = separators if right[separators] > right[None] else None
+        shown = "parts of labels, separated by %r: accuracy %.4f on held-out sentences, without them %.4f"
+        log.debug(shown, separators, right[separators], right[None])
+
+    def _known(self, which: Numbers) -> tuple[list[Any], list[Any]]:
+        """Return those of some sentences all of whose labels are known, and their labels."""
+        X, y = self.examples.some(which)
         known = [s for s, own in enumerate(y) if all(isinstance(label, str) for label in own)]
-        if not len(rest) or not known:
-            return 1.0
-        trainer = self.make_trainer()
+        return [X[s] for s in known], [y[s] for s in known]
+
+    def _model_of(self, sentences: Numbers, epochs: int, title: str) -> Model:
+        """Return the model of another training, on some of the sentences; it replaces the trainer."""
+        self.trainer = self.make_trainer()
         if self.old and self.known:
-            trainer.start_from(self.known, self.new_numbers(self.old))
-        with self.progress(None) as progress:
-            for epoch in range(self.finished_after):
-                if epoch > 0 and epoch + 1 == self.solver.average_from:
-                    trainer.restart_average()
-                order = np.random.default_rng([learner.seed, epoch]).permutation(rest).astype(np.int32)
-                with progress.bar(f"calibration {epoch + 1}/{self.finished_after}", "sent", len(rest)) as bar:
-                    for piece, cut, count in self.sliced(self._pieces(order)):
-                        trainer.run(piece, learner.threads, cut)
-                        bar.update(count)
-                trainer.end_epoch()
-        first = self.model(trainer.average(), self.finished_after)
-        return fitted_temperature(first, [X[s] for s in known], [y[s] for s in known], learner.threads)
+            self.trainer.start_from(self.known, self.new_numbers(self.old))
+        if self.distributed is not None:
+            self.distributed.begin()
+        with stops() as self.check_stop, self.progress(None) as progress:
+            for epoch in range(epochs):
+                self._begin_epoch(epoch)
+                order = np.random.default_rng([self.learner.seed, epoch]).permutation(sentences).astype(np.int32)
+                with progress.bar(f"{title} {epoch + 1}/{epochs}", "sent", len(sentences)) as bar:
+                    self.pass_over(order, bar.update)
+        return self.model(self.trainer.average(), epochs)
+
+    def _begin_epoch(self, epoch: int) -> None:
+        if self.solver is not None and epoch > 0 and epoch + 1 == self.solver.average_from:
+            self.trainer.restart_average()
 
     def _epoch(self, progress: Progress) -> None:
         """Read the corpus once, in a new order, and measure the result."""
         learner, epoch = self.learner, len(self.history)
-        if self.solver is not None and epoch > 0 and epoch + 1 == self.solver.average_from:
-            self.trainer.restart_average()
+        self._begin_epoch(epoch)
         with progress.bar(f"epoch {epoch + 1}/{learner.epochs}", "sent", self.sentences) as bar:
             began = time.perf_counter()
             if self.distributed is not None and self.finds_paths:
@@ -263,7 +304,7 @@ class Session:
             return
         # What depends on the number of labels is made anew.
         state, visited = run.trainer.state(), run.trainer.visited
-        state["state.nodes.key"] = _renamed(state["state.nodes.key"], before[0], run.labels, run.learner.parts)
+        state["state.nodes.key"] = _renamed(state["state.nodes.key"], before[0], run.labels, run.parts)
         run.trainer = run.make_trainer()
         run.trainer.restore(visited, state)
         self.sets = examples.sizes[1]

@@ -27,6 +27,10 @@ class OptionError(ValueError):
     """An option that the learner or its solver does not have."""
 
 
+AUTO = "auto"
+"""The value of an option that is left to the training."""
+
+
 @dataclass(frozen=True)
 class Option:
     """One option: its type and range, default and help."""
@@ -136,16 +140,17 @@ _TABLE = {
             "parts", "str", None,
             "The characters that separate the parts of a label, such as ``|`` in NN|B-NP; an empty string if each "
             "character is a part. Features then have weights for parts too, so that labels with common parts share "
-            "what is learnt (Silfverberg et al. 2014): more accurate with large label sets, and slower. "
-            "None: labels have no parts.",
+            "what is learnt (Silfverberg et al. 2014): more accurate with large label sets. \"auto\" finds the separators "
+            "in the labels, as `tw.evaluate` does, and uses parts where that is more accurate on held-out sentences of "
+            "a corpus of 5,000 tokens or more; with L-BFGS it is None. None: labels have no parts.",
             optional=True, checked=check_separators,
         ),
         Option(
             "margin", "float", 0.0,
             "The score by which the right labelling must win, for each token that another one has wrong. "
             "Perceptron: smaller wins count as errors, and whole numbers keep training independent of the decoder. "
-            "CRF: softmax-margin (Gimpel and Smith 2010), more accurate with many labels, but probabilities are "
-            "under-confident.",
+            "CRF: softmax-margin (Gimpel and Smith 2010), usually more accurate, but probabilities are under-confident "
+            "unless they are calibrated.",
             least=0, tried=(0.0, 1.0, 3.0),
         ),
         Option(
@@ -218,12 +223,13 @@ _TABLE = {
             least=1,
         ),
         Option(
-            "calibration", "choice", "dev",
-            'What the temperature is fitted to, by which the weights are divided so that probabilities are '
-            'calibrated (Guo et al. 2017): "dev" is dev data, where `fit` has some; "held-out" without dev data a '
-            "tenth of the sentences, which a first training of the same length leaves out, in twice the time. "
-            "None: no temperature. Labels are the same with any.",
-            optional=True, choices=("dev", "held-out"), decides=False,
+            "calibration", "choice", "auto",
+            'Whether weights are divided by a temperature with which probabilities are calibrated (Guo et al. 2017). '
+            '"auto" fits it to the dev data of `fit`; without them, and with 5,000 tokens or more, to sentences that a '
+            "second training of the same length leaves out (a tenth, at most about 5,000 tokens): that takes twice the "
+            "time. "
+            "None: no temperature.",
+            optional=True, choices=("auto",), decides=False,
         ),
         Option("l2", "float", 0.0, "Weight of the squared penalty (c2 of CRFsuite).", least=0, tried=(0.0, 0.01, 0.1)),
         Option(
@@ -444,7 +450,6 @@ REFUSED: dict[tuple[str, str], str] = {
     ("lbfgs", "partial_fit"): "it minimises an objective over one whole corpus; solver='adagrad' takes new sentences",
     ("memm", "partial labels"): "its features read the labels before a token, so every label must be known; train a "
     "CRF, a perceptron or an HMM, or leave these sentences out",
-    ("held-out", "a cluster"): "its second training runs on one machine; give dev data",
     ("partial_fit", "a tag dictionary"): "it is counted over the whole corpus; give tw.Constraints with its words",
 }
 """Refused combinations: (learner, solver or call; option or data) and the reason."""
@@ -456,7 +461,7 @@ def refuse(owner: str, what: str) -> None:
         raise ValueError(f"{what} cannot be combined with {SHOWN.get(owner, owner)}: {reason}")
 
 
-SHOWN = {"lbfgs": "solver='lbfgs'", "memm": "a MEMM", "held-out": 'calibration="held-out"'}
+SHOWN = {"lbfgs": "solver='lbfgs'", "memm": "a MEMM"}
 """How messages and documentation name them."""
 
 

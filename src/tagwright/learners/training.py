@@ -24,7 +24,7 @@ from tagwright.learners.examples import Examples
 from tagwright.learners.interrupts import never
 from tagwright.learners.labels import LabelNumbers, known_labels
 from tagwright.learners.learner import RunOptions, accuracy, check, check_dev
-from tagwright.learners.options import options_of, plain, refuse
+from tagwright.learners.options import AUTO, options_of, plain
 from tagwright.learners.progress import Progress, log
 from tagwright.models.facts import fact_in
 from tagwright.models.file import Arrays
@@ -64,6 +64,7 @@ class Training:
         self.labels = examples.read(self, old.labels if old else ())
         self.sentences, self.tokens = examples.sentences, examples.tokens
         self.constraints = self.read_constraints()
+        self.parts, self.margin = self._parts(), float(getattr(learner, "margin", 0) or 0)
         self.history: list[dict[str, float]] = []
         self.check_stop: Callable[[], None] = never
         """Raises KeyboardInterrupt where Ctrl-C was pressed."""
@@ -82,6 +83,13 @@ class Training:
         given = getattr(self.learner, "constraints", None)
         return training_constraints(given, self.old, self.examples.X, self.examples.y, self.labels)
 
+    def _parts(self) -> str | None:
+        """Return the separators of the parts of labels; what is "auto" is that of the old model, or none at first."""
+        given: str | None = getattr(self.learner, "parts", None)
+        if given != AUTO:
+            return given
+        return None if self.old is None else fact_in(self.old.facts, str, "options", "parts")
+
     def limits(self) -> dict[str, Any]:
         """Return the constraints as trainers of the core take them."""
         return training_limits(self.constraints, self.examples.X, self.examples.y, self.labels)
@@ -97,10 +105,14 @@ class Training:
         log.debug("%sindexing the features of %s", side, sizes)
         began = time.perf_counter()
         self.corpus = self.read_corpus()
+        self.adapt()
         trainer = self.make_trainer()
         weights = f": {trainer.size:,} weights" if trainer.size else ""
         log.debug("%sindexed in %.1f s%s", side, time.perf_counter() - began, weights)
         return trainer
+
+    def adapt(self) -> None:
+        """Choose the options that were left to the training, where it can, once the corpus is encoded."""
 
     def sliced(
         self, pieces: Iterable[Numbers], here: bool = True
@@ -176,7 +188,9 @@ class Training:
         """Return what decides the weights, besides the corpus and the length of the training; values for JSON."""
         of_solver = {} if self.solver is None else {"solver": self.solver.name, **plain(self.solver)}
         least = getattr(self.learner, "_min_weight", 0.0)
-        return {**plain(self.learner), **of_solver, **({"min_weight": least} if least else {})}
+        own = plain(self.learner)
+        adapted = {name: getattr(self, name) for name in ("parts", "margin") if name in own}
+        return {**own, **adapted, **of_solver, **({"min_weight": least} if least else {})}
 
     def facts(self, after: int) -> dict[str, Any]:
         """Return what a model says about its training."""
@@ -327,6 +341,7 @@ class Training:
             its.setdefault("pruning", its["keep"])
         if "rate" in its:  # before it was an option, averages were over the whole training
             its.setdefault("average_from", 1)
+        its = {"parts": None, "margin": 0.0, **its}
         return {**{name: default for name, default in defaults.items() if name in self.deciding()}, **its}
 
 
@@ -340,8 +355,6 @@ def check_run(learner: Any, run: RunOptions) -> None:
     if learner.patience is not None and run.dev is None:
         raise ValueError("patience needs dev data: fit(X, y, dev=(X_dev, y_dev))")
     check_cluster(run.cluster)
-    if run.cluster is not None and getattr(getattr(learner, "solver", None), "calibration", None) == "held-out":
-        refuse("held-out", "a cluster")
 
 
 def check_cluster(cluster: Any) -> None:
