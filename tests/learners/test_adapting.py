@@ -197,12 +197,13 @@ def test_the_margin_is_2_where_probabilities_are_calibrated():
         assert batch.fit(X, y).model_.facts["options"]["margin"] == 0
 
 
-def test_more_than_a_thousand_labels_have_no_margin():
+@pytest.mark.parametrize(("parts", "margin"), [(None, 0), ("x", 8)])
+def test_more_than_a_thousand_labels_have_a_larger_margin_with_parts_and_none_without(parts, margin):
     X, y = many_labels(sentences=900, labels=20)
     many = [[f"{label}x{n % 90}" for n, label in enumerate(labels, s)] for s, labels in enumerate(y)]
-    found = tw.CRF(RICH, epochs=1).fit(X, many).model_
+    found = tw.CRF(RICH, epochs=1, parts=parts).fit(X, many).model_
     assert len(found.labels) > 1_000
-    assert found.facts["options"]["margin"] == 0
+    assert found.facts["options"]["margin"] == margin
 
 
 FIRST, SECOND = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

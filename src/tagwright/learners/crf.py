@@ -73,8 +73,8 @@ class CRF(OnlineLearner):
         optional=True,
         help="Softmax-margin (Gimpel and Smith 2010): the score by which the right labelling must win, for each token "
         "that another one has wrong. More accurate with many labels; probabilities are under-confident unless they are "
-        "calibrated, with more than 1,000 labels even then. None: 2 with at most 1,000 labels in a corpus of 5,000 "
-        "tokens or more, if `calibration` is on; else 0, as with L-BFGS.",
+        "calibrated. None, with AdaGrad, calibration and a corpus of 5,000 tokens or more: 2 with at most 1,000 "
+        "labels, 8 with more that have parts; else 0.",
     )
     constraints: Constraints | dict[str, Any] | str | int | list[Any] | None = opt("constraints")
     epochs: int = opt("epochs", help="Passes over the corpus by AdaGrad.")

@@ -50,7 +50,8 @@ _LARGEST_RATE = 0.5  # which suits tokens of few features, and edges
 _LEAST_TOKENS = 5_000  # of a corpus a part of which can be held out
 _FOLD = 10  # at least; one sentence in so many is held out for calibration
 _MARGIN = 2.0  # of a CRF whose probabilities are calibrated
-_FEW_LABELS = 1_000  # of more, probabilities are far from calibrated with a margin, whatever the temperature
+_FEW_LABELS = 1_000
+_MARGIN_OF_PARTS = 8.0  # of more labels, if they have parts; no temperature calibrates others that have a margin
 _COMPARED_TOKENS = 50_000  # of the sentences on which labels with and without parts are compared
 _COMPARED_EPOCHS = 5
 _COMPARED_FOLD = 5  # one sentence in so many of these is held out
@@ -175,8 +176,7 @@ class OnlineTraining(Training):
     def adapt(self) -> None:
         """Choose the margin, and whether labels have parts: what is more accurate on some held-out sentences."""
         learner = self.learner
-        if learner.margin is None and self._calibrates() and len(self.labels) <= _FEW_LABELS:
-            self.margin = _MARGIN
+        self.margin = self._suited_margin()
         separators = find_separators(self.labels) if learner.parts == AUTO and not self.old else None
         if separators is None or not self._is_large():
             return
@@ -186,11 +186,21 @@ class OnlineTraining(Training):
         X, y = self._known(some[held])
         right = {}
         for self.parts in (None, separators):
+            self.margin = self._suited_margin()
             model = self._model_of(np.delete(some, held), min(_COMPARED_EPOCHS, learner.epochs), "parts of labels")
             right[self.parts] = accuracy(model, X, y, threads=learner.threads)
         self.parts = separators if right[separators] > right[None] else None
+        self.margin = self._suited_margin()
         shown = "parts of labels, separated by %r: accuracy %.4f on held-out sentences, without them %.4f"
         log.debug(shown, separators, right[separators], right[None])
+
+    def _suited_margin(self) -> float:
+        """Return the margin that is given, or one that leaves probabilities that a temperature can calibrate."""
+        if self.learner.margin is not None:
+            return float(self.learner.margin)
+        if not self._calibrates():
+            return 0.0
+        return _MARGIN if len(self.labels) <= _FEW_LABELS else _MARGIN_OF_PARTS if self.parts is not None else 0.0
 
     def _known(self, which: Numbers) -> tuple[list[Any], list[Any]]:
         """Return those of some sentences all of whose labels are known, and their labels."""
