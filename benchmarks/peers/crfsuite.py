@@ -76,6 +76,14 @@ def training(X: list[Any], y: list[list[str]], epochs: int, path: Path) -> None:
     trainer.train(str(path))
 
 
+def lbfgs(X: list[Any], y: list[list[str]], iterations: int, path: Path) -> None:
+    """Train a CRF with its default penalty, as sklearn-crfsuite does."""
+    trainer = pycrfsuite.Trainer("lbfgs", {"c1": 0, "c2": 1.0, "max_iterations": iterations}, verbose=False)
+    for features, labels in zip(X, y, strict=True):
+        trainer.append(features, labels)
+    trainer.train(str(path))
+
+
 def iteration(X: list[Any], y: list[list[str]], l2: float) -> dict[str, Any]:
     """Return the seconds of python-crfsuite's best iteration, and its number of weights."""
     required()

@@ -140,8 +140,8 @@ _TABLE = {
             "parts", "str", None,
             "The characters that separate the parts of a label, such as ``|`` in NN|B-NP; an empty string if each "
             "character is a part. Features then have weights for parts too, so that labels with common parts share "
-            "what is learnt (Silfverberg et al. 2014): more accurate with large label sets. \"auto\" finds the separators "
-            "in the labels, as `tw.evaluate` does, and uses parts where that is more accurate on held-out sentences of "
+            'what is learnt (Silfverberg et al. 2014): more accurate with many labels. "auto" finds the separators in '
+            "the labels, as `tw.evaluate` does, and uses parts where that is more accurate on held-out sentences of "
             "a corpus of 5,000 tokens or more; with L-BFGS it is None. None: labels have no parts.",
             optional=True, checked=check_separators,
         ),

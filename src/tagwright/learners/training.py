@@ -189,7 +189,7 @@ class Training:
         of_solver = {} if self.solver is None else {"solver": self.solver.name, **plain(self.solver)}
         least = getattr(self.learner, "_min_weight", 0.0)
         own = plain(self.learner)
-        adapted = {name: getattr(self, name) for name in ("parts", "margin") if name in own}
+        adapted: dict[str, Any] = {name: getattr(self, name) for name in ("parts", "margin") if name in own}
         return {**own, **adapted, **of_solver, **({"min_weight": least} if least else {})}
 
     def facts(self, after: int) -> dict[str, Any]:
