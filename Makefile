@@ -11,7 +11,7 @@ CPP := $(foreach folder,cpp tests/core,$(wildcard $(addprefix $(folder)/,*.h *.c
 BUILD := --no-build-isolation --config-settings=cmake.define.TAGWRIGHT_TESTS=ON --config-settings=build-dir=
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard examples/*) $(CPP) $(wildcard src/tagwright/*.py src/tagwright/*/* src/tagwright/*/*/*)
 
-.PHONY: library wasm wheels wheel-check demo test test-ray test-apps lint format docs bench bench-quick asan tsan fuzz clean help
+.PHONY: library wasm wheels wheel-check release-check demo test test-ray test-apps lint format docs bench bench-quick asan tsan fuzz clean help
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -102,6 +102,9 @@ wheels:          ## wheels for Linux on x86_64 and aarch64 and the sdist, into d
 wheel-check: $(VENV)/bin/python   ## build an x86_64 wheel and the sdist; install and test the wheel in clean environments
 	$(PYTHON) tools/wheels.py --one manylinux-x86_64 sdist
 	$(PYTHON) tools/check_wheels.py
+
+release-check: wheels docs   ## do version, changelog, wheels, sdist, documentation and figures belong together?
+	$(PYTHON) tools/release_check.py
 
 clean:           ## remove what was built
 	rm -rf build dist $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
