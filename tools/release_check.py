@@ -2,8 +2,8 @@
 
     python tools/release_check.py
 
-It reads what is there and builds nothing: `make wheels` and `make docs` come first. Every problem is a line, and the exit
-code is 1 if there is one.
+It reads what is there and builds nothing: `make wheels` and `make docs` come first. Every problem is a line, and the
+exit code is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def versions(root: Path) -> Iterator[str]:
 def changelog(root: Path) -> Iterator[str]:
     """The changelog begins with the version and its date, which the citation repeats, and is not too long."""
     sections = re.split(r"^## ", text(root, "CHANGELOG.md"), flags=re.M)[1:]
-    if sections and sections[0].startswith("[Unreleased]"):
-        if sections.pop(0).removeprefix("[Unreleased]").strip():
-            yield "CHANGELOG.md: there are unreleased changes"
+    unreleased = sections.pop(0) if sections and sections[0].startswith("[Unreleased]") else ""
+    if unreleased.removeprefix("[Unreleased]").strip():
+        yield "CHANGELOG.md: there are unreleased changes"
     head = sections[0].partition("\n")[0] if sections else ""
     found = re.fullmatch(r"\[(\S+)\] - (\d{4}-\d\d-\d\d)", head)
     if not found or found[1] != version_of(root):
