@@ -89,10 +89,13 @@ def above_zero(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a number above 0, not {shown(value)}")
 
 
-def one_of(name: str, value: object, choices: Collection[str]) -> None:
-    """Check one of a few words."""
+def one_of(name: str, value: object, choices: Collection[str], optional: bool = False) -> None:
+    """Check one of a few words, or None if that is allowed."""
+    if value is None and optional:
+        return
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {shown(value)}")
+        allowed = [*map(repr, choices), *(["None"] if optional else [])]
+        raise ValueError(f"{name} must be {' or '.join(allowed)}, not {shown(value)}")
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

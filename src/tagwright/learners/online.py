@@ -162,6 +162,7 @@ class OnlineTraining(Training):
         every = np.arange(self.sentences, dtype=np.int32)
         fold = max(_FOLD, self.tokens // TOKENS)
         held = every[fold - 1 :: fold]
+        log.info("calibration: a training that leaves out %s of %s sentences", f"{len(held):,}", f"{len(every):,}")
         first = self._model_of(np.delete(every, held), self.finished_after, "calibration")
         return fitted_temperature(first, *self._known(held), self.learner.threads)
 
@@ -191,8 +192,9 @@ class OnlineTraining(Training):
             right[self.parts] = accuracy(model, X, y, threads=learner.threads)
         self.parts = separators if right[separators] > right[None] else None
         self.margin = self._suited_margin()
-        shown = "parts of labels, separated by %r: accuracy %.4f on held-out sentences, without them %.4f"
-        log.debug(shown, separators, right[separators], right[None])
+        shown = "parts of labels %r: accuracy %.2f %% on %s held-out tokens, without parts %.2f %%"
+        shares = 100 * right[separators], f"{sum(map(len, y)):,}", 100 * right[None]
+        log.info(shown, separators, *shares)
 
     def _suited_margin(self) -> float:
         """Return the margin that is given, or one that leaves probabilities that a temperature can calibrate."""

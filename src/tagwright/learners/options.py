@@ -84,7 +84,7 @@ class Option:
         elif self.type == "float":
             (checks.not_negative if self.above is None else checks.above_zero)(name, value)
         elif self.type == "choice":
-            checks.one_of(name, value, self.choices)
+            checks.one_of(name, value, self.choices, self.optional)
         elif self.checked is not None:
             self.checked(value)
 
