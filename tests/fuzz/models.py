@@ -43,8 +43,18 @@ def constrained(folder):
     return path
 
 
+def with_vectors(folder):
+    """Write a model that has the vectors of some words; return its path."""
+    words = sorted({word for row in WORDS for word, _ in row})[::2]
+    vectors = tw.Vectors(words, np.random.default_rng(0).normal(size=(len(words), 3)))
+    features = tw.Features("U:%x[0,0]\nUV:%vector[0,0,v]\nB\n", {"v": vectors})
+    model = tw.CRF(features, epochs=1).fit([[word for word, _ in row] for row in WORDS], [[tag for _, tag in row] for row in WORDS]).model_
+    model.save(path := Path(folder) / "vectors.safetensors")
+    return path
+
+
 with TemporaryDirectory() as folder:
-    PATHS = [*sorted(DATA.glob("*.safetensors")), constrained(folder)]
+    PATHS = [*sorted(DATA.glob("*.safetensors")), constrained(folder), with_vectors(folder)]
     FILES = {path.stem: path.read_bytes() for path in PATHS}
     PARTS = {path.stem: (container.read(path)[1], load_file(path)) for path in PATHS}
 CORPUS = "".join("".join(f"{word}\t{tag}\tO\n" for word, tag in row) + "\n" for row in WORDS[1:6]).encode()

@@ -154,7 +154,7 @@ class Training:
         for name in given.given_lists if isinstance(given, Features) else ():
             if made is None or name not in made.lists:
                 raise ValueError(
-                    f"no template reads the word list {name!r}; %in[0,0,{name}] would, or %class or %lexicon"
+                    f"no template reads the word list {name!r}; %in[0,0,{name}] would, or %class, %lexicon or %vector"
                 )
         if old and fact_in(old.facts, bool, "first_only"):
             raise ValueError(f"warm_start: the model is an HMM, whose scores a {self.kind} cannot start from")
