@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ast
 import gzip
 import io
 import itertools
@@ -214,7 +215,8 @@ def _wrong(values: npt.NDArray[Any]) -> tuple[int, str] | None:
     if not 1 <= d <= MOST_DIMENSIONS:
         return (0, f"has {d:,} components; between 1 and {MOST_DIMENSIONS:,} are possible") if n else None
     for begin in range(0, n, 4096):
-        bad = ~(np.abs(values[begin : begin + 4096].astype(np.float64)) <= LARGEST)
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            bad = ~(np.abs(values[begin : begin + 4096].astype(np.float64)) <= LARGEST)
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
             return begin + row, f"has the component {values[begin + row, column]!s}; it must be finite, below 1e30"
@@ -358,8 +360,8 @@ def _binary(file: IO[bytes], path: str, at: int, form: tuple[int, int, int | Non
     offsets = array.array("q")
     buffer, used = b"", 0
     for _ in range(min(count, first or count)):
-        while (space := buffer.find(b" ", used)) < 0 or len(buffer) < space + 1 + 4 * d:
-            if space < 0 and len(buffer) - used > _LONGEST_WORD:
+        while (space := buffer.find(b" ", used, used + _LONGEST_WORD)) < 0 or len(buffer) < space + 1 + 4 * d:
+            if space < 0 and len(buffer) - used >= _LONGEST_WORD:
                 raise DataError(f"{path}: no word ends within {_LONGEST_WORD:,} bytes from byte {at + used:,} on")
             chunk = file.read(max(1 << 20, 4 * d))
             if not chunk:
@@ -385,10 +387,28 @@ def _binary(file: IO[bytes], path: str, at: int, form: tuple[int, int, int | Non
 def _npy(path: str, first: int | None) -> Found:
     """Read a matrix of NumPy, whose words are in a file beside it."""
     try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError, TypeError, SyntaxError, OverflowError, MemoryError) as error:
-        raise DataError(f"{path}: not an array that NumPy can map, {error}; save it again") from None
-    return _matrix(path, matrix, None, first)
+        with open(path, "rb") as file:
+            wide = file.read(8)[6] > 1
+            length = int.from_bytes(file.read(4 if wide else 2), "little")
+            header = ast.literal_eval(file.read(min(length, _LONGEST_LINE)).decode())
+            begin, size = file.tell(), os.fstat(file.fileno()).st_size
+        kind, shape, order = str(header["descr"]), tuple(map(int, header["shape"])), "CF"[bool(header["fortran_order"])]
+    except (ValueError, IndexError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise DataError(f"{path}: byte 8: not the header of NumPy's format; save it again") from None
+    if len(shape) != 2 or not re.fullmatch(r"[<>]f[248]", kind):
+        raise DataError(f"{path}: a matrix of float numbers is needed, not {kind} of shape {shape}")
+    rows, d = shape
+    _check_shape(path, rows, d)
+    if size - begin < rows * d * int(kind[2]):
+        raise DataError(f"{path}: byte {size:,}: the matrix is not whole; fetch it again")
+    return _matrix(path, np.memmap(path, kind, "r", begin, (rows, d), order), None, first)
+
+
+def _check_shape(path: str, rows: int, d: int) -> None:
+    if rows < 1:
+        raise DataError(f"{path}: there are no vectors")
+    if not 1 <= d <= MOST_DIMENSIONS:
+        raise DataError(f"{path}: vectors of {d:,} components; between 1 and {MOST_DIMENSIONS:,} are possible")
 
 
 _TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
@@ -416,9 +436,8 @@ def _safetensors(path: str, first: int | None) -> Found:
         raise DataError(f"{path}: one matrix of float numbers is needed; there are: {names}")
     ((name, (rows, d, begin, end)),) = shapes.items()
     dtype = np.dtype(_TENSORS[own[name]["dtype"]])
-    if not 1 <= d <= MOST_DIMENSIONS:
-        raise DataError(f"{path}: vectors of {d:,} components; between 1 and {MOST_DIMENSIONS:,} are possible")
-    if rows < 1 or begin < 0 or end - begin != rows * d * dtype.itemsize or end > size:
+    _check_shape(path, rows, d)
+    if begin < 0 or end - begin != rows * d * dtype.itemsize or end > size:
         raise DataError(f"{path}: byte {8 + length + max(begin, 0):,}: the matrix {name!r} is not whole; fetch it again")
     matrix: npt.NDArray[Any] = np.memmap(path, dtype, "r", 8 + length + begin, (rows, d))
     if own[name]["dtype"] == "BF16":
@@ -431,8 +450,6 @@ def _safetensors(path: str, first: int | None) -> Found:
 
 def _matrix(path: str, matrix: npt.NDArray[Any], words: list[str] | None, first: int | None, rows: int = -1) -> Found:
     """Return the rows of a matrix with their words; those of a file beside it where there are none."""
-    if matrix.ndim != 2 or matrix.dtype.kind != "f":
-        raise DataError(f"{path}: a matrix of float numbers is needed, not {matrix.dtype} of shape {matrix.shape}")
     rows = len(matrix) if rows < 0 else rows
     place, begin = f"{path}: vocab", 0
     if words is None:
@@ -449,8 +466,6 @@ def _matrix(path: str, matrix: npt.NDArray[Any], words: list[str] | None, first:
         raise DataError(f"{place}:{words.index('') + begin}: a vector without a word")
     if len(words) != rows:
         raise DataError(f"{place}: {len(words):,} words for the {rows:,} vectors of {path}")
-    if not rows:
-        raise DataError(f"{path}: there are no vectors")
     values = matrix[:first]
     if wrong := _wrong(values):
         raise DataError(f"{path}: row {wrong[0]:,}, counted from 0: the vector of {words[wrong[0]]!r} {wrong[1]}")
