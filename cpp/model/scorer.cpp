@@ -119,6 +119,7 @@ void Scorer::plan_vectors(size_t n) {
     const std::string name = one.component_name(std::to_string(k));
     rows[k] = weights_.names().find(hash_of(name), name);
   }
+  most_products_ += view.vectors->size();
   vectors_.push_back({n, view.vectors.get(), view.column, part.row,
                       VectorWeights(weights_.rows(), rows, weights_.parts().keys())});
 }
@@ -401,7 +402,7 @@ int32_t Scorer::vector_of(const OfVectors& own, const Text& text, size_t sentenc
 void Scorer::add_vectors(const Text& text, size_t sentence, size_t begin, size_t end, const Buffers& own,
                          float* out) const {
   const size_t keys = weights_.parts().keys();
-  const Pool<ProductCache>::Taken cache(*products_, [&] { return std::make_unique<ProductCache>(keys); });
+  const Pool<ProductCache>::Taken cache(*products_, [&] { return std::make_unique<ProductCache>(keys, most_products_, vectors_.size()); });
   const InStage adding(Stage::rows);
   for (size_t t = begin; t < end; ++t, out += keys) {
     const Only only = own.only_of(t - begin);

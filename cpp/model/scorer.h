@@ -114,6 +114,7 @@ class Scorer {
   std::vector<OfVectors> vectors_;
   size_t back_ = 0, on_ = 0;  // how far the templates that depend on one token alone look
   size_t sums_ = 0;           // numbers of a token's sum, where it is remembered
+  size_t most_products_ = 0;  // words of the vectors, of each template
   std::unique_ptr<Pool<TokenCache>> caches_ = std::make_unique<Pool<TokenCache>>();
   std::unique_ptr<Pool<ProductCache>> products_ = std::make_unique<Pool<ProductCache>>();
 };

@@ -7,7 +7,7 @@
 namespace tagwright {
 namespace {
 
-constexpr size_t kBytes = size_t{32} << 20;  // of products
+constexpr size_t kBytes = size_t{32} << 20;  // of the products of a template
 constexpr size_t kFewest = 64, kMost = size_t{1} << 16;
 constexpr size_t kSparse = 4;  // if fewer than one in kSparse weights is there, rows are added one by one
 
@@ -44,8 +44,10 @@ void VectorWeights::multiply(std::span<const float> vector, float* out) const {
   }
 }
 
-ProductCache::ProductCache(size_t keys) : stride_(VectorWeights::room(keys)) {
-  const size_t entries = std::bit_floor(std::clamp(kBytes / (stride_ * sizeof(float)), kFewest, kMost));
+ProductCache::ProductCache(size_t keys, size_t most, size_t templates) : stride_(VectorWeights::room(keys)) {
+  // Twice as many as there are, since sets fill unevenly.
+  const size_t room = std::clamp(templates * kBytes / (stride_ * sizeof(float)), kFewest, kMost);
+  const size_t entries = std::bit_floor(std::clamp(2 * most, kFewest, room));
   shift_ = 64 - static_cast<unsigned>(std::bit_width(entries / kWays) - 1);
   slots_.resize(entries);
   products_.reset(static_cast<float*>(std::calloc(entries * stride_, sizeof(float))));

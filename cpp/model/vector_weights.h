@@ -32,7 +32,8 @@ class VectorWeights {
 // The products of the words that occurred last; memory of one thread. Text is Zipfian: most words occurred before.
 class ProductCache {
  public:
-  explicit ProductCache(size_t keys);
+  // most: how many products there are at all, of these templates.
+  ProductCache(size_t keys, size_t most, size_t templates);
 
   // The product with this number. make(out): fills it where it is not there. Valid until the next call.
   template <class Make>

@@ -255,6 +255,29 @@ def test_training_continues(tmp_path):
         other.set_params(warm_start=str(tmp_path / "model")).fit(X, y)
 
 
+def test_files_caches_and_checkpoints(tmp_path):
+    X, y = ten_sentences()
+    vectors = vectors_of(X)
+    other = tw.Vectors(vectors.words, vectors.values * 2)
+
+    def learner(own, epochs=2):
+        return tw.CRF(tw.Features(TEMPLATES, {"v": own}), epochs=epochs)
+
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text(
+        "\n".join("".join(f"{w} {label}\n" for w, label in zip(*own, strict=True)) for own in zip(X, y, strict=True))
+    )
+    expected = rows_of(learner(vectors).fit(X, y).model_)
+    assert rows_of(learner(vectors).fit_files(corpus).model_) == expected
+    for own in (vectors, other, vectors):
+        found = rows_of(learner(own).fit_files(corpus, cache=tmp_path / "cache").model_)
+        assert (found == expected) == (own is vectors)
+    learner(vectors, 1).fit(X, y, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(ValueError, match="the checkpoint of another training .other templates"):
+        learner(other).fit(X, y, checkpoint=tmp_path / "checkpoint")
+    assert rows_of(learner(vectors).fit(X, y, checkpoint=tmp_path / "checkpoint").model_) == expected
+
+
 def test_the_model_file_holds_float32(tmp_path):
     X, _, model = trained()
     vectors = model.features.lists["v"]
@@ -515,6 +538,7 @@ def test_files_that_do_not_fit_together(tmp_path):
     np.save(tmp_path / "m.npy", np.array([["a"]], object), allow_pickle=True)
     with pytest.raises(tw.DataError, match=r"of float numbers is needed, not \|O of shape"):
         tw.Vectors.read(tmp_path / "m.npy")
+    npy(tmp_path)
     (tmp_path / "m.vocab").unlink()
     with pytest.raises(tw.DataError, match="its words must be in"):
         tw.Vectors.read(tmp_path / "m.npy")

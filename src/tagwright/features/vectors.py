@@ -161,6 +161,10 @@ class Vectors:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def digest(self) -> str:
+        """Return a digest of words and vectors, the same for those that are equal."""
+        return _core.digest([self._arrays[name] for name in ("ends", "bytes", "values")])
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Let models and templates be sent to other processes."""
         return Vectors.of_arrays, ({name: np.array(array) for name, array in self._arrays.items()},)
