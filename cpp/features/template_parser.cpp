@@ -195,8 +195,7 @@ class Parser {
     if (star.kind == ListKind::vectors) fail(line, star.at, "%vector reads one list, by its name");
     // Most words are in no list: features that say so would occur on nearly all tokens.
     for (const NamedList& list : lists_)
-      if (list.kind() == star.kind)
-        add(named(line, star, list.name), only_found_ && star.kind == ListKind::entries);
+      if (list.kind() == star.kind) add(named(line, star, list.name), only_found_ && star.kind == ListKind::entries);
   }
 
   // The line for one of the lists that its * stands for.

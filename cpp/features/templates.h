@@ -29,9 +29,9 @@ namespace tagwright {
 struct View {
   const Macro* macro;
   size_t column;
-  size_t n;                                  // the macro's third argument; of %in the number of the word list
-  std::shared_ptr<const ByteRegex> regex{};  // or this
-  std::shared_ptr<const WordTable> table{};  // what %class and %lexicon read; n is their fourth argument
+  size_t n;                                      // the macro's third argument; of %in the number of the word list
+  std::shared_ptr<const ByteRegex> regex{};      // or this
+  std::shared_ptr<const WordTable> table{};      // what %class and %lexicon read; n is their fourth argument
   std::shared_ptr<const VectorTable> vectors{};  // what %vector reads
   // A row of the sentence: from 1 on, or from -1 backwards from its end. None: the row is that of the Part.
   std::optional<int32_t> fixed_row{};
@@ -142,8 +142,9 @@ class Templates {
   std::string expand_beyond(const Template& one, size_t distance, bool before) const;
   // Computes what a set looks at for token t and its neighbours, unless it is there.
   void show(const TemplateSet& set, const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
-  // Adds the features of a template for token t, whose views are shown, to scratch.node or scratch.edge; returns whether
-  // there are any: one, or those of the components of a vector. T: tokens of the sentence; before: where it looks at labels.
+  // Adds the features of a template for token t, whose views are shown, to scratch.node or scratch.edge; returns
+  // whether there are any: one, or those of the components of a vector. T: tokens of the sentence; before: where it
+  // looks at labels.
   bool expand_one(const Template& one, size_t T, size_t t, const Before* before, FeatureScratch& scratch) const;
 
   // The features of each token of a sentence: of its nodes, and of the edges into it.

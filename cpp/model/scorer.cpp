@@ -120,8 +120,8 @@ void Scorer::plan_vectors(size_t n) {
     rows[k] = weights_.names().find(hash_of(name), name);
   }
   most_products_ += view.vectors->size();
-  vectors_.push_back({n, view.vectors.get(), view.column, part.row,
-                      VectorWeights(weights_.rows(), rows, weights_.parts().keys())});
+  vectors_.push_back(
+      {n, view.vectors.get(), view.column, part.row, VectorWeights(weights_.rows(), rows, weights_.parts().keys())});
 }
 
 void Scorer::find(const std::vector<Feature>& features, const FeatureScratch& scratch, const IndexView& index,
@@ -402,7 +402,8 @@ int32_t Scorer::vector_of(const OfVectors& own, const Text& text, size_t sentenc
 void Scorer::add_vectors(const Text& text, size_t sentence, size_t begin, size_t end, const Buffers& own,
                          float* out) const {
   const size_t keys = weights_.parts().keys();
-  const Pool<ProductCache>::Taken cache(*products_, [&] { return std::make_unique<ProductCache>(keys, most_products_, vectors_.size()); });
+  const Pool<ProductCache>::Taken cache(
+      *products_, [&] { return std::make_unique<ProductCache>(keys, most_products_, vectors_.size()); });
   const InStage adding(Stage::rows);
   for (size_t t = begin; t < end; ++t, out += keys) {
     const Only only = own.only_of(t - begin);
@@ -411,9 +412,8 @@ void Scorer::add_vectors(const Text& text, size_t sentence, size_t begin, size_t
       const int32_t row = vector_of(one, text, sentence, t);
       if (row == kNoId) continue;
       const float* const product =
-          (*cache).get(static_cast<uint64_t>(n) << 32 | static_cast<uint32_t>(row), [&](float* made) {
-            one.weights.multiply(one.table->row(static_cast<size_t>(row)), made);
-          });
+          (*cache).get(static_cast<uint64_t>(n) << 32 | static_cast<uint32_t>(row),
+                       [&](float* made) { one.weights.multiply(one.table->row(static_cast<size_t>(row)), made); });
       if (only.empty()) kernels().add_scaled_f(product, 1.0F, keys, out);
       for (const uint16_t key : only) out[key] += product[key];
     }

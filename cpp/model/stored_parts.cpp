@@ -50,8 +50,9 @@ std::vector<NamedList> stored_vectors(const ModelFile& file) {
     const std::string own = name.substr(0, name.size() - kSuffix.size());
     NameArrays<Borrowed> words;
     for_each_name_array(own, words, [&](const std::string& part, auto& array) { file.read(part, array); });
-    made.push_back({own.substr(kPrefix.size()), {}, std::make_shared<const VectorTable>(
-                                                        words, file.array<float>(name), file.held)});
+    made.push_back({own.substr(kPrefix.size()),
+                    {},
+                    std::make_shared<const VectorTable>(words, file.array<float>(name), file.held)});
   }
   return made;
 }

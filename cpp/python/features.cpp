@@ -243,8 +243,7 @@ nb::list sentences_of_lines(const nb::bytes& block) {
 
 // --- templates ---
 
-using NamedEntries =
-    std::pair<std::string, std::variant<std::vector<std::string>, std::shared_ptr<const VectorTable>>>;
+using NamedEntries = std::pair<std::string, std::variant<std::vector<std::string>, std::shared_ptr<const VectorTable>>>;
 
 std::shared_ptr<const VectorTable> make_vectors(nb::dict arrays) {
   NamedArrays named(std::move(arrays));
@@ -391,11 +390,13 @@ void bind_templates(nb::module_& m) {
           "are escaped as surrogates.");
 
   nb::class_<VectorTable>(m, "VectorTable")
-      .def_static("make", &make_vectors, "arrays"_a,
-                  "Vectors of words: the arrays of an index (slots, ends, bytes) and values, one vector after the other.")
+      .def_static(
+          "make", &make_vectors, "arrays"_a,
+          "Vectors of words: the arrays of an index (slots, ends, bytes) and values, one vector after the other.")
       .def_prop_ro("size", &VectorTable::size)
       .def_prop_ro("dimensions", &VectorTable::dimensions)
-      .def("find", &VectorTable::find, "word"_a, "Returns the row of a word, or of one of its other forms; -1 for none.");
+      .def("find", &VectorTable::find, "word"_a,
+           "Returns the row of a word, or of one of its other forms; -1 for none.");
 
   nb::class_<ParsedTemplates>(m, "ParsedTemplates")
       .def_static("parse", &parsed, "text"_a, "name"_a, "lists"_a, "only_found"_a)

@@ -45,11 +45,11 @@ def constrained(folder):
 
 def with_vectors(folder):
     """Write a model that has the vectors of some words; return its path."""
-    words = sorted({word for row in WORDS for word, _ in row})[::2]
+    X, y = ([[token[n] for token in row] for row in WORDS] for n in (0, 1))
+    words = sorted({word for own in X for word in own})[::2]
     vectors = tw.Vectors(words, np.random.default_rng(0).normal(size=(len(words), 3)))
     features = tw.Features("U:%x[0,0]\nUV:%vector[0,0,v]\nB\n", {"v": vectors})
-    model = tw.CRF(features, epochs=1).fit([[word for word, _ in row] for row in WORDS], [[tag for _, tag in row] for row in WORDS]).model_
-    model.save(path := Path(folder) / "vectors.safetensors")
+    tw.CRF(features, epochs=1).fit(X, y).model_.save(path := Path(folder) / "vectors.safetensors")
     return path
 
 

@@ -71,8 +71,8 @@ class Vectors:
             if not isinstance(word, str) or not word or not _unicode(word):
                 raise ValueError(f"word {n}, counted from 0, is {word!r}; a word is text that is not empty")
         if wrong := _wrong(matrix):
-            raise ValueError("the vector of {!r} {}".format(words[wrong[0]], wrong[1]))
-        self._hold(_indexed(words, matrix))
+            raise ValueError(f"the vector of {words[wrong[0]]!r} {wrong[1]}")
+        self._hold(_indexed(words, np.array(matrix, np.float32)))  # a copy
 
     def _hold(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         self._arrays = arrays
@@ -143,7 +143,8 @@ class Vectors:
         row = self.find(word)
         if row is None:
             raise KeyError(word)
-        return self.values[row]
+        found: Floats = self.values[row]
+        return found
 
     def __contains__(self, word: object) -> bool:
         """Return whether templates find a vector for the word."""
@@ -187,9 +188,7 @@ def to_arrays(lists: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
 def from_arrays(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Vectors]:
     """Return the vectors that a model file has, by name."""
     names = [name[len(_PREFIX) : -len(".values")] for name in arrays if is_array(name) and name.endswith(".values")]
-    return {
-        name: Vectors.of_arrays({part: arrays[f"{_PREFIX}{name}.{part}"] for part in _ARRAYS}) for name in names
-    }
+    return {name: Vectors.of_arrays({part: arrays[f"{_PREFIX}{name}.{part}"] for part in _ARRAYS}) for name in names}
 
 
 def is_array(name: str) -> bool:
@@ -232,28 +231,17 @@ def _wrong(values: npt.NDArray[Any]) -> tuple[int, str] | None:
 
 def _read(path: str, first: int | None) -> Found:
     """Return the words and vectors of a file, in its order."""
-    with _opened(path) as file:
-        start = _peek(file, path, 64)
-        if not start:
-            raise DataError(f"{path}: empty; a file of word vectors is needed")
-        if start.startswith(b"\x93NUMPY"):
-            return _npy(path, first)
-        if len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= _LONGEST_HEADER:
-            return _safetensors(path, first)
-        try:
-            return _word2vec(file, path, first)
-        except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
-            raise DataError(f"{path}: cannot be unpacked, {error}; fetch or pack it again") from None
-
-
-def _opened(path: str) -> io.BufferedReader:
-    opener = OPENERS.get(os.path.splitext(path)[1].lower())
-    return open(path, "rb", _BUFFER) if opener is None else io.BufferedReader(opener(path, "rb"), _BUFFER)
-
-
-def _peek(file: io.BufferedReader, path: str, size: int) -> bytes:
+    opener = OPENERS.get(os.path.splitext(path)[1].lower(), io.FileIO)
     try:
-        return file.peek(size)
+        with io.BufferedReader(opener(path, "rb"), _BUFFER) as file:
+            start = file.peek(64)
+            if not start:
+                raise DataError(f"{path}: empty; a file of word vectors is needed")
+            if start.startswith(b"\x93NUMPY"):
+                return _npy(path, first)
+            if start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= _LONGEST_HEADER:
+                return _safetensors(path, first)
+            return _word2vec(file, path, first)
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
         raise DataError(f"{path}: cannot be unpacked, {error}; fetch or pack it again") from None
 
@@ -265,7 +253,9 @@ def _word2vec(file: io.BufferedReader, path: str, first: int | None) -> Found:
     if header is None:
         d = len(line.split()) - 1
         if d < 1:
-            raise DataError(f"{path}:1: a word without numbers; each line is a word and its vector, with blanks between")
+            raise DataError(
+                f"{path}:1: a word without numbers; each line is a word and its vector, with blanks between"
+            )
         _check_dimensions(path, d)
         return _text(itertools.chain([line], _lines(file, path, 2)), path, (1, d, None, first))
     count, d = int(header[1]), int(header[2])
@@ -396,7 +386,7 @@ def _npy(path: str, first: int | None) -> Found:
             length = int.from_bytes(file.read(4 if wide else 2), "little")
             header = ast.literal_eval(file.read(min(length, _LONGEST_LINE)).decode())
             begin, size = file.tell(), os.fstat(file.fileno()).st_size
-        kind, shape, order = str(header["descr"]), tuple(map(int, header["shape"])), "CF"[bool(header["fortran_order"])]
+        kind, shape, columns = str(header["descr"]), tuple(map(int, header["shape"])), bool(header["fortran_order"])
     except (ValueError, IndexError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise DataError(f"{path}: byte 8: not the header of NumPy's format; save it again") from None
     if len(shape) != 2 or not re.fullmatch(r"[<>]f[248]", kind):
@@ -405,7 +395,8 @@ def _npy(path: str, first: int | None) -> Found:
     _check_shape(path, rows, d)
     if size - begin < rows * d * int(kind[2]):
         raise DataError(f"{path}: byte {size:,}: the matrix is not whole; fetch it again")
-    return _matrix(path, np.memmap(path, kind, "r", begin, (rows, d), order), None, first)
+    matrix = np.memmap(path, np.dtype(kind), "r", begin, (rows, d), "F" if columns else "C")
+    return _matrix(path, matrix, None, first)
 
 
 def _check_shape(path: str, rows: int, d: int) -> None:
@@ -442,7 +433,9 @@ def _safetensors(path: str, first: int | None) -> Found:
     dtype = np.dtype(_TENSORS[own[name]["dtype"]])
     _check_shape(path, rows, d)
     if begin < 0 or end - begin != rows * d * dtype.itemsize or end > size:
-        raise DataError(f"{path}: byte {8 + length + max(begin, 0):,}: the matrix {name!r} is not whole; fetch it again")
+        raise DataError(
+            f"{path}: byte {8 + length + max(begin, 0):,}: the matrix {name!r} is not whole; fetch it again"
+        )
     matrix: npt.NDArray[Any] = np.memmap(path, dtype, "r", 8 + length + begin, (rows, d))
     if own[name]["dtype"] == "BF16":
         matrix = (matrix[:first].astype(np.uint32) << 16).view(np.float32)
@@ -473,4 +466,4 @@ def _matrix(path: str, matrix: npt.NDArray[Any], words: list[str] | None, first:
     values = matrix[:first]
     if wrong := _wrong(values):
         raise DataError(f"{path}: row {wrong[0]:,}, counted from 0: the vector of {words[wrong[0]]!r} {wrong[1]}")
-    return words[:first], np.asarray(values, np.float32)
+    return words[:first], np.array(values, np.float32)  # a copy: the file may change
