@@ -6,10 +6,12 @@ import json
 import lzma
 import pickle
 import random
+import re
 import struct
 
 import numpy as np
 import pytest
+from support.commands import complaint, printed
 from support.corpora import drawn, names_of, ten_sentences, weights_of
 
 import tagwright as tw
@@ -275,6 +277,30 @@ def test_files_caches_and_checkpoints(tmp_path):
     with pytest.raises(ValueError, match=r"the checkpoint of another training \(other templates"):
         learner(other).fit(X, y, checkpoint=tmp_path / "checkpoint")
     assert rows_of(learner(vectors).fit(X, y, checkpoint=tmp_path / "checkpoint").model_) == expected
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = ten_sentences()
+    vectors = vectors_of(X)
+    (tmp_path / "v.txt").write_bytes(word2vec_text(vectors.words, vectors.values))
+    (tmp_path / "t.tpl").write_text(TEMPLATES, encoding="utf-8")
+    rows = [[f"{w}\t{label}\n" for w, label in zip(*own, strict=True)] for own in zip(X, y, strict=True)]
+    (tmp_path / "corpus.txt").write_text("\n".join(map("".join, rows)), encoding="utf-8")
+    printed("train", "corpus.txt", "m", "--features", "t.tpl", "--list", "v=v.txt", "--epochs", "3", "-q")
+    model = tw.load("m")
+    assert model.features.lists == {"v": vectors}
+    assert rows_of(model) == rows_of(trained()[2])
+    tagged = printed("tag", "corpus.txt", "-m", "m", "--label", "1")
+    assert [line.split("\t")[-1] for line in tagged.split("\n") if line] == sum(model.tag_batch(X), [])
+    described = printed("info", "m", "--labels", "50", "--most", "50")
+    assert "U1:" in described
+    assert f"vectors v  {len(vectors)} words, 5 dimensions" in re.sub(" {2,}", "  ", described)
+    word = next(word for word in X[0] if word in vectors)
+    explained = printed("explain", "-m", "m", "--token", word, "--most", "50", given=" ".join(X[0]) + "\n")
+    assert "U1:0..4" in explained
+    (tmp_path / "v.txt").write_bytes(b"2 2\na 1 2\nb 1 x\n")
+    assert "v.txt:3: 'x' is not a number" in complaint("train", "corpus.txt", "n", "-f", "t.tpl", "--list", "v=v.txt")
 
 
 def test_the_model_file_holds_float32():
