@@ -112,13 +112,18 @@ std::vector<DescribedFeature> described_features(const Templates& templates, con
       std::string value;
       if (!outside) {
         const size_t at = view.fixed_row ? t : t + static_cast<size_t>(static_cast<ptrdiff_t>(part.row));
-        value = scratch.views[v][at - scratch.first];
-        value.resize(std::min(value.find(kEndsFeature), value.size()));
+        if (one.dimensions) {
+          value = text.cell(text.first_cell(text.first_token(sentence) + at) + view.column);
+        } else {
+          value = scratch.views[v][at - scratch.first];
+          value.resize(std::min(value.find(kEndsFeature), value.size()));
+        }
       }
       words.append(words.empty() ? "" : " + ").append(in_words(part, view, templates.list_names, outside, value));
     }
     const Feature& feature = one.edge ? scratch.edge.front() : scratch.node.front();
-    made.push_back({std::string(scratch.text(feature)), words.empty() ? "every word" : std::move(words)});
+    std::string name = one.dimensions ? one.vector_name() : std::string(scratch.text(feature));
+    made.push_back({std::move(name), words.empty() ? "every word" : std::move(words)});
   }
   return made;
 }

@@ -92,6 +92,13 @@ std::string_view lexicon(std::string_view cell, Macro::Third third, TextPool&) {
   return third.table->value_of(cell, third.n);
 }
 
+std::string_view vector(std::string_view cell, Macro::Third third, TextPool&) {
+  const int32_t row = third.vectors->find(cell);
+  if (row == kNoId) return {};
+  const std::span<const float> own = third.vectors->row(static_cast<size_t>(row));
+  return {reinterpret_cast<const char*>(own.data()), own.size_bytes()};
+}
+
 // The macros of Wapiti work on bytes.
 
 std::string_view ascii_lower(std::string_view text, TextPool& pool) {
@@ -145,6 +152,9 @@ constexpr Macro kMacros[] = {
      "the values of the word in a lexicon as one; with number, the one of that number; no feature if "
      "there is none",
      kCell, lexicon, false, false, ListKind::lexicon, true},
+    {"vector", "row,column,list",
+     "the components of the vector of the word, as the values of one feature each; no feature if it has none", kCell,
+     vector, false, false, ListKind::vectors},
     {"t", "row,column,regex", "true or false: whether the regular expression matches", kCell, test, true, true},
     {"m", "row,column,regex", "what the regular expression matches; empty if nothing", kCell, match, false, true},
     {"X", "row,column", "as %x, with ASCII letters in lower case", kCell, x_lower, false, true},

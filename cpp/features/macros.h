@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "features/byte_regex.h"
+#include "features/vector_table.h"
 #include "features/word_table.h"
 
 namespace tagwright {
@@ -43,8 +44,10 @@ struct Macro {
     size_t n = 0;  // a length, or the number of a word list
     const ByteRegex* regex = nullptr;
     const WordTable* table = nullptr;
+    const VectorTable* vectors = nullptr;
   };
-  // From::cell: what it gives for a cell; a null view where it gives nothing. New text is made in the pool.
+  // From::cell: what it gives for a cell; a null view where it gives nothing. New text is made in the pool. Of a
+  // word's vector, the bytes of its components.
   std::string_view (*show)(std::string_view cell, Third third, TextPool& pool);
   bool few = false;     // whether most tokens show one of a few texts
   bool wapiti = false;  // a macro of Wapiti, which reads what stands outside the sentence as it reads any cell

@@ -192,10 +192,10 @@ class Parser {
     }
     const Star star = find_star(line, 0);
     if (star.at == std::string_view::npos) return add(line, false);
+    if (star.kind == ListKind::vectors) fail(line, star.at, "%vector reads one list, by its name");
     // Most words are in no list: features that say so would occur on nearly all tokens.
     for (const NamedList& list : lists_)
-      if (declared_kind(list.entries) == star.kind)
-        add(named(line, star, list.name), only_found_ && star.kind == ListKind::entries);
+      if (list.kind() == star.kind) add(named(line, star, list.name), only_found_ && star.kind == ListKind::entries);
   }
 
   // The line for one of the lists that its * stands for.
@@ -221,7 +221,11 @@ class Parser {
       made.history = made.history || label;
       made.pure = made.pure && label;
       made.ends = made.ends || view.macro->name == "m" || view.macro->name == "M";
+      if (view.vectors) made.dimensions = view.vectors->dimensions();
     }
+    const auto macros = std::count_if(made.parts.begin(), made.parts.end(), [](const Part& p) { return p.view >= 0; });
+    if (made.dimensions && (macros > 1 || (line.front() != 'U' && line.front() != 'u')))
+      fail(line, 0, "%vector needs a U template of its own: text may stand around it, but no other macro");
     if (line.front() == '*') add(line, made, only_text);
     made.edge = line.front() != 'U' && line.front() != 'u';
     add(line, std::move(made), only_text);
@@ -305,6 +309,8 @@ class Parser {
       if (names[n] == "list") {
         const size_t place = list(line, at, argument, found->reads);
         view.table = out_.tables[place];
+        view.vectors = vectors_[place];
+        if (view.vectors && view.fixed_row) fail(line, at, "the row of %vector is counted from the token");
         if (!view.table) numbers[n] = static_cast<int32_t>(place_[place]);
         continue;
       }
@@ -364,6 +370,10 @@ class Parser {
            "no word list named " + quoted(name) + "; " +
                (lists_.empty() ? "give it with lists= or --list" : "there are " + names));
     }
+    if (kind == ListKind::vectors && !found->vectors)
+      fail(line, at, "the list " + quoted(name) + " has no vectors; in Python, give tw.Vectors or the path of a file");
+    if (kind != ListKind::vectors && found->vectors)
+      fail(line, at, "the list " + quoted(name) + " has vectors, which only %vector reads");
     const auto used = std::find(out_.lists.begin(), out_.lists.end(), name);
     const auto place = static_cast<size_t>(used - out_.lists.begin());
     if (used != out_.lists.end()) {
@@ -378,6 +388,8 @@ class Parser {
     place_.push_back(out_.templates.lists.size());
     out_.lists.push_back(found->name);
     out_.tables.emplace_back();
+    vectors_.push_back(found->vectors);
+    if (kind == ListKind::vectors) return place;
     if (kind == ListKind::entries) {
       out_.templates.lists.emplace_back(found->entries);
       out_.templates.list_names.push_back(found->name);
@@ -395,7 +407,7 @@ class Parser {
     std::vector<View>& views = out_.templates.views;
     const auto found = std::find_if(views.begin(), views.end(), [&](const View& one) {
       return one.macro == view.macro && one.column == view.column && one.n == view.n && one.table == view.table &&
-             one.fixed_row == view.fixed_row &&
+             one.vectors == view.vectors && one.fixed_row == view.fixed_row &&
              (one.regex == view.regex || (one.regex && view.regex && one.regex->source() == view.regex->source()));
     });
     const auto place = static_cast<int32_t>(found - views.begin());
@@ -426,6 +438,7 @@ class Parser {
   size_t line_ = 0;              // the number of the current line
   std::vector<ListKind> kinds_;  // [list in use]
   std::vector<size_t> place_;    // [list in use]: in Templates::lists, where it is a word list
+  std::vector<std::shared_ptr<const VectorTable>> vectors_;  // [list in use]: what %vector reads; else nullptr
   ParsedTemplates out_;
 };
 

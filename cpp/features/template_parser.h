@@ -36,6 +36,9 @@ struct TemplateError : std::invalid_argument {
 struct NamedList {
   std::string name;
   std::vector<std::string> entries;
+  std::shared_ptr<const VectorTable> vectors{};  // in place of entries
+
+  ListKind kind() const { return vectors ? ListKind::vectors : declared_kind(entries); }
 };
 
 struct ParsedTemplates {
@@ -49,7 +52,7 @@ struct ParsedTemplates {
   Templates templates;
   bool edges = false;              // a plain B: weights for pairs of labels
   std::vector<std::string> lists;  // names of the word lists in use, in the order in which templates name them
-  std::vector<std::shared_ptr<const WordTable>> tables;  // [list]: what %class or %lexicon reads; %in: nullptr
+  std::vector<std::shared_ptr<const WordTable>> tables;  // [list]: what %class or %lexicon reads; else nullptr
   std::vector<Reader> readers;                           // one per column that is read
 
   // What the name of the feature of the word alone begins with; none if there is no such feature.

@@ -1,6 +1,7 @@
 #include "features/templates.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 namespace tagwright {
@@ -24,6 +25,19 @@ void View::append_outside(std::string& out, size_t distance, bool before) const 
     const size_t each = outside.size() / 2;
     out.append(outside[(before ? 0 : each) + std::min(distance, each) - 1]);
   }
+}
+
+std::string Template::component_name(std::string_view component) const {
+  std::string made;
+  for (const Part& part : parts) {
+    made.append(part.literal);
+    if (part.view >= 0) made.append(component);
+  }
+  return made;
+}
+
+std::string Template::vector_name() const {
+  return component_name(dimensions > 1 ? "0.." + std::to_string(dimensions - 1) : "0");
 }
 
 void Templates::check() const {
@@ -122,7 +136,7 @@ TemplateSet Templates::set_of(const std::vector<bool>& chosen) const {
 }
 
 std::optional<int32_t> Templates::row_of(const Template& one) const {
-  if (one.edge || one.history || one.finds) return std::nullopt;
+  if (one.edge || one.history || one.finds || one.dimensions) return std::nullopt;
   std::optional<int32_t> row;
   for (const Part& part : one.parts) {
     if (part.view < 0) continue;
@@ -255,6 +269,12 @@ bool Templates::expand_one(const Template& one, size_t T, size_t t, const Before
     if (part.view < 0) continue;
     const View& view = views[static_cast<size_t>(part.view)];
     const ptrdiff_t at = static_cast<ptrdiff_t>(t) + part.row;
+    if (one.dimensions) {
+      scratch.bytes.resize(begin);
+      if (at < 0 || at >= static_cast<ptrdiff_t>(T)) return false;
+      return expand_vector(one, scratch.views[static_cast<size_t>(part.view)][static_cast<size_t>(at) - scratch.first],
+                           scratch);
+    }
     if (at < 0) {
       view.append_outside(scratch.bytes, static_cast<size_t>(-at), true);
     } else if (at >= static_cast<ptrdiff_t>(T)) {
@@ -280,6 +300,20 @@ bool Templates::expand_one(const Template& one, size_t T, size_t t, const Before
   const std::string_view made = std::string_view(scratch.bytes).substr(begin);
   (one.edge ? scratch.edge : scratch.node).push_back({begin, made.size(), hash_of(made), 1.0F});
   return true;
+}
+
+bool Templates::expand_vector(const Template& one, std::string_view vector, FeatureScratch& scratch) {
+  bool any = false;
+  for (size_t k = 0; (k + 1) * sizeof(float) <= vector.size(); ++k) {
+    float value;
+    std::memcpy(&value, vector.data() + k * sizeof(float), sizeof(float));
+    if (value == 0) continue;
+    any = true;
+    const std::string name = one.component_name(std::to_string(k));
+    scratch.node.push_back({scratch.bytes.size(), name.size(), hash_of(name), value});
+    scratch.bytes.append(name);
+  }
+  return any;
 }
 
 }  // namespace tagwright

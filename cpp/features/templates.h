@@ -29,9 +29,10 @@ namespace tagwright {
 struct View {
   const Macro* macro;
   size_t column;
-  size_t n;                                  // the macro's third argument; of %in the number of the word list
-  std::shared_ptr<const ByteRegex> regex{};  // or this
-  std::shared_ptr<const WordTable> table{};  // what %class and %lexicon read; n is their fourth argument
+  size_t n;                                      // the macro's third argument; of %in the number of the word list
+  std::shared_ptr<const ByteRegex> regex{};      // or this
+  std::shared_ptr<const WordTable> table{};      // what %class and %lexicon read; n is their fourth argument
+  std::shared_ptr<const VectorTable> vectors{};  // what %vector reads
   // A row of the sentence: from 1 on, or from -1 backwards from its end. None: the row is that of the Part.
   std::optional<int32_t> fixed_row{};
   // In patterns of Wapiti, what it shows of _x-1 .. _x-4, _x-# before the sentence, then of _x+1 .. _x+4, _x+# behind
@@ -40,7 +41,7 @@ struct View {
 
   Macro::From from() const { return macro->from; }
   std::string_view show(std::string_view cell, TextPool& pool) const {
-    return macro->show(cell, {n, regex.get(), table.get()}, pool);
+    return macro->show(cell, {n, regex.get(), table.get(), vectors.get()}, pool);
   }
   // Appends what stands `distance` tokens before or behind the sentence.
   void append_outside(std::string& out, size_t distance, bool before) const;
@@ -60,6 +61,15 @@ struct Template {
   bool finds;    // makes a feature only where a word list has something
   std::vector<Part> parts;
   bool ends = false;  // may end early, at kEndsFeature
+  // Components of the vector that its only macro gives: it makes one feature for each that is not 0, whose name has the
+  // number of the component in the place of the macro. 0: it makes one feature.
+  size_t dimensions = 0;
+
+  // The part with its only macro, where there are dimensions.
+  const Part& vector_part() const { return parts[parts[0].view < 0]; }
+  std::string component_name(std::string_view component) const;
+  // The features of all components as one, such as U90:0..63.
+  std::string vector_name() const;
 };
 
 // The most labels that a history holds: as many as fit into 64 bits.
@@ -132,8 +142,9 @@ class Templates {
   std::string expand_beyond(const Template& one, size_t distance, bool before) const;
   // Computes what a set looks at for token t and its neighbours, unless it is there.
   void show(const TemplateSet& set, const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
-  // Adds the feature of a template for token t, whose views are shown, to scratch.node or scratch.edge; returns whether
-  // there is one. T: tokens of the sentence; before: where it looks at labels.
+  // Adds the features of a template for token t, whose views are shown, to scratch.node or scratch.edge; returns
+  // whether there are any: one, or those of the components of a vector. T: tokens of the sentence; before: where it
+  // looks at labels.
   bool expand_one(const Template& one, size_t T, size_t t, const Before* before, FeatureScratch& scratch) const;
 
   // The features of each token of a sentence: of its nodes, and of the edges into it.
@@ -150,6 +161,8 @@ class Templates {
  private:
   // What a view with a fixed row shows of a sentence.
   std::string_view show_fixed(size_t view, const Text& text, size_t sentence, FeatureScratch& scratch) const;
+  // Adds the features of the components of a vector; returns whether there are any.
+  static bool expand_vector(const Template& one, std::string_view vector, FeatureScratch& scratch);
   // The same for all templates.
   void show(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
 };

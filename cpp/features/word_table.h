@@ -16,6 +16,7 @@ enum class ListKind : uint8_t {
   entries,  // names of one or several words (word_list.h)
   classes,  // a word, a TAB, its class; further cells are ignored
   lexicon,  // a word, a TAB, its values, with TABs or commas between them; a word may have several entries
+  vectors,  // no entries, but a VectorTable
 };
 
 // Returns the kind that the first entry declares: "word", a TAB, and "class" or "values". Otherwise they are names.

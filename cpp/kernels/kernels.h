@@ -30,6 +30,8 @@ inline constexpr size_t kGroup = 64, kTreeLanes = 8;
 
 // Keys of a row of weights that are added at a time.
 inline constexpr size_t kBlockKeys = 8;
+// Keys whose products with a vector are summed at a time.
+inline constexpr size_t kProductKeys = 32;
 
 // Sentences that are summed in SIMD lanes: one cache line of doubles.
 inline constexpr size_t kLanes = 8;
@@ -133,6 +135,8 @@ struct Kernels {
   void (*add_scaled_f)(const float* row, float value, size_t n, float* out);
   void (*add_scaled_d)(const float* row, double value, size_t n, double* out);
   void (*add_scaled_dd)(const double* row, double value, size_t n, double* out);
+  // out[p * kProductKeys + q] = sum_k panels[(p * d + k) * kProductKeys + q] * vector[k], in the order of k, for p < n.
+  void (*multiply_panels_f)(const float* panels, const float* vector, size_t d, size_t n, float* out);
 
   // --- sums/ ---
   // Every sum is taken in four (or kLanes) running parts, whatever the level.

@@ -37,6 +37,7 @@ constexpr Kernels table(const char* name) {
       .add_scaled_f = add_scaled<float, float>,
       .add_scaled_d = add_scaled<float, double>,
       .add_scaled_dd = add_scaled<double, double>,
+      .multiply_panels_f = multiply_panels,
       .exp_f = exp_less<float>,
       .exp_d = exp_less<double>,
       .exp_below = exp_below,

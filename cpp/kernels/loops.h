@@ -331,5 +331,24 @@ void add_scaled(const R* __restrict row, A value, size_t n, A* __restrict out) {
   for (size_t j = 0; j < n; ++j) out[j] += row[j] * value;
 }
 
+inline void multiply_panels(const float* panels, const float* vector, size_t d, size_t n, float* out) {
+  using V = Lanes<float>;
+  static_assert(kProductKeys == 4 * V::kCount);
+  for (size_t p = 0; p < n; ++p, out += kProductKeys) {
+    V::Vector a{}, b{}, c{}, e{};
+    for (size_t k = 0; k < d; ++k, panels += kProductKeys) {
+      const V::Vector value = V::all(vector[k]);
+      a += V::load(panels) * value;
+      b += V::load(panels + V::kCount) * value;
+      c += V::load(panels + 2 * V::kCount) * value;
+      e += V::load(panels + 3 * V::kCount) * value;
+    }
+    V::store(out, a);
+    V::store(out + V::kCount, b);
+    V::store(out + 2 * V::kCount, c);
+    V::store(out + 3 * V::kCount, e);
+  }
+}
+
 }  // namespace
 }  // namespace tagwright

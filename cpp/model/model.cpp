@@ -74,7 +74,7 @@ Model::Model(const ModelFile& file) {
   std::vector<std::string> labels = strings(member(file.meta, "labels"), "labels");
   try {
     Weights weights = read_weights(labels.size(), file, first_only);
-    *this = Model(std::move(labels), stored_templates(file.meta), std::move(weights), end_scores(file, "start"),
+    *this = Model(std::move(labels), stored_templates(file), std::move(weights), end_scores(file, "start"),
                   end_scores(file, "stop"));
     learner_ = std::move(learner);
     ready_made_ = member(file.meta, "templates").is_null();

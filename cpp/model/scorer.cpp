@@ -66,6 +66,10 @@ void Scorer::plan() {
   for (size_t n = 0; n < all.size(); ++n) {
     edge[n] = all[n].edge;
     if (edge[n] || all[n].history) continue;
+    if (all[n].dimensions) {
+      plan_vectors(n);
+      continue;
+    }
     const std::optional<int32_t> row = templates_.row_of(all[n]);
     alone[n] = row.has_value();
     mixed[n] = !alone[n];
@@ -104,6 +108,20 @@ void Scorer::plan() {
   views.insert(views.end(), for_edges_.views.begin(), for_edges_.views.end());
   std::sort(views.begin(), views.end());
   views.erase(std::unique(views.begin(), views.end()), views.end());
+}
+
+void Scorer::plan_vectors(size_t n) {
+  const Template& one = templates_.templates[n];
+  const Part& part = one.vector_part();
+  const View& view = templates_.views[static_cast<size_t>(part.view)];
+  std::vector<int32_t> rows(one.dimensions, kNoId);
+  for (size_t k = 0; k < rows.size(); ++k) {
+    const std::string name = one.component_name(std::to_string(k));
+    rows[k] = weights_.names().find(hash_of(name), name);
+  }
+  most_products_ += view.vectors->size();
+  vectors_.push_back(
+      {n, view.vectors.get(), view.column, part.row, VectorWeights(weights_.rows(), rows, weights_.parts().keys())});
 }
 
 void Scorer::find(const std::vector<Feature>& features, const FeatureScratch& scratch, const IndexView& index,
@@ -173,6 +191,7 @@ void Scorer::score(const Text& text, size_t sentence, size_t begin, size_t end, 
       own.only_end.clear();
       for (size_t t = first; t < last; ++t) choose_keys(allowed[t - begin], own);
       score_some(text, sentence, first, last, scratch, **cache, own, out);
+      if (!vectors_.empty()) add_vectors(text, sentence, first, last, own, out);
     }
     for (size_t t = first; parts.each && t < last; ++t) {
       float* const from = out + (t - first) * keys;
@@ -372,6 +391,35 @@ void Scorer::start_sum(std::span<const RowAt> forms, Only only, TokenCache& cach
   }
 }
 
+int32_t Scorer::vector_of(const OfVectors& own, const Text& text, size_t sentence, size_t t) {
+  const ptrdiff_t at = static_cast<ptrdiff_t>(t) + own.row;
+  if (at < 0 || at >= static_cast<ptrdiff_t>(text.length(sentence))) return kNoId;
+  const size_t token = text.first_token(sentence) + static_cast<size_t>(at);
+  return own.table->find(text.cell(text.first_cell(token) + own.column));
+}
+
+// What the vectors of words add.
+void Scorer::add_vectors(const Text& text, size_t sentence, size_t begin, size_t end, const Buffers& own,
+                         float* out) const {
+  const size_t keys = weights_.parts().keys();
+  const Pool<ProductCache>::Taken cache(
+      *products_, [&] { return std::make_unique<ProductCache>(keys, most_products_, vectors_.size()); });
+  const InStage adding(Stage::rows);
+  for (size_t t = begin; t < end; ++t, out += keys) {
+    const Only only = own.only_of(t - begin);
+    for (size_t n = 0; n < vectors_.size(); ++n) {
+      const OfVectors& one = vectors_[n];
+      const int32_t row = vector_of(one, text, sentence, t);
+      if (row == kNoId) continue;
+      const float* const product =
+          (*cache).get(static_cast<uint64_t>(n) << 32 | static_cast<uint32_t>(row),
+                       [&](float* made) { one.weights.multiply(one.table->row(static_cast<size_t>(row)), made); });
+      if (only.empty()) kernels().add_scaled_f(product, 1.0F, keys, out);
+      for (const uint16_t key : only) out[key] += product[key];
+    }
+  }
+}
+
 // The features of a token in the order in which they are summed.
 void Scorer::expand_in_order(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const {
   templates_.start(text, sentence, scratch);
@@ -408,6 +456,13 @@ std::vector<Contribution> Scorer::contributions(const Text& text, size_t sentenc
     return made;
   }
   const Parts& parts = weights_.parts();
+  std::vector<std::pair<size_t, std::vector<float>>> products;  // of templates of vectors
+  for (const OfVectors& own : vectors_) {
+    const int32_t row = text.ready ? kNoId : vector_of(own, text, sentence, t);
+    if (row == kNoId) continue;
+    products.emplace_back(own.one, VectorWeights::room(parts.keys()));
+    own.weights.multiply(own.table->row(static_cast<size_t>(row)), products.back().second.data());
+  }
   for (size_t k = 0; k <= parts.each; ++k) {
     const auto part = static_cast<int32_t>(k) - 1;
     const size_t key = k ? parts.L + parts.of[(k - 1) * parts.L + y] : y;
@@ -417,6 +472,9 @@ std::vector<Contribution> Scorer::contributions(const Text& text, size_t sentenc
       rows_.for_each_weight(static_cast<size_t>(ids[n]), key,
                             [&](float weight) { add(feature, feature.value, weight, part); });
     }
+    for (const auto& [one, product] : products)
+      if (product[key] != 0)
+        made.push_back({templates_.templates[one].vector_name(), 1.0F, product[key], product[key], part});
   }
   return made;
 }

@@ -4,7 +4,7 @@
 // what form the token has (its capitals, digits, shape); the others that depend on the token alone, as its affixes; and
 // all others. Tokens and forms that occurred before are cached (token_cache.h): rows, and sums over
 // the first features, with the same bits as if they were computed again. Ready-made features are summed in the order in
-// which they are given.
+// which they are given. Last comes what the vectors of words add, each as one number: the sum over its components.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "lattice/allowed.h"
 #include "model/row_forms.h"
 #include "model/token_cache.h"
+#include "model/vector_weights.h"
 #include "model/weights.h"
 
 namespace tagwright {
@@ -65,11 +66,20 @@ class Scorer {
     size_t place = 0;             // alone: among the rows that are known of that token
     std::vector<RowAt> beyond{};  // alone: what it has before or behind the sentence, [distance - 1]
   };
+  // A template of the vectors of words.
+  struct OfVectors {
+    size_t one;  // the template
+    const VectorTable* table;
+    size_t column;
+    int32_t row;
+    VectorWeights weights;
+  };
   struct Buffers;
   // The keys of a token that are summed, in rising order; none: all.
   using Only = std::span<const uint16_t>;
 
   void plan();
+  void plan_vectors(size_t one);
   void expand_in_order(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch) const;
   void find(const std::vector<Feature>& features, const FeatureScratch& scratch, const IndexView& index,
             std::vector<int32_t>& ids) const;
@@ -87,6 +97,9 @@ class Scorer {
                   Buffers& own) const;
   void list_rows(size_t begin, size_t end, size_t from, size_t T, Buffers& own) const;
   void start_sum(std::span<const RowAt> forms, Only only, TokenCache& cache, float* out) const;
+  // The row of the vector that such a template reads for a token; kNoId where there is none.
+  static int32_t vector_of(const OfVectors& own, const Text& text, size_t sentence, size_t t);
+  void add_vectors(const Text& text, size_t sentence, size_t begin, size_t end, const Buffers& own, float* out) const;
   void activate(const Text& text, size_t sentence, size_t t, FeatureScratch& scratch, std::vector<int32_t>& step) const;
 
   Templates templates_;
@@ -98,9 +111,12 @@ class Scorer {
   TemplateSet mixed_;           // all others for nodes; its views include those of for_edges_
   TemplateSet for_edges_;
   std::vector<Later> later_;
+  std::vector<OfVectors> vectors_;
   size_t back_ = 0, on_ = 0;  // how far the templates that depend on one token alone look
   size_t sums_ = 0;           // numbers of a token's sum, where it is remembered
+  size_t most_products_ = 0;  // words of the vectors, of each template
   std::unique_ptr<Pool<TokenCache>> caches_ = std::make_unique<Pool<TokenCache>>();
+  std::unique_ptr<Pool<ProductCache>> products_ = std::make_unique<Pool<ProductCache>>();
 };
 
 }  // namespace tagwright

@@ -40,6 +40,23 @@ std::shared_ptr<const LabellingRules> labelling_rules(const ModelFile& file, siz
                                                 static_cast<size_t>(limit[0]));
 }
 
+// The vectors of words, as src/tagwright/features/vectors.py names their arrays.
+std::vector<NamedList> stored_vectors(const ModelFile& file) {
+  constexpr std::string_view kPrefix = "vectors.", kSuffix = ".values";
+  std::vector<NamedList> made;
+  for (const auto& [name, tensor] : file.arrays) {
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) || name.size() <= kPrefix.size() + kSuffix.size())
+      continue;
+    const std::string own = name.substr(0, name.size() - kSuffix.size());
+    NameArrays<Borrowed> words;
+    for_each_name_array(own, words, [&](const std::string& part, auto& array) { file.read(part, array); });
+    made.push_back({own.substr(kPrefix.size()),
+                    {},
+                    std::make_shared<const VectorTable>(words, file.array<float>(name), file.held)});
+  }
+  return made;
+}
+
 }  // namespace
 
 const Json& member(const Json& object, std::string_view name) {
@@ -58,11 +75,12 @@ std::vector<std::string> strings(const Json& value, const std::string& name) {
   return made;
 }
 
-Templates stored_templates(const Json& meta) {
+Templates stored_templates(const ModelFile& file) {
+  const Json& meta = file.meta;
   const Json& text = member(meta, "templates");
   if (text.is_null()) return {};
   if (!text.string()) throw ModelFileError("damaged (templates are not text)");
-  std::vector<NamedList> lists;
+  std::vector<NamedList> lists = stored_vectors(file);
   const Json& given = member(meta, "lists");
   if (!given.object()) throw ModelFileError("damaged (lists is not an object)");
   for (const auto& [name, entries] : *given.object()) lists.push_back({name, strings(entries, "word list " + name)});

@@ -17,8 +17,8 @@ namespace tagwright {
 // All throw ModelFileError where something is missing or of another type.
 const Json& member(const Json& object, std::string_view name);
 std::vector<std::string> strings(const Json& value, const std::string& name);
-// Those of a model's metadata; none for ready-made features.
-Templates stored_templates(const Json& meta);
+// Those of a model, with the vectors that it has; none for ready-made features.
+Templates stored_templates(const ModelFile& file);
 
 struct StoredLimits {
   std::shared_ptr<const PairRules> pairs;           // nullptr: none

@@ -110,7 +110,7 @@ std::shared_ptr<const MemmModel> memm_of(const ModelFile& file) {
   if (ready) {
     templates = parse_templates(text_of(own, {"templates"}), "templates", {}, false).templates;
   } else {
-    templates = stored_templates(file.meta);
+    templates = stored_templates(file);
   }
   const std::string direction = text_of(own, {"direction"});
   const std::optional<size_t> beam = member(own, "beam").size();

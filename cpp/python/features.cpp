@@ -243,12 +243,27 @@ nb::list sentences_of_lines(const nb::bytes& block) {
 
 // --- templates ---
 
-using NamedEntries = std::pair<std::string, std::vector<std::string>>;
+using NamedEntries = std::pair<std::string, std::variant<std::vector<std::string>, std::shared_ptr<const VectorTable>>>;
+
+std::shared_ptr<const VectorTable> make_vectors(nb::dict arrays) {
+  NamedArrays named(std::move(arrays));
+  NameArrays<Borrowed> words;
+  Borrowed<float> values;
+  named.read("slots", words.slots);
+  named.read("ends", words.ends);
+  named.read("bytes", words.bytes);
+  named.read("values", values);
+  return std::make_shared<const VectorTable>(words, values, named.owner());
+}
 
 ParsedTemplates parsed(std::string_view text, const std::string& name, const std::vector<NamedEntries>& lists,
                        bool only_found) {
   std::vector<NamedList> given;
-  for (const auto& [list, entries] : lists) given.push_back({list, entries});
+  for (const auto& [list, content] : lists) {
+    NamedList& one = given.emplace_back(list, std::vector<std::string>());
+    if (const auto* const entries = std::get_if<0>(&content)) one.entries = *entries;
+    if (const auto* const vectors = std::get_if<1>(&content)) one.vectors = *vectors;
+  }
   return parse_templates(text, name, given, only_found);
 }
 
@@ -373,6 +388,15 @@ void bind_templates(nb::module_& m) {
           "text"_a, "sentence"_a,
           "The features of each token of a sentence: of its nodes, and of the edges into it. Bytes that are not UTF-8 "
           "are escaped as surrogates.");
+
+  nb::class_<VectorTable>(m, "VectorTable")
+      .def_static(
+          "make", &make_vectors, "arrays"_a,
+          "Vectors of words: the arrays of an index (slots, ends, bytes) and values, one vector after the other.")
+      .def_prop_ro("size", &VectorTable::size)
+      .def_prop_ro("dimensions", &VectorTable::dimensions)
+      .def("find", &VectorTable::find, "word"_a,
+           "Returns the row of a word, or of one of its other forms; -1 for none.");
 
   nb::class_<ParsedTemplates>(m, "ParsedTemplates")
       .def_static("parse", &parsed, "text"_a, "name"_a, "lists"_a, "only_found"_a)

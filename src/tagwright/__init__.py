@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tagwright.evaluation.evaluate import evaluate
     from tagwright.evaluation.scorers import sequence_accuracy, span_f1, token_accuracy
     from tagwright.features.templates import Features, TemplateError
+    from tagwright.features.vectors import Vectors
     from tagwright.features.word_classes import word_classes
     from tagwright.learners.bidirectional import Bidirectional
     from tagwright.learners.crf import CRF
@@ -56,6 +57,7 @@ __all__ = [
     "Perceptron",
     "Staggered",
     "TemplateError",
+    "Vectors",
     "__version__",
     "decode",
     "decode_arrays",
@@ -103,6 +105,7 @@ _PLACES = _by_name(
         "evaluation.evaluate": "evaluate",
         "evaluation.scorers": "sequence_accuracy span_f1 token_accuracy",
         "features.templates": "Features TemplateError",
+        "features.vectors": "Vectors",
         "features.word_classes": "word_classes",
         "learners.bidirectional": "Bidirectional",
         "learners.crf": "CRF",

@@ -60,6 +60,9 @@ def test_models_that_are_trained_here_answer_as_in_python(library, tmp_path):
         for own in y
     ]
     left, right = (tw.MEMM(direction=way, features="U:%x[0,0]\nUY:%y[-1]\n") for way in ("right", "left"))
+    numbers = np.random.default_rng(0).normal(size=(4, 3))
+    lists = {"v": tw.Vectors(["the", "dog", "can", "kim"], numbers), "l": ["the dog"]}
+    vectors = tw.Features("U:%x[0,0]\nUV:%vector[0,0,v]\nUN:%vector[1,0,v]\nUI:%in[0,0,l]\n", lists)
     models = {
         "limited": tw.CRF(features=features, constraints=tw.Constraints(["B-X", "I-X", "O"], "BIO")).fit(X, spans),
         "dictionary": tw.Perceptron(features=features, constraints=tw.Constraints.learnt(X, y)).fit(X, y),
@@ -67,6 +70,9 @@ def test_models_that_are_trained_here_answer_as_in_python(library, tmp_path):
         "leftward": tw.MEMM(direction="left", features="U:%x[0,0]\nUY:%y[-1]\n").fit(X, y),
         "order": tw.CRF(features=features, order=2).fit(X, y),
         "both": tw.Bidirectional(left, right).fit(X, y),
+        "vectors": tw.CRF(vectors).fit(X, y),
+        "memm of vectors": tw.MEMM(features=vectors).fit(X, y),
+        "both with vectors": tw.Bidirectional(tw.MEMM(features=vectors), tw.CRF(vectors)).fit(X, y),
     }
     for name, learner in models.items():
         model = learner.model_

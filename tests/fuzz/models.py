@@ -43,8 +43,18 @@ def constrained(folder):
     return path
 
 
+def with_vectors(folder):
+    """Write a model that has the vectors of some words; return its path."""
+    X, y = ([[token[n] for token in row] for row in WORDS] for n in (0, 1))
+    words = sorted({word for own in X for word in own})[::2]
+    vectors = tw.Vectors(words, np.random.default_rng(0).normal(size=(len(words), 3)))
+    features = tw.Features("U:%x[0,0]\nUV:%vector[0,0,v]\nB\n", {"v": vectors})
+    tw.CRF(features, epochs=1).fit(X, y).model_.save(path := Path(folder) / "vectors.safetensors")
+    return path
+
+
 with TemporaryDirectory() as folder:
-    PATHS = [*sorted(DATA.glob("*.safetensors")), constrained(folder)]
+    PATHS = [*sorted(DATA.glob("*.safetensors")), constrained(folder), with_vectors(folder)]
     FILES = {path.stem: path.read_bytes() for path in PATHS}
     PARTS = {path.stem: (container.read(path)[1], load_file(path)) for path in PATHS}
 CORPUS = "".join("".join(f"{word}\t{tag}\tO\n" for word, tag in row) + "\n" for row in WORDS[1:6]).encode()

@@ -108,6 +108,10 @@ def train_and_tag(folder: Path) -> None:
 
     tagger = tw.load()
     tokens: list[str] = tw.tokenize("Time flies like an arrow.")
+    vectors = tw.Vectors(["the", "dog"], np.eye(2))
+    row: int | None = vectors.find("The")
+    assert row == 0
+    assert len(vectors.words) == len(vectors) == 2
     classes: list[str] = tw.word_classes([tokens, tokens, tokens], sizes=[2])
     assert classes[0].startswith("word\tclass")
     assert tw.sentences("Time flies. Fruit flies, too.")[1][0] == "Fruit"

@@ -212,8 +212,8 @@ training_options = _all(
         "lists",
         multiple=True,
         metavar="NAME=FILE",
-        help="Word list for %in[row,col,NAME], word classes for %class[...] or a lexicon for %lexicon[...]; may be "
-        "repeated.",
+        help="Word list for %in[row,col,NAME], word classes for %class[...], a lexicon for %lexicon[...] or vectors "
+        "for %vector[...]; may be repeated.",
     ),
     click.option(
         "-l",

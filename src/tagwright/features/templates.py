@@ -6,12 +6,15 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
 
 from tagwright import _core
 from tagwright.cached import cached_property
 from tagwright.data.files import word_list
 from tagwright.features.presets import PRESETS
+from tagwright.features.vectors import Vectors, to_arrays
 
 __all__ = ["LONGEST_AFFIX", "LONGEST_HISTORY", "MACROS", "PRESETS", "Features", "TemplateError"]
 
@@ -22,6 +25,7 @@ LONGEST_AFFIX: int = _core.longest_affix
 """The most characters of a prefix or suffix."""
 
 
+_VECTORS_READ = re.compile(r"^(?!#).*%vector\[[^],]*,[^],]*,\s*([\w.-]+)\s*\]", re.MULTILINE)
 _COLUMNS_READ = re.compile(r"%\w+\[\s*@?\s*[+-]?\d+\s*,\s*[+]?0*(\d+)")
 
 
@@ -67,7 +71,8 @@ class Features:
     lists : dict, optional
         Word lists for ``%in[row,col,name]``, word classes for ``%class[row,col,name]`` and lexicons for
         ``%lexicon[row,col,name]``: name -> entries, or the path of a file with one entry per line. An entry of the
-        latter two is a word, a TAB, and its class or values.
+        latter two is a word, a TAB, and its class or values. Word vectors for ``%vector[row,col,name]``: name ->
+        `Vectors`, or the path of a file that they are read from.
     finds : bool
         Whether a template with ``*`` makes a feature only for tokens that a list contains; before version 0.5 it
         always made one.
@@ -93,10 +98,13 @@ class Features:
         if not isinstance(lists, Mapping | None):
             raise ValueError(f"lists must be a dict, from a name to entries or a path, not {type(lists).__name__}")
         # In a fixed order: a model that is loaded must mean what it meant when it was saved.
-        self._given = {name: _entries(name, entries) for name, entries in sorted((lists or {}).items())}
         self.name, self.text = _templates(source)
         if not _unicode(self.text):
             raise TemplateError(f"{self.name}: not valid Unicode (a lone surrogate)")
+        vectors = set(_VECTORS_READ.findall(self.text))
+        self._given = {
+            name: _content(name, content, name in vectors) for name, content in sorted((lists or {}).items())
+        }
         for n, name in enumerate(self._parsed.lists):
             entries = self._parsed.table_entries(n)
             if entries is not None:
@@ -107,7 +115,8 @@ class Features:
     @cached_property
     def _parsed(self) -> _core.ParsedTemplates:
         try:
-            return _core.ParsedTemplates.parse(self.text, self.name, list(self._given.items()), self.finds)
+            given = [(name, own.core if isinstance(own, Vectors) else own) for name, own in self._given.items()]
+            return _core.ParsedTemplates.parse(self.text, self.name, given, self.finds)
         except ValueError as error:
             raise TemplateError(str(error)) from None
 
@@ -116,14 +125,24 @@ class Features:
         return {name: value for name, value in self.__dict__.items() if name != "_parsed"}
 
     @classmethod
-    def restored(cls, text: str, lists: Mapping[str, list[str]], finds: bool = True) -> Features:
+    def restored(cls, text: str, lists: Mapping[str, list[str] | Vectors], finds: bool = True) -> Features:
         """Return the templates of a model: always text, never a name."""
         for name, entries in lists.items():
-            if not isinstance(entries, list):
+            if not isinstance(entries, list | Vectors):
                 raise ValueError(f"word list {name!r} is not a list")
         made = cls(text if "\n" in text else text + "\n", lists, finds)
         made.text = text
         return made
+
+    @property
+    def entries(self) -> dict[str, list[str]]:
+        """The lists in use but vectors."""
+        return {name: own for name, own in self.lists.items() if not isinstance(own, Vectors)}
+
+    @property
+    def vector_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The vectors in use, as the arrays of a model file."""
+        return to_arrays(self.lists)
 
     @property
     def core(self) -> _core.Templates:
@@ -218,9 +237,21 @@ def _unicode(text: str) -> bool:
     return True
 
 
-def _entries(name: str, entries: object) -> list[str]:
+def _content(name: str, content: object, vectors: bool) -> list[str] | Vectors:
+    """Return what a list holds; vectors: whether a template reads vectors from it."""
+    if isinstance(content, Vectors) or (vectors and isinstance(content, str | os.PathLike)):
+        _check_name(name)
+        return content if isinstance(content, Vectors) else Vectors.read(content)
+    return _entries(name, content)
+
+
+def _check_name(name: object) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
         raise TemplateError(f"a word list cannot be named {name!r}; use letters, digits, dots and hyphens")
+
+
+def _entries(name: str, entries: object) -> list[str]:
+    _check_name(name)
     if isinstance(entries, str | os.PathLike):
         return word_list(entries)
     if isinstance(entries, Sequence) and all(isinstance(entry, str) and _unicode(entry) for entry in entries):

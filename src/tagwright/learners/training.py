@@ -18,6 +18,7 @@ from tagwright import _core, checks
 from tagwright.constraints.arrays import to_arrays
 from tagwright.data.output import check_target
 from tagwright.features.templates import Features
+from tagwright.features.vectors import Vectors
 from tagwright.learners.calibrating import calibrated, fitted_temperature, scaled, temperature_of
 from tagwright.learners.constraining import digest_of, training_constraints, training_limits
 from tagwright.learners.examples import Examples
@@ -166,7 +167,7 @@ class Training:
         for name in given.given_lists if isinstance(given, Features) else ():
             if made is None or name not in made.lists:
                 raise ValueError(
-                    f"no template reads the word list {name!r}; %in[0,0,{name}] would, or %class or %lexicon"
+                    f"no template reads the word list {name!r}; %in[0,0,{name}] would, or %class, %lexicon or %vector"
                 )
         if old and fact_in(old.facts, bool, "first_only"):
             raise ValueError(f"warm_start: the model is an HMM, whose scores a {self.kind} cannot start from")
@@ -395,4 +396,7 @@ def _weights_digest(model: Model) -> str:
 
 def _form(features: Features | None) -> list[Any] | None:
     """Return what makes two sets of templates equal, except how they read word lists."""
-    return None if features is None else [features.text, features.lists]
+    if features is None:
+        return None
+    lists = {name: own.digest() if isinstance(own, Vectors) else own for name, own in features.lists.items()}
+    return [features.text, lists]

@@ -18,6 +18,8 @@ from tagwright.data.output import Target
 from tagwright.decoding.decoders import Decoder
 from tagwright.decoding.edges import Edges
 from tagwright.features.templates import Features
+from tagwright.features.vectors import from_arrays as vectors_from_arrays
+from tagwright.features.vectors import is_array
 from tagwright.markup import notebook_table
 from tagwright.models import file as container
 from tagwright.models.facts import History, fact_in, history_of, plain, timed_facts
@@ -56,7 +58,8 @@ class Model(Tagger):
     arrays
         Names.slots, names.ends, names.bytes (the feature index), rows.end, rows.label, rows.weight (one sparse row per
         feature), edges.previous, edges.current, edges.score; where there are any, start, stop, and for token-dependent
-        edges edge_names.* and corrections.set, .previous, .current, .score.
+        edges edge_names.* and corrections.set, .previous, .current, .score. Those of word vectors are taken from the
+        templates.
     facts
         Learner, options, and what it was trained on.
 
@@ -75,7 +78,9 @@ class Model(Tagger):
         """Keep the parts; subclasses check that they fit together."""
         self.labels = list(labels)
         self.features = features
-        self.arrays = {name: _read_only(array) for name, array in arrays.items()}
+        vectors = features.vector_arrays if features else {}
+        own = {name: array for name, array in arrays.items() if not is_array(name)}
+        self.arrays = {name: _read_only(array) for name, array in {**own, **vectors}.items()}
         self.facts = facts
         self._constraints = from_arrays(self.labels, self.arrays)
 
@@ -239,7 +244,7 @@ class Model(Tagger):
         return {
             "labels": self.labels,
             "templates": self.features.text if self.features else None,
-            "lists": self.features.lists if self.features else {},
+            "lists": self.features.entries if self.features else {},
             "finds": bool(self.features and self.features.finds),
             "facts": timed_facts(plain(self.all_facts())),
         }
@@ -257,12 +262,13 @@ class Model(Tagger):
         """Return the model of this class that a file's metadata and arrays describe."""
         features = None
         if meta["templates"] is not None:
-            features = Features.restored(meta["templates"], meta["lists"], bool(meta.get("finds", False)))
+            lists = {**meta["lists"], **vectors_from_arrays(arrays)}
+            features = Features.restored(meta["templates"], lists, bool(meta.get("finds", False)))
         return cls(meta["labels"], features, arrays, dict(meta["facts"]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let scikit-learn send a model to another process; files are for `save`."""
-        arrays = {name: np.array(array) for name, array in self.arrays.items()}
+        arrays = {name: np.array(array) for name, array in self.arrays.items() if not is_array(name)}
         return type(self), (self.labels, self.features, arrays, self.all_facts())
 
     def __repr__(self) -> str:

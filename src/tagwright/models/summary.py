@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tagwright.features.vectors import Vectors
 from tagwright.markup import Html, notebook_table
 from tagwright.models.facts import OWN, fact_in
 
@@ -41,6 +42,10 @@ def summary(model: Model) -> list[list[str]]:
     if "corrections.set" in arrays:
         rows.append(["token-dependent edges", f"{len(arrays['corrections.set']):,}"])
     rows.append(["size", size_text(sum(array.nbytes for array in arrays.values()))])
+    lists = model.features.lists if model.features else {}
+    for name, own in lists.items():
+        if isinstance(own, Vectors):
+            rows.append([f"vectors {name}", f"{len(own):,} words, {own.dimensions:,} dimensions"])
     sentences, tokens = fact_in(facts, int, "sentences"), fact_in(facts, int, "tokens")
     if sentences is not None and tokens is not None:
         rows.append(["trained on", f"{sentences:,} sentences, {tokens:,} tokens"])

@@ -184,6 +184,23 @@ TEST(add_blocks) {
   });
 }
 
+TEST(multiply_panels) {
+  for_every_size(6, [](Draw& draw, size_t n, Kind) {
+    const size_t d = n % 70, panels = n % 5;
+    const auto weights = draw_scores<float>(draw, Kind::kReal, panels * d * kProductKeys);
+    const auto vector = draw_scores<float>(draw, Kind::kReal, d);
+    const auto found = at_every_level(std::vector<float>(panels * kProductKeys), [&](const Kernels& level, float* out) {
+      level.multiply_panels_f(weights.data(), vector.data(), d, panels, out);
+    });
+    std::vector<float> truth(panels * kProductKeys, 0.0F);
+    for (size_t p = 0; p < panels; ++p)
+      for (size_t k = 0; k < d; ++k)
+        for (size_t q = 0; q < kProductKeys; ++q)
+          truth[p * kProductKeys + q] += weights[(p * d + k) * kProductKeys + q] * vector[k];
+    CHECK(found == truth);
+  });
+}
+
 // --- tree ---
 
 size_t padded(size_t L) { return (L + kGroup - 1) / kGroup * kGroup; }

@@ -55,13 +55,23 @@ Text drawn_text(test::Draw& draw) {
   return text;
 }
 
-}  // namespace
+// Vectors of some words, of components between -1 and 1.
+std::shared_ptr<const VectorTable> drawn_vectors(test::Draw& draw, size_t dimensions) {
+  struct Held {
+    NameArrays<Owned> words;
+    std::vector<float> values;
+  };
+  const auto held = std::make_shared<Held>();
+  held->words = Index({"a", "b", "aa", "bb", "0", "ab"}).arrays();
+  for (size_t n = 0; n < held->words.ends.size() * dimensions; ++n)
+    held->values.push_back(static_cast<float>(draw.below(201)) / 100 - 1);
+  const NameArrays<Owned>& own = held->words;
+  return std::make_shared<const VectorTable>(NameArrays<Borrowed>{own.slots, own.ends, own.bytes}, held->values, held);
+}
 
-// The sum over all features of a token, in double precision; 300 labels make some rows whole and some sparse.
-TEST(node_scores_are_sums_of_weights) {
-  const Templates templates =
-      parse_templates("U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[-1,0]/%x[0,0]\nU3:%shape[0,0]\nU4:%x[2,0]\n", "t", {}, true)
-          .templates;
+// Compares node scores with the sum over all features of a token, in double precision; 300 labels make some rows whole
+// and some sparse. least: the smaller share of labels for which a feature has weights.
+void check_sums(const Templates& templates, double least, double most) {
   for (const size_t L : {3, 70, 300, 700}) {
     test::Draw draw(L);
     test::doing(std::to_string(L) + " labels");
@@ -75,7 +85,7 @@ TEST(node_scores_are_sums_of_weights) {
         for (const Feature& f : scratch.node) {
           if (draw.chance(0.2)) continue;
           auto& row = own.rows[std::string(scratch.text(f))];
-          const double share = draw.chance(0.5) ? 0.02 : 0.6;
+          const double share = draw.chance(0.5) ? least : most;
           for (size_t y = 0; y < L; ++y)
             if (draw.chance(share)) row[static_cast<uint16_t>(y)] = static_cast<float>(draw.normal());
         }
@@ -94,7 +104,7 @@ TEST(node_scores_are_sums_of_weights) {
           std::vector<double> right(L, 0.0);
           for (const Feature& f : scratch.node)
             if (const auto found = own.rows.find(std::string(scratch.text(f))); found != own.rows.end())
-              for (const auto& [key, weight] : found->second) right[key] += weight;
+              for (const auto& [key, weight] : found->second) right[key] += double{weight} * f.value;
           for (size_t y = 0; y < L; ++y) CHECK(std::fabs(nodes[t * L + y] - right[y]) < 1e-5);
           const size_t y = draw.below(L);
           double sum = 0;
@@ -103,6 +113,24 @@ TEST(node_scores_are_sums_of_weights) {
         }
       }
     }
+  }
+}
+
+}  // namespace
+
+constexpr const char* kWords = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[-1,0]/%x[0,0]\nU3:%shape[0,0]\nU4:%x[2,0]\n";
+
+TEST(node_scores_are_sums_of_weights) { check_sums(parse_templates(kWords, "t", {}, true).templates, 0.02, 0.6); }
+
+TEST(vectors_add_the_products_of_their_weights) {
+  test::Draw draw(5);
+  for (const size_t dimensions : {1, 2, 17}) {
+    const std::vector<NamedList> lists = {{"v", {}, drawn_vectors(draw, dimensions)}};
+    const std::string text = std::string(kWords) + "U5:%vector[0,0,v]\nU6:%vector[-2,0,v]x\nU7:%vector[1,0,v]\n";
+    const Templates templates = parse_templates(text, "t", lists, true).templates;
+    check_sums(templates, 0.02, 0.6);
+    check_sums(templates, 0.01, 0.05);
+    check_sums(templates, 1, 1);
   }
 }
 
