@@ -12,6 +12,17 @@ U05:%x[-1,0]/%x[0,0]
 U06:%x[0,0]/%x[1,0]
 """
 
+_LOWER_WORDS = """
+U00:%lower[-2,0]
+U01:%lower[-1,0]
+U02:%lower[0,0]
+U03:%lower[1,0]
+U04:%lower[2,0]
+U05:%lower[-1,0]/%lower[0,0]
+U06:%lower[0,0]/%lower[1,0]
+U07:%x[0,0]
+"""
+
 _NEAR_WORDS = """
 U01:%x[-1,0]
 U02:%x[0,0]
@@ -27,6 +38,23 @@ U32:%punct[0,0]
 _FINER_FORM = """
 U33:%shape[0,0]
 U34:%lower[0,0]
+"""
+
+_NEAR_FORM = """
+U35:%shape[0,0]
+U36:%shape[-1,0]
+U37:%shape[1,0]
+U38:%capital[-1,0]/%capital[0,0]/%capital[1,0]
+"""
+
+_CLASSES = """
+U80:%class[-2,0,*,2]
+U81:%class[-1,0,*,2]
+U82:%class[0,0,*,2]
+U83:%class[1,0,*,2]
+U84:%class[2,0,*,2]
+U85:%class[-1,0,*,2]/%class[0,0,*,2]
+U86:%class[0,0,*,2]/%class[1,0,*,2]
 """
 
 _LISTS = """
@@ -51,6 +79,10 @@ def _affixes(longest: int) -> str:
     return "\n" + "".join(both)
 
 
+def _lower_affixes(longest: int) -> str:
+    return _affixes(longest).replace("%prefix", "%Prefix").replace("%suffix", "%Suffix")
+
+
 def _around(prefix: str, column: int, reach: int, most: int) -> str:
     """Every run of up to `most` neighbours within `reach` of the token."""
     lines = []
@@ -62,7 +94,7 @@ def _around(prefix: str, column: int, reach: int, most: int) -> str:
 
 
 PRESETS: dict[str, str] = {
-    "pos": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _EDGES,
+    "pos": _LOWER_WORDS + _lower_affixes(5) + _FORM + _NEAR_FORM + _CLASSES + _EDGES,
     "chunk": _WORDS + _affixes(4) + _FORM + _EDGES,
     "ner": _WORDS + _affixes(4) + _FORM + _FINER_FORM + "\nU35:%shape[-1,0]/%shape[0,0]\n" + _LISTS + _EDGES,
     "morph": _NEAR_WORDS + _affixes(6) + _FORM + _FINER_FORM + _EDGES,
@@ -73,5 +105,6 @@ PRESETS: dict[str, str] = {
 }
 """Templates after the papers (Huang et al. 2012, section 5.1): neighbouring words, word bigrams, affixes, capitals,
 numbers, punctuation and label bigrams; POS unigrams and bigrams, also with the word, for supertags (column 1); word
-lists for queries and names. `pos`, `ner` and `supertag` also look at the word's shape and lower case; `morph` has
-longer affixes and fewer neighbours. `g2p` looks at letters, `cws` at characters."""
+lists for queries and names. `ner` and `supertag` also look at the word's shape and lower case; `morph` has longer
+affixes and fewer neighbours. `pos` looks at words and affixes in lower case, at the shapes of neighbours, and at word
+classes. `g2p` looks at letters, `cws` at characters."""
