@@ -150,17 +150,22 @@ def shown(macro, more, cells, lists):
     return [one[macro](cell) for cell in cells]
 
 
+def kind_of(entries):
+    """The macro whose star stands for a list."""
+    first = "\t".join(entries[0].split("\t")[:2]) if entries else ""
+    return {"word\tclass": "class", "word\tvalues": "lexicon"}.get(first, "in")
+
+
 def expanded(text, sentence, lists):
     """Features of each token: of its nodes, and of the edges into it."""
     T = len(sentence)
     out = [([], []) for _ in range(T)]
     lines = []
     for line in text.split("\n"):
-        if re.search(r"%class\[[^]]*\*,2\]", line):
-            continue  # of every file of word classes, and there is none
-        starred = re.search(r"%in\[[^]]*\*\]", line)
+        starred = re.search(r"%(in|class|lexicon)\[[^],]*,[^],]*,\*", line)
         if starred:
-            lines += [(line.replace("*]", f"{name}]") + f"@{name}", True) for name in sorted(lists)]
+            names = [name for name, entries in sorted(lists.items()) if kind_of(entries) == starred[1]]
+            lines += [(line.replace(",*", f",{name}") + f"@{name}", starred[1] == "in") for name in names]
         else:
             lines.append((line, False))
     for line, finds in lines:
@@ -555,11 +560,13 @@ def test_files_that_are_not_templates(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_presets(name):
-    features = Features(name, {"l": ["New York"]})
-    assert features.edges
-    X = [[[word, "TAG", "more"] for word in ("He", "saw", "New", "York", "1.5")]]
-    found = features.core.expand(_core.Text.from_rows(X, features.columns), 0)
-    assert found == expanded(PRESETS[name], X[0], {"l": ["New York"]})
+    classes = ["word\tclass\tcount", "he\t0.0.1\t9", "New\t1.0.2\t5", "York\t1.1.3\t4", "0.0\t2.1.4\t3"]
+    for lists in ({}, {"l": ["New York"]}, {"l": ["New York"], "c": classes}):
+        features = Features(name, lists)
+        assert features.edges
+        X = [[[word, "TAG", "more"] for word in ("He", "saw", "New", "York", "1.5")]]
+        found = features.core.expand(_core.Text.from_rows(X, features.columns), 0)
+        assert found == expanded(PRESETS[name], X[0], lists)
     # No two templates give the same name.
     assert all(len(set(nodes)) == len(nodes) for nodes, _ in found)
 

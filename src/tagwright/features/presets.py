@@ -29,6 +29,11 @@ U02:%x[0,0]
 U03:%x[1,0]
 """
 
+_WORD_BIGRAMS = """
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+"""
+
 _FORM = """
 U30:%capital[0,0]
 U31:%digit[0,0]
@@ -47,7 +52,7 @@ U37:%shape[1,0]
 U38:%capital[-1,0]/%capital[0,0]/%capital[1,0]
 """
 
-_CLASSES = """
+_NEAR_CLASSES = """
 U80:%class[-2,0,*,2]
 U81:%class[-1,0,*,2]
 U82:%class[0,0,*,2]
@@ -57,10 +62,45 @@ U85:%class[-1,0,*,2]/%class[0,0,*,2]
 U86:%class[0,0,*,2]/%class[1,0,*,2]
 """
 
+_CAPITAL_AND_SUFFIX = """
+U40:%capital[0,0]/%suffix[0,0,2]
+U41:%capital[0,0]/%suffix[0,0,3]
+"""
+
 _LISTS = """
 U70:%in[0,0,*]
 U71:%in[-1,0,*]/%in[0,0,*]
 U72:%in[0,0,*]/%in[1,0,*]
+"""
+
+_CLASSES = """
+U80:%class[0,0,*]
+U81:%class[0,0,*,2]
+U82:%class[0,0,*,1]
+"""
+
+_NEIGHBOUR_CLASSES = """
+U83:%class[-1,0,*,2]
+U84:%class[1,0,*,2]
+"""
+
+_NEIGHBOUR_SHAPES = """
+U35:%shape[-1,0]/%shape[0,0]
+U36:%shape[0,0]/%shape[1,0]
+U37:%shape[-1,0]
+U38:%shape[1,0]
+"""
+
+_CHARACTERS = """
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+U07:%x[-1,0]/%x[1,0]
+U08:%shape[-1,0]/%shape[0,0]/%shape[1,0]
 """
 
 _WORD_AND_POS = """
@@ -83,6 +123,11 @@ def _lower_affixes(longest: int) -> str:
     return _affixes(longest).replace("%prefix", "%Prefix").replace("%suffix", "%Suffix")
 
 
+def _endings(longest: int) -> str:
+    """Every suffix up to a length, and the prefix of three characters."""
+    return "\nU13:%prefix[0,0,3]\n" + "".join(f"U2{n}:%suffix[0,0,{n}]\n" for n in range(1, longest + 1))
+
+
 def _around(prefix: str, column: int, reach: int, most: int) -> str:
     """Every run of up to `most` neighbours within `reach` of the token."""
     lines = []
@@ -94,17 +139,38 @@ def _around(prefix: str, column: int, reach: int, most: int) -> str:
 
 
 PRESETS: dict[str, str] = {
-    "pos": _LOWER_WORDS + _lower_affixes(5) + _FORM + _NEAR_FORM + _CLASSES + _EDGES,
-    "chunk": _WORDS + _affixes(4) + _FORM + _EDGES,
-    "ner": _WORDS + _affixes(4) + _FORM + _FINER_FORM + "\nU35:%shape[-1,0]/%shape[0,0]\n" + _LISTS + _EDGES,
-    "morph": _NEAR_WORDS + _affixes(6) + _FORM + _FINER_FORM + _EDGES,
-    "supertag": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _around("U6", 1, 2, 2) + _WORD_AND_POS + _EDGES,
-    "query": _WORDS + _affixes(4) + _FORM + _LISTS + _EDGES,
-    "g2p": _around("U", 0, 4, 5) + _EDGES,
-    "cws": _around("U", 0, 2, 3) + "\nU8:%x[-1,0]/%x[1,0]\nU9:%shape[-1,0]/%shape[0,0]/%shape[1,0]\n" + _EDGES,
+    "pos": _LOWER_WORDS + _lower_affixes(5) + _FORM + _NEAR_FORM + _NEAR_CLASSES + _EDGES,
+    "chunk": (
+        _NEAR_WORDS + _WORD_BIGRAMS + _endings(4) + _FORM + _FINER_FORM + _CLASSES + _NEIGHBOUR_CLASSES + _EDGES
+    ),
+    "ner": (
+        _WORDS
+        + _endings(4)
+        + _FORM
+        + _FINER_FORM
+        + _NEIGHBOUR_SHAPES
+        + _LISTS
+        + _CLASSES
+        + _NEIGHBOUR_CLASSES
+        + _EDGES
+    ),
+    "morph": _NEAR_WORDS + _endings(6) + _FORM + _FINER_FORM + _CAPITAL_AND_SUFFIX + _CLASSES + _EDGES,
+    "supertag": (
+        _NEAR_WORDS
+        + _affixes(4)
+        + _FORM
+        + _FINER_FORM
+        + _around("U6", 1, 2, 1)
+        + _WORD_AND_POS
+        + _CLASSES
+        + _NEIGHBOUR_CLASSES
+        + _EDGES
+    ),
+    "query": _WORDS + _endings(4) + _LISTS + _CLASSES + _EDGES,
+    "g2p": _around("U", 0, 7, 4) + _EDGES,
+    "cws": _CHARACTERS + _LISTS + _EDGES,
 }
-"""Templates after the papers (Huang et al. 2012, section 5.1): neighbouring words, word bigrams, affixes, capitals,
-numbers, punctuation and label bigrams; POS unigrams and bigrams, also with the word, for supertags (column 1); word
-lists for queries and names. `ner` and `supertag` also look at the word's shape and lower case; `morph` has longer
-affixes and fewer neighbours. `pos` looks at words and affixes in lower case, at the shapes of neighbours, and at word
-classes. `g2p` looks at letters, `cws` at characters."""
+"""Templates for common tasks: words, word bigrams, affixes, capitals, numbers, punctuation and label bigrams (Huang et al.
+2012, section 5.1), in the selection that is the most accurate on development data. Lines with `*` concern word lists and
+word classes, and are ignored without them. `supertag` reads parts of speech in column 1; `g2p` looks at letters, `cws` at
+characters."""
