@@ -224,7 +224,7 @@ def build_core(tools: Path, name: str, source: Path, tests: bool) -> Path:
     options["TAGWRIGHT_TESTS"] = "ON" if tests else "OFF"
     settings = defines(compilers(tools, name) | options)
     run(tools / "cmake", "-S", source, "-B", folder, "-G", "Ninja", *settings)
-    run(tools / "ninja", "-C", folder)
+    run(tools / "cmake", "--build", folder)
     return next(folder.glob("*tagwright.a"))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -359,8 +360,8 @@ def documented(cls: type[T]) -> type[T]:
     lines = ["Parameters", "----------"]
     for name, option in options_of(cls).items():
         lines += [f"{name} : {option.kind}, default={option.default!r}", *_wrapped(option.help, 4)]
-    text = "\n".join(f"    {line}".rstrip() for line in lines).lstrip()
-    cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", text)
+    # Without the indentation of the source, which Python 3.13 removes and earlier versions keep.
+    cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").replace("{parameters}", "\n".join(lines))
     return cls
 
 
