@@ -292,7 +292,9 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert model.features.lists == {"v": vectors}
     assert rows_of(model) == rows_of(trained()[2])
     tagged = printed("tag", "corpus.txt", "-m", "m", "--label", "1")
-    assert [line.split("\t")[-1] for line in tagged.split("\n") if line] == sum(model.tag_batch(X), [])
+    assert [line.split("\t")[-1] for line in tagged.split("\n") if line] == [
+        label for own in model.tag_batch(X) for label in own
+    ]
     described = printed("info", "m", "--labels", "50", "--most", "50")
     assert "U1:" in described
     assert f"vectors v  {len(vectors)} words, 5 dimensions" in re.sub(" {2,}", "  ", described)
