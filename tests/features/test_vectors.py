@@ -11,6 +11,7 @@ import struct
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from support.commands import complaint, printed
 from support.corpora import drawn, names_of, ten_sentences, weights_of
 
@@ -408,6 +409,8 @@ def test_vectors_are_copies(tmp_path):
     (tmp_path / "m.npy").write_bytes(b"")
     check(vectors)
     check(read)
+    learner = clone(tw.CRF(tw.Features("U:%vector[0,0,v]\n", {"v": vectors})))
+    assert learner.features.lists["v"] is vectors
     with pytest.raises(ValueError, match="read-only"):
         vectors.values[0, 0] = 1
 
