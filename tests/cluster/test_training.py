@@ -79,6 +79,15 @@ def test_ready_made_features_with_values_are_sent():
         assert same(crf(**options).fit(ready, labels, cluster=InProcess(2)), alone)
 
 
+def test_the_values_of_word_vectors_are_sent():
+    words, labels = X[:700], Y[:700]
+    vectors = tw.Vectors([f"w{n}" for n in range(40)], np.random.default_rng(0).normal(size=(40, 5)))
+    features = tw.Features(WORD + "U2:%vector[0,0,v]\nU3:%vector[1,0,v]\n", {"v": vectors})
+    for options in ({"l2": 0.1, "max_iterations": 3}, {"epochs": 2}):
+        alone = crf(features=features, **options).fit(words, labels)
+        assert same(crf(features=features, **options).fit(words, labels, cluster=InProcess(2)), alone)
+
+
 def test_rules_partial_labels_and_weights_are_sent():
     words, labels = drawn(2, sentences=1100, words=30, labels=3)
     bio = {"L0": "O", "L1": "B-x", "L2": "I-x"}

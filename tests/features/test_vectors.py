@@ -11,6 +11,7 @@ import struct
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from support.commands import complaint, printed
 from support.corpora import drawn, names_of, ten_sentences, weights_of
 
@@ -292,8 +293,9 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert model.features.lists == {"v": vectors}
     assert rows_of(model) == rows_of(trained()[2])
     tagged = printed("tag", "corpus.txt", "-m", "m", "--label", "1")
-    labels = [label for own in model.tag_batch(X) for label in own]
-    assert [line.split("\t")[-1] for line in tagged.split("\n") if line] == labels
+    assert [line.split("\t")[-1] for line in tagged.split("\n") if line] == [
+        label for own in model.tag_batch(X) for label in own
+    ]
     described = printed("info", "m", "--labels", "50", "--most", "50")
     assert "U1:" in described
     assert f"vectors v  {len(vectors)} words, 5 dimensions" in re.sub(" {2,}", "  ", described)
@@ -407,6 +409,8 @@ def test_vectors_are_copies(tmp_path):
     (tmp_path / "m.npy").write_bytes(b"")
     check(vectors)
     check(read)
+    learner = clone(tw.CRF(tw.Features("U:%vector[0,0,v]\n", {"v": vectors})))
+    assert learner.features.lists["v"] is vectors
     with pytest.raises(ValueError, match="read-only"):
         vectors.values[0, 0] = 1
 

@@ -166,6 +166,10 @@ class Vectors:
         """Return a digest of words and vectors, the same for those that are equal."""
         return _core.digest([self._arrays[name] for name in ("ends", "bytes", "values")])
 
+    def __deepcopy__(self, memo: object) -> Vectors:
+        """Return the same object, which never changes: estimators that are cloned share it."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Let models and templates be sent to other processes."""
         return Vectors.of_arrays, ({name: np.array(array) for name, array in self._arrays.items()},)
