@@ -73,8 +73,8 @@ class CRF(OnlineLearner):
         optional=True,
         help="Softmax-margin (Gimpel and Smith 2010): the score by which the right labelling must win, for each token "
         "that another one has wrong. More accurate with many labels; probabilities are under-confident unless they are "
-        "calibrated. None, with AdaGrad, calibration and a corpus of 5,000 tokens or more: 2 with at most 1,000 "
-        "labels, 8 with more that have parts; else 0.",
+        "calibrated. None, with AdaGrad, calibration and a corpus of 5,000 tokens or more: with at most 1,000 labels "
+        "0 or 2, whichever is more accurate on held-out sentences; 8 with more that have parts; else 0.",
     )
     constraints: Constraints | dict[str, Any] | str | int | list[Any] | None = opt("constraints")
     epochs: int = opt("epochs", help="Passes over the corpus by AdaGrad.")

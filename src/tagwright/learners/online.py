@@ -52,7 +52,7 @@ _FOLD = 10  # at least; one sentence in so many is held out for calibration
 _MARGIN = 2.0  # of a CRF whose probabilities are calibrated
 _FEW_LABELS = 1_000
 _MARGIN_OF_PARTS = 8.0  # of more labels, if they have parts; no temperature calibrates others that have a margin
-_COMPARED_TOKENS = 50_000  # of the sentences on which labels with and without parts are compared
+_COMPARED_TOKENS = 50_000  # of the sentences on which margins, and labels with and without parts, are compared
 _COMPARED_EPOCHS = 5
 _COMPARED_FOLD = 5  # one sentence in so many of these is held out
 _HISTORY = 1000  # calls of partial_fit that the history has
@@ -175,34 +175,41 @@ class OnlineTraining(Training):
         return self.examples.whole and self.tokens >= _LEAST_TOKENS
 
     def adapt(self) -> None:
-        """Choose the margin, and whether labels have parts: what is more accurate on some held-out sentences."""
-        learner = self.learner
-        self.margin = self._suited_margin()
-        separators = find_separators(self.labels) if learner.parts == AUTO and not self.old else None
-        if separators is None or not self._is_large():
+        """Choose the margin, and whether labels have parts: what is the most accurate on some held-out sentences."""
+        candidates = self._candidates()
+        self.parts, self.margin = candidates[0]
+        if len(candidates) == 1:
             return
         count = max(2, min(self.sentences, self.sentences * _COMPARED_TOKENS // self.tokens))
         some = np.linspace(0, self.sentences - 1, count).astype(np.int32)
         held = np.arange(_COMPARED_FOLD - 1, count, _COMPARED_FOLD)
         X, y = self._known(some[held])
-        right = {}
-        for self.parts in (None, separators):
-            self.margin = self._suited_margin()
-            model = self._model_of(np.delete(some, held), min(_COMPARED_EPOCHS, learner.epochs), "parts of labels")
-            right[self.parts] = accuracy(model, X, y, threads=learner.threads)
-        self.parts = separators if right[separators] > right[None] else None
-        self.margin = self._suited_margin()
-        shown = "parts of labels %r: accuracy %.2f %% on %s held-out tokens, without parts %.2f %%"
-        shares = 100 * right[separators], f"{sum(map(len, y)):,}", 100 * right[None]
-        log.info(shown, separators, *shares)
+        epochs, right = min(_COMPARED_EPOCHS, self.learner.epochs), {}
+        for self.parts, self.margin in candidates:
+            model = self._model_of(np.delete(some, held), epochs, "margin and parts")
+            right[self.parts, self.margin] = share = accuracy(model, X, y, threads=self.learner.threads)
+            log.info(
+                "margin=%g, parts=%r: accuracy %.2f %% on held-out sentences", self.margin, self.parts, 100 * share
+            )
+        self.parts, self.margin = max(candidates, key=right.__getitem__)
 
-    def _suited_margin(self) -> float:
-        """Return the margin that is given, or one that leaves probabilities that a temperature can calibrate."""
-        if self.learner.margin is not None:
-            return float(self.learner.margin)
-        if not self._calibrates():
-            return 0.0
-        return _MARGIN if len(self.labels) <= _FEW_LABELS else _MARGIN_OF_PARTS if self.parts is not None else 0.0
+    def _candidates(self) -> list[tuple[str | None, float]]:
+        """Return the parts and margins to choose from: those that are given, or what suits the number of labels.
+
+        Without calibration, there is no margin, which leaves probabilities that are under-confident.
+        """
+        learner = self.learner
+        if learner.margin is not None or not self._calibrates():
+            margins = of_parts = [float(learner.margin or 0)]
+        elif len(self.labels) <= _FEW_LABELS:
+            margins, of_parts = [0.0, _MARGIN], [_MARGIN]
+        else:
+            margins, of_parts = [0.0], [_MARGIN_OF_PARTS]
+        found = [(self.parts, margin) for margin in (margins if self.parts is None else of_parts)]
+        if learner.parts == AUTO and not self.old and self._is_large():
+            separators = find_separators(self.labels)
+            found += [(separators, margin) for margin in of_parts if separators is not None]
+        return found
 
     def _known(self, which: Numbers) -> tuple[list[Any], list[Any]]:
         """Return those of some sentences all of whose labels are known, and their labels."""
