@@ -45,7 +45,7 @@ U71:%in[-1,0,*]/%in[0,0,*]
 U72:%in[0,0,*]/%in[1,0,*]
 """
 
-_CLASSES = """
+_OWN_CLASSES = """
 U80:%class[0,0,*]
 U81:%class[0,0,*,2]
 U82:%class[0,0,*,1]
@@ -109,20 +109,20 @@ def _around(prefix: str, column: int, reach: int, most: int) -> str:
 PRESETS: dict[str, str] = {
     "pos": _WORDS + _affixes(4) + _FORM + _FINER_FORM + _EDGES,
     "chunk": (
-        _NEAR_WORDS + _WORD_BIGRAMS + _endings(4) + _FORM + _FINER_FORM + _CLASSES + _NEIGHBOUR_CLASSES + _EDGES
+        _NEAR_WORDS + _WORD_BIGRAMS + _endings(4) + _FORM + _FINER_FORM + _OWN_CLASSES + _NEIGHBOUR_CLASSES + _EDGES
     ),
     "ner": (
         _WORDS
-        + _endings(4)
+        + _affixes(4)
         + _FORM
         + _FINER_FORM
         + _NEIGHBOUR_SHAPES
         + _LISTS
-        + _CLASSES
+        + _OWN_CLASSES
         + _NEIGHBOUR_CLASSES
         + _EDGES
     ),
-    "morph": _NEAR_WORDS + _endings(6) + _FORM + _FINER_FORM + _CAPITAL_AND_SUFFIX + _CLASSES + _EDGES,
+    "morph": _NEAR_WORDS + _endings(6) + _FORM + _FINER_FORM + _CAPITAL_AND_SUFFIX + _OWN_CLASSES + _EDGES,
     "supertag": (
         _NEAR_WORDS
         + _affixes(4)
@@ -130,11 +130,11 @@ PRESETS: dict[str, str] = {
         + _FINER_FORM
         + _around("U6", 1, 2, 1)
         + _WORD_AND_POS
-        + _CLASSES
+        + _OWN_CLASSES
         + _NEIGHBOUR_CLASSES
         + _EDGES
     ),
-    "query": _WORDS + _endings(4) + _LISTS + _CLASSES + _EDGES,
+    "query": _WORDS + _affixes(4) + _LISTS + _OWN_CLASSES + _EDGES,
     "g2p": _around("U", 0, 7, 4) + _EDGES,
     "cws": _CHARACTERS + _LISTS + _EDGES,
 }
