@@ -32,6 +32,14 @@ std::string place_of(const Part& part, const View& view) {
   return (n == 1 ? "" : ordinal(n) + " ") + (row < 0 ? "previous" : "next");
 }
 
+// What a macro reads of a cell, in words.
+std::string noun_of(std::string_view name) {
+  if (name == "lower") return "lower case";
+  if (name == "Prefix") return "lower-case prefix";
+  if (name == "Suffix") return "lower-case suffix";
+  return std::string(name);
+}
+
 // What a macro shows of a cell, in words, without the place: {what it is, its value}.
 std::string shown_in_words(const View& view, std::span<const std::string> lists, const std::string& value) {
   const std::string_view name = view.macro->name;
@@ -45,7 +53,7 @@ std::string shown_in_words(const View& view, std::span<const std::string> lists,
   }
   if (name == "t" || name == "T") return (value == "true" ? "matches " : "does not match ") + view.regex->source();
   if (name == "m" || name == "M") return view.regex->source() + " matches " + (value.empty() ? "nothing" : value);
-  return (name == "lower" ? "lower case" : std::string(name)) + " " + value;
+  return noun_of(name) + " " + value;
 }
 
 struct Outside {
@@ -71,7 +79,7 @@ std::string in_words(const Part& part, const View& view, std::span<const std::st
   if (outside) {
     std::string made = whole || name == "in" ? column
                        : view.regex          ? view.regex->source()
-                                             : std::string(name == "lower" ? "lower case" : name);
+                                             : noun_of(name);
     if (!whole && name != "in" && !column.empty()) made += " of " + column;
     if (!made.empty()) made += " ";
     if (outside->distance > 1) made += std::to_string(outside->distance) + " ";

@@ -31,6 +31,15 @@ std::string_view suffix(std::string_view cell, Macro::Third third, TextPool&) {
   return begin ? std::string_view(begin, static_cast<size_t>(end - begin)) : std::string_view();
 }
 
+// Of the cell in lower case, which may have other lengths in bytes.
+std::string_view lower_prefix(std::string_view cell, Macro::Third third, TextPool& pool) {
+  return prefix(lower(cell, third, pool), third, pool);
+}
+
+std::string_view lower_suffix(std::string_view cell, Macro::Third third, TextPool& pool) {
+  return suffix(lower(cell, third, pool), third, pool);
+}
+
 // Runs are shortened to one character, so that McDonald's is XxXx'x.
 std::string_view shape(std::string_view cell, Macro::Third, TextPool& pool) {
   std::string& made = pool.fresh();
@@ -127,6 +136,8 @@ constexpr Macro kMacros[] = {
     {"lower", "row,column", "the cell in lower case", kCell, lower},
     {"prefix", "row,column,length", "its first length characters; no feature if it has fewer", kCell, prefix},
     {"suffix", "row,column,length", "its last length characters; no feature if it has fewer", kCell, suffix},
+    {"Prefix", "row,column,length", "as %prefix, of the cell in lower case", kCell, lower_prefix},
+    {"Suffix", "row,column,length", "as %suffix, of the cell in lower case", kCell, lower_suffix},
     {"shape", "row,column",
      "capitals as X, lower-case letters as x, letters without case as o, digits as d; repetitions collapsed", kCell,
      shape, true},

@@ -140,6 +140,8 @@ def shown(macro, more, cells, lists):
     if macro in {"class", "lexicon"}:
         name, _, number = more.partition(",")
         return [{"class": class_of, "lexicon": values_of}[macro](cell, lists[name], number) for cell in cells]
+    if macro in {"Prefix", "Suffix"}:
+        return shown(macro.lower(), more, [lower_of(cell) for cell in cells], lists)
     if macro == "prefix":
         return [cell[: int(more)] if len(cell) >= int(more) else None for cell in cells]
     if macro == "suffix":
@@ -167,15 +169,15 @@ def expanded(text, sentence, lists):
         else:
             lines.append((line, False))
     for line, finds in lines:
-        if not line or line.startswith("#") or (line[0] == "B" and not re.search(r"%[a-z]", line.replace("%%", ""))):
+        if not line or line.startswith("#") or (line[0] == "B" and not re.search(r"%[a-zA-Z]", line.replace("%%", ""))):
             continue
-        pieces = re.split(r"(%%|%[a-z]+\[[^]]*\])", line)
+        pieces = re.split(r"(%%|%[a-zA-Z]+\[[^]]*\])", line)
         for t in range(T):
             if line[0] == "B" and t == 0:
                 continue
             made, found = [], False
             for piece in pieces:
-                macro = re.fullmatch(r"%([a-z]+)\[([^]]*)\]", piece)
+                macro = re.fullmatch(r"%([a-zA-Z]+)\[([^]]*)\]", piece)
                 if macro is None:
                     made.append("%" if piece == "%%" else piece)
                     continue
@@ -197,6 +199,13 @@ def expanded(text, sentence, lists):
 def expand(text, X, lists=None, s=0):
     features = Features(text, lists)
     return features.core.expand(_core.Text.from_rows(X, features.columns), s)
+
+
+def test_affixes_in_lower_case():
+    """Lower case may have other characters and more bytes; capitals and small letters share features."""
+    X = [["RUNS", "runs", "\u0130X", "ÉTÉ", "a"]]
+    assert [own for own, _ in expand("U:%Suffix[0,0,3]\n", X)] == [["U:uns"], ["U:uns"], [], ["U:été"], []]
+    assert [own for own, _ in expand("U:%Prefix[0,0,1]\n", X)] == [["U:r"], ["U:r"], ["U:i"], ["U:é"], ["U:a"]]
 
 
 # Random templates over random tokens
@@ -234,7 +243,8 @@ LITERALS = st.text(st.characters(codec="utf-8", exclude_characters="%\n\r#"), ma
 def macros(draw, columns):
     # %y has tests of its own; those of Wapiti are compared with Wapiti itself.
     name = draw(st.sampled_from([name for name in MACROS if name not in {"y", *"tmXTM"}]))
-    more = {"prefix": st.integers(1, 4), "suffix": st.integers(1, 4), "in": st.sampled_from(["odd", "place"])}
+    more = dict.fromkeys(["prefix", "suffix", "Prefix", "Suffix"], st.integers(1, 4))
+    more["in"] = st.sampled_from(["odd", "place"])
     more["class"] = st.sampled_from(["classes", "paths", "classes,1", "classes,2", "paths,2"])
     more["lexicon"] = st.sampled_from(["lexicon", "lexicon,1", "lexicon,2", "lexicon,4"])
     arguments = [draw(ROWS), draw(st.integers(0, columns - 1)), *([draw(more[name])] if name in more else [])]
@@ -727,6 +737,11 @@ def test_features_in_words():
         "U5:%suffix[0,0,2]": ["suffix In", "suffix ew", "suffix 's"],
         "U6:%prefix[1,0,3]": [
             "prefix New of the next word", "prefix Yor of the next word", "prefix after the sentence",
+        ],
+        "U5b:%Suffix[0,0,2]": ["lower-case suffix in", "lower-case suffix ew", "lower-case suffix 's"],
+        "U6b:%Prefix[-1,0,2]": [
+            "lower-case prefix before the sentence", "lower-case prefix in of the previous word",
+            "lower-case prefix ne of the previous word",
         ],
         "U7:%x[0,1]": ["column 2 IN", "column 2 NNP", "column 2 1"],
         "U8:%lower[-1,1]": [

@@ -4,6 +4,8 @@ import lzma
 import re
 import subprocess
 import sys
+import zlib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,16 +20,17 @@ ROOT = Path(__file__).resolve().parents[2]
 EWT = CORPORA / "pos_ewt"
 needs_ewt = pytest.mark.skipif(not EWT.exists(), reason="pos_ewt is not beside the project (../shared/data)")
 
-# The sentences of the demo, labelled by hand, and the rank at which the right labelling is.
+# The sentences of the demo, labelled by hand.
 RIGHT = {
-    "The dog that I saw saw me too .": ("DT NN WDT PRP VBD VBD PRP RB .", 1),
-    "The kids train dogs on the train .": ("DT NNS VBP NNS IN DT NN .", 2),
-    "Time flies like an arrow .": ("NN VBZ IN DT NN .", 2),
+    "The dog that I saw saw me too .": "DT NN WDT PRP VBD VBD PRP RB .",
+    "They refuse to permit us to obtain the refuse permit .": "PRP VBP TO VB PRP TO VB DT NN NN .",
+    "Time flies like an arrow .": "NN VBZ IN DT NN .",
 }
 
 
 def test_it_is_a_small_crf():
-    assert BUILT_IN.stat().st_size <= 6_000_000
+    assert BUILT_IN.stat().st_size <= 8_000_000
+    assert len(zlib.compress(BUILT_IN.read_bytes(), 9)) <= 2_600_000  # the sdist must stay below 5 MB
     model = tw.load()
     assert model.probabilistic
     assert model.facts["data"]["tokenize"] == "english"
@@ -42,18 +45,51 @@ def test_probabilities_at_once():
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
-def test_sentences_of_the_demo_come_out_right_or_nearly(sentence):
-    """Where the best labelling is wrong, the second best is right, and its probability is close."""
-    best, second = tw.load().tag_kbest([sentence.split()], 2, proba=True)[0]
-    right, rank = RIGHT[sentence]
-    assert (best, second)[rank - 1].labels == right.split()
-    assert second.probability > best.probability / 2 if rank == 2 else best.probability > 0.9
+def test_sentences_of_the_demo_are_tagged_right(sentence):
+    assert tw.load().tag(sentence.split()) == RIGHT[sentence].split()
+
+
+def test_sentences_that_the_documentation_shows_are_tagged_right():
+    model = tw.load()
+    assert model.tag(tw.tokenize("I can't stay. It's rice.")) == "PRP MD RB VB . PRP VBZ NN .".split()
+    assert model.tag(tw.tokenize("The dog sees the cat.")) == "DT NN VBZ DT NN .".split()
+
+
+def own_sentences():
+    """Return kind, words and labels of sentences of ten kinds of text, tagged by hand as in the treebank."""
+    kind = ""
+    for line in (ROOT / "tests" / "data" / "english_sentences.txt").read_text("utf-8").splitlines():
+        if line.startswith("# "):
+            kind = line[2:]
+        else:
+            words, labels = zip(*(token.rsplit("/", 1) for token in line.split(" ")), strict=True)
+            yield kind, list(words), list(labels)
+
+
+def test_ten_kinds_of_text():
+    """31 of the 860 tokens are wrong; the model of 0.5.0 had 70, and 45 of the 71 in headlines in capitals."""
+    model, wrong, tokens = tw.load(), Counter(), Counter()
+    for kind, words, labels in own_sentences():
+        assert tw.tokenize(" ".join(words)) == words
+        wrong[kind] += sum(own != right for own, right in zip(model.tag(words), labels, strict=True))
+        tokens[kind] += len(words)
+    assert (len(tokens), tokens.total()) == (10, 860)
+    assert wrong.total() <= 31, wrong
+    assert wrong["news headline"] <= 11, wrong
 
 
 @needs_ewt
-def test_it_is_no_less_accurate_than_the_perceptron_that_it_replaced():
+def test_accuracy_and_how_little_it_depends_on_case():
     X, y = tw.read(EWT / "test.txt.xz")
-    assert tw.evaluate(y, tw.load().tag_batch(X)).token_accuracy >= 0.9459
+
+    def accuracy(case):
+        found = tw.load().tag_batch([[case(row[0]) for row in sentence] for sentence in X])
+        return tw.evaluate(y, found).token_accuracy
+
+    usual = accuracy(str)
+    assert usual >= 0.9515
+    assert accuracy(str.upper) >= usual - 0.03
+    assert accuracy(str.lower) >= usual - 0.03
 
 
 @needs_ewt
@@ -66,7 +102,8 @@ def test_what_it_is_shown_with_is_not_in_its_training_text():
     assert len(shown) >= 2
     X, _ = tw.read(EWT / "train.txt.xz")
     observed = "".join(plain(" ".join(row[0] for row in sentence)) for sentence in X)
-    assert [text for text in {*shown, *SENTENCES} if plain(text) in observed] == []
+    shown |= {*SENTENCES, *(" ".join(words) for _, words, _ in own_sentences() if len(words) > 6)}
+    assert [text for text in shown if plain(text) in observed] == []
 
 
 def test_the_tool_makes_the_same_file_twice(tmp_path):

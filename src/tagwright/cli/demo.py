@@ -57,10 +57,10 @@ def demo(L: int, T: int, k: int, seed: int, train: bool) -> None:
 
 SENTENCES = (
     "The dog that I saw saw me too .",
-    "The kids train dogs on the train .",
+    "They refuse to permit us to obtain the refuse permit .",
     "Time flies like an arrow .",
 )
-"""None is in the training text. Of the last two the second best labelling is the right one, and close behind."""
+"""None is in the training text. All are tagged right; of the last one, another reading is close behind."""
 
 
 NEW_SENTENCE = "The old fisherman mends his boat near the river ."

@@ -197,8 +197,8 @@ class Model(Tagger):
         Examples
         --------
         >>> import tagwright as tw
-        >>> [(own.feature, own.label) for own in tw.load().weights("MD", top=1)]
-        [('U34:can', 'MD')]
+        >>> [(own.feature, own.label) for own in tw.load().weights("VBZ", top=1)]
+        [('U21:s', 'VBZ')]
 
         """
         if "rows.label" not in self.arrays:
