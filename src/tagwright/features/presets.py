@@ -152,7 +152,7 @@ PRESETS: dict[str, str] = {
     "morph": _NEAR_WORDS + _endings(6) + _FORM + _FINER_FORM + _OWN_CLASSES + _EDGES,
     "supertag": (
         _NEAR_WORDS
-        + _lower_affixes(4)
+        + _endings(4)
         + _FORM
         + _FINER_FORM
         + _around("U6", 1, 2, 1)
