@@ -162,7 +162,7 @@ PRESETS: dict[str, str] = {
     "g2p": _around("U", 0, 7, 4) + _EDGES,
     "cws": _CHARACTERS + _LISTS + _EDGES,
 }
-"""Templates for common tasks, chosen on development data from those of the papers (Huang et al. 2012, section 5.1): words,
-word bigrams, affixes, capitals, numbers, punctuation and label bigrams. Lines with `*` concern word lists and word classes,
-and are ignored without them. `supertag` also reads parts of speech, in column 1; `g2p` looks at letters, `cws` at
-characters."""
+"""Templates for common tasks, chosen on development data from those of the papers (Huang et al. 2012, section 5.1):
+words, word bigrams, affixes, capitals, numbers, punctuation and label bigrams. Lines with `*` concern word lists and
+word classes, and are ignored without them. `supertag` also reads parts of speech, in column 1; `g2p` looks at letters,
+`cws` at characters."""
