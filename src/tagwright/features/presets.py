@@ -1,4 +1,4 @@
-"""Templates for common tasks, after the papers."""
+"""Templates for common tasks."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ U07:%x[0,0]
 """
 
 _NEAR_WORDS = """
-U01:%x[-1,0]
+U01:%lower[-1,0]
 U02:%x[0,0]
-U03:%x[1,0]
+U03:%lower[1,0]
 """
 
 _WORD_BIGRAMS = """
-U05:%x[-1,0]/%x[0,0]
-U06:%x[0,0]/%x[1,0]
+U05:%lower[-1,0]/%lower[0,0]
+U06:%lower[0,0]/%lower[1,0]
 """
 
 _FORM = """
@@ -52,7 +52,7 @@ U37:%shape[1,0]
 U38:%capital[-1,0]/%capital[0,0]/%capital[1,0]
 """
 
-_NEAR_CLASSES = """
+_CLASSES = """
 U80:%class[-2,0,*,2]
 U81:%class[-1,0,*,2]
 U82:%class[0,0,*,2]
@@ -62,18 +62,14 @@ U85:%class[-1,0,*,2]/%class[0,0,*,2]
 U86:%class[0,0,*,2]/%class[1,0,*,2]
 """
 
-_CAPITAL_AND_SUFFIX = """
-U40:%capital[0,0]/%suffix[0,0,2]
-U41:%capital[0,0]/%suffix[0,0,3]
+_NEIGHBOUR_SHAPES = """
+U35:%shape[-1,0]/%shape[0,0]
+U36:%shape[0,0]/%shape[1,0]
+U37:%shape[-1,0]
+U38:%shape[1,0]
 """
 
-_LISTS = """
-U70:%in[0,0,*]
-U71:%in[-1,0,*]/%in[0,0,*]
-U72:%in[0,0,*]/%in[1,0,*]
-"""
-
-_CLASSES = """
+_OWN_CLASSES = """
 U80:%class[0,0,*]
 U81:%class[0,0,*,2]
 U82:%class[0,0,*,1]
@@ -84,29 +80,25 @@ U83:%class[-1,0,*,2]
 U84:%class[1,0,*,2]
 """
 
-_NEIGHBOUR_SHAPES = """
-U35:%shape[-1,0]/%shape[0,0]
-U36:%shape[0,0]/%shape[1,0]
-U37:%shape[-1,0]
-U38:%shape[1,0]
-"""
-
-_CHARACTERS = """
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-1,0]/%x[0,0]
-U06:%x[0,0]/%x[1,0]
-U07:%x[-1,0]/%x[1,0]
-U08:%shape[-1,0]/%shape[0,0]/%shape[1,0]
+_LISTS = """
+U70:%in[0,0,*]
+U71:%in[-1,0,*]/%in[0,0,*]
+U72:%in[0,0,*]/%in[1,0,*]
 """
 
 _WORD_AND_POS = """
 U90:%x[0,0]/%x[0,1]
 U91:%x[-1,1]/%x[0,0]
 U92:%x[0,0]/%x[1,1]
+"""
+
+_CHARACTERS = """
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+U08:%shape[-1,0]/%shape[0,0]/%shape[1,0]
 """
 
 _EDGES = """
@@ -125,7 +117,7 @@ def _lower_affixes(longest: int) -> str:
 
 def _endings(longest: int) -> str:
     """Every suffix up to a length, and the prefix of three characters."""
-    return "\nU13:%prefix[0,0,3]\n" + "".join(f"U2{n}:%suffix[0,0,{n}]\n" for n in range(1, longest + 1))
+    return "\nU13:%Prefix[0,0,3]\n" + "".join(f"U2{n}:%Suffix[0,0,{n}]\n" for n in range(1, longest + 1))
 
 
 def _around(prefix: str, column: int, reach: int, most: int) -> str:
@@ -139,38 +131,38 @@ def _around(prefix: str, column: int, reach: int, most: int) -> str:
 
 
 PRESETS: dict[str, str] = {
-    "pos": _LOWER_WORDS + _lower_affixes(5) + _FORM + _NEAR_FORM + _NEAR_CLASSES + _EDGES,
+    "pos": _LOWER_WORDS + _lower_affixes(5) + _FORM + _NEAR_FORM + _CLASSES + _EDGES,
     "chunk": (
-        _NEAR_WORDS + _WORD_BIGRAMS + _endings(4) + _FORM + _FINER_FORM + _CLASSES + _NEIGHBOUR_CLASSES + _EDGES
+        _NEAR_WORDS + _WORD_BIGRAMS + _endings(4) + _FORM + _FINER_FORM + _OWN_CLASSES + _NEIGHBOUR_CLASSES + _EDGES
     ),
     "ner": (
         _WORDS
-        + _endings(4)
+        + _affixes(4)
         + _FORM
         + _FINER_FORM
         + _NEIGHBOUR_SHAPES
         + _LISTS
-        + _CLASSES
+        + _OWN_CLASSES
         + _NEIGHBOUR_CLASSES
         + _EDGES
     ),
-    "morph": _NEAR_WORDS + _endings(6) + _FORM + _FINER_FORM + _CAPITAL_AND_SUFFIX + _CLASSES + _EDGES,
+    "morph": _NEAR_WORDS + _endings(6) + _FORM + _FINER_FORM + _OWN_CLASSES + _EDGES,
     "supertag": (
         _NEAR_WORDS
-        + _affixes(4)
+        + _endings(4)
         + _FORM
         + _FINER_FORM
         + _around("U6", 1, 2, 1)
         + _WORD_AND_POS
-        + _CLASSES
+        + _OWN_CLASSES
         + _NEIGHBOUR_CLASSES
         + _EDGES
     ),
-    "query": _WORDS + _endings(4) + _LISTS + _CLASSES + _EDGES,
+    "query": _WORDS + _affixes(4) + _FORM + _LISTS + _OWN_CLASSES + _EDGES,
     "g2p": _around("U", 0, 7, 4) + _EDGES,
     "cws": _CHARACTERS + _LISTS + _EDGES,
 }
-"""Templates for common tasks: words, word bigrams, affixes, capitals, numbers, punctuation and label bigrams (Huang et al.
-2012, section 5.1), in the selection that is the most accurate on development data. Lines with `*` concern word lists and
-word classes, and are ignored without them. `supertag` reads parts of speech in column 1; `g2p` looks at letters, `cws` at
-characters."""
+"""Templates for common tasks, chosen on development data from those of the papers (Huang et al. 2012, section 5.1):
+words, word bigrams, affixes, capitals, numbers, punctuation and label bigrams. Lines with `*` concern word lists and
+word classes, and are ignored without them. `supertag` also reads parts of speech, in column 1; `g2p` looks at letters,
+`cws` at characters."""
