@@ -1,10 +1,11 @@
-"""Make src/tagwright/models/english.safetensors, the POS tagger that comes with the package, and english_upos.safetensors.
+"""Make the POS tagger that comes with the package: english.safetensors and english_upos.safetensors in its models.
 
     python tools/english_model.py                       # with ../shared/data/pos_ewt
     python tools/english_model.py CORPUS english.safetensors
 
 Two CRFs, trained on the training split of the English Web Treebank (see NOTICE) in half a minute, and calibrated on the
-dev split: one for Penn tags, and a small one that reads words and Penn tags and finds universal tags. The same data, version and machine word give the same file, byte for byte.
+dev split: one for Penn tags, and a small one that reads words and Penn tags and finds universal tags. The same data,
+version and machine word give the same files, byte for byte.
 """
 
 from __future__ import annotations
@@ -31,13 +32,16 @@ ATTRIBUTION = (
 
 # All of the following was chosen on the dev split; docs/tagger.md has the measurements.
 
-FEATURES = PRESETS["pos"] + """
+FEATURES = (
+    PRESETS["pos"]
+    + """
 U40:%shape[-1,0]/%shape[0,0]
 U41:%shape[0,0]/%shape[1,0]
 U42:%lower[-1,0]/%lower[1,0]
 U43:%lower[-2,0]/%lower[-1,0]
 U44:%lower[1,0]/%lower[2,0]
 """
+)
 
 OPTIONS = {"margin": 2.0, "min_count": 2}
 

@@ -17,9 +17,7 @@ def _model() -> Model:
     return load(UPOS_MODEL)
 
 
-def universal_tags(
-    X: Sequence[Sequence[str]], penn: Sequence[Sequence[str]], threads: int = 1
-) -> list[list[str]]:
+def universal_tags(X: Sequence[Sequence[str]], penn: Sequence[Sequence[str]], threads: int = 1) -> list[list[str]]:
     """Return the universal part of speech (UPOS) of each token of English sentences.
 
     A Penn tag does not determine it: IN is ADP or SCONJ, VBZ is VERB or AUX, DT is DET or PRON. A small CRF decides by
@@ -43,7 +41,5 @@ def universal_tags(
     [['PRON', 'AUX', 'VERB', 'SCONJ', 'PRON', 'VERB']]
 
     """
-    rows = [
-        [[word, tag] for word, tag in zip(words, tags, strict=True)] for words, tags in zip(X, penn, strict=True)
-    ]
+    rows = [[[word, tag] for word, tag in zip(words, tags, strict=True)] for words, tags in zip(X, penn, strict=True)]
     return _model().tag_batch(rows, threads=threads)
