@@ -1,10 +1,11 @@
-"""Make src/tagwright/models/english.safetensors, the POS tagger that comes with the package.
+"""Make the POS tagger that comes with the package: english.safetensors and english_upos.safetensors in its models.
 
     python tools/english_model.py                       # with ../shared/data/pos_ewt
     python tools/english_model.py CORPUS english.safetensors
 
-A CRF, trained on the training split of the English Web Treebank (see NOTICE) in half a minute, and calibrated on the
-dev split. The same data, version and machine word give the same file, byte for byte.
+Two CRFs, trained on the training split of the English Web Treebank (see NOTICE) in half a minute, and calibrated on the
+dev split: one for Penn tags, and a small one that reads words and Penn tags and finds universal tags. The same data,
+version and machine word give the same files, byte for byte.
 """
 
 from __future__ import annotations
@@ -31,63 +32,93 @@ ATTRIBUTION = (
 
 # All of the following was chosen on the dev split; docs/tagger.md has the measurements.
 
-FEATURES = PRESETS["pos"] + """
+FEATURES = (
+    PRESETS["pos"]
+    + """
 U40:%shape[-1,0]/%shape[0,0]
 U41:%shape[0,0]/%shape[1,0]
 U42:%lower[-1,0]/%lower[1,0]
 U43:%lower[-2,0]/%lower[-1,0]
 U44:%lower[1,0]/%lower[2,0]
 """
+)
 
 OPTIONS = {"margin": 2.0, "min_count": 2}
 
 CAPITALS, LOWER_CASE = 10, 5
 """Every tenth sentence is also trained on in capitals, and every fifth in lower case."""
 
-MIN_WEIGHT, STEP = 0.12, 1 / 16
-"""Smaller weights are left out, and the others are multiples of the step, so that the file compresses well."""
+MIN_WEIGHT, UPOS_MIN_WEIGHT, STEP = 0.12, 0.4, 1 / 16
+"""Smaller weights are left out, and the others are multiples of the step, so that the files compress well."""
+
+UPOS_FEATURES = """
+U0:%x[0,1]
+U1:%lower[0,0]/%x[0,1]
+U2:%x[0,1]/%x[1,1]
+U3:%x[-1,1]/%x[0,1]
+U4:%x[0,1]/%x[1,1]/%x[2,1]
+U5:%lower[0,0]/%x[1,1]
+U6:%lower[0,0]/%x[-1,1]
+"""
+
+Sentences = list[list[str]]
 
 
-def with_other_cases(X: list[list[str]], y: list[list[str]]) -> tuple[list[list[str]], list[list[str]]]:
+def with_other_cases(X: Sentences, y: Sentences) -> tuple[Sentences, Sentences]:
     """Return the sentences, and some of them once more in capitals or in lower case."""
     capitals = [[word.upper() for word in sentence] for sentence in X[::CAPITALS]]
     lower = [[word.lower() for word in sentence] for sentence in X[1::LOWER_CASE]]
     return X + capitals + lower, y + y[::CAPITALS] + y[1::LOWER_CASE]
 
 
-def smaller(model: Model) -> Model:
-    """Return the model with fewer and rounded weights of features."""
+def save(model: Model, min_weight: float, target: str | Path) -> Model:
+    """Write a model with fewer and rounded weights of features, and return it."""
     assert model.features is not None
     weights = _core.Weights.from_arrays(len(model.labels), model.arrays)
-    arrays = dict(weights.arrays(MIN_WEIGHT, model.features.word_prefix() or ""))
+    arrays = dict(weights.arrays(min_weight, model.features.word_prefix() or ""))
     arrays["rows.weight"] = (np.round(arrays["rows.weight"] / STEP) * STEP).astype(np.float32)
-    return Model(model.labels, model.features, arrays, model.facts)
+    model.facts["options"] |= {"min_weight": min_weight, "weight_step": STEP}
+    model.facts["attribution"] = ATTRIBUTION
+    smaller = Model(model.labels, model.features, arrays, model.facts)
+    smaller.save(target)
+    print(f"{target}: {Path(target).stat().st_size / 1e6:.2f} MB, {smaller}")
+    return smaller
 
 
-def read(path: Path) -> tuple[list[list[str]], list[list[str]]]:
-    """Return the words and the labels of a corpus."""
-    X, y = tw.read(path)
-    return [[row[0] for row in sentence] for sentence in X], y
+def read(path: Path) -> tuple[Sentences, Sentences, Sentences]:
+    """Return the words, the Penn tags and the universal tags of a corpus."""
+    X, penn = tw.read(path)
+    words, upos = ([[row[column] for row in sentence] for sentence in X] for column in (0, 1))
+    return words, penn, upos
 
 
-def main(folder: str, target: str) -> None:
+def rows(words: Sentences, tags: Sentences) -> list[list[list[str]]]:
+    """Return sentences of tokens of two columns."""
+    return [[[*row] for row in zip(*both, strict=True)] for both in zip(words, tags, strict=True)]
+
+
+def main(folder: str, target: Path) -> None:
     """Train, write and measure."""
     os.environ["SOURCE_DATE_EPOCH"] = "0"  # seconds are never the same twice
     splits = {split: read(Path(folder) / f"{split}.txt.xz") for split in ("train", "dev", "test")}
-    learner = tw.CRF(FEATURES, **OPTIONS, threads=2)
-    model = smaller(learner.fit(*with_other_cases(*splits["train"]), dev=splits["dev"]).model_)
-    model.facts["options"] |= {"min_weight": MIN_WEIGHT, "weight_step": STEP}
+    words, penn, upos = splits["train"]
+    dev_words, dev_penn, dev_upos = splits["dev"]
+    model = tw.CRF(FEATURES, **OPTIONS, threads=2).fit(*with_other_cases(words, penn), dev=(dev_words, dev_penn)).model_
     model.facts["data"] = {"tokenize": "english"}
-    model.facts["attribution"] = ATTRIBUTION
-    model.save(target)
-    print(f"{target}: {Path(target).stat().st_size / 1e6:.2f} MB, {model}")
+    model = save(model, MIN_WEIGHT, target)
+    learner = tw.CRF(UPOS_FEATURES, min_count=2, threads=2)
+    second = learner.fit(rows(words, penn), upos, dev=(rows(dev_words, dev_penn), dev_upos)).model_
+    second = save(second, UPOS_MIN_WEIGHT, target.with_name(f"{target.stem}_upos{target.suffix}"))
     for split in ("dev", "test"):
-        X, y = splits[split]
+        words, penn, upos = splits[split]
         for name, case in (("as it is", str), ("in capitals", str.upper), ("in lower case", str.lower)):
-            found = model.tag_batch([[case(word) for word in sentence] for sentence in X])
-            print(f"{split}: {tw.evaluate(y, found).token_accuracy:.2%} {name}")
+            X = [[case(word) for word in sentence] for sentence in words]
+            found = model.tag_batch(X)
+            both = (penn, found), (upos, second.tag_batch(rows(X, found)))
+            shown = [f"{tw.evaluate(gold, own).token_accuracy:.2%}" for gold, own in both]
+            print(f"{split}: Penn tags {shown[0]}, universal tags {shown[1]} {name}")
 
 
 if __name__ == "__main__":
     own = sys.argv[1:]
-    main(own[0] if own else str(ROOT.parent / "shared" / "data" / "pos_ewt"), own[1] if own[1:] else str(BUILT_IN))
+    main(own[0] if own else str(ROOT.parent / "shared" / "data" / "pos_ewt"), Path(own[1]) if own[1:] else BUILT_IN)

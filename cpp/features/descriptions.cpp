@@ -77,9 +77,7 @@ std::string in_words(const Part& part, const View& view, std::span<const std::st
   const bool whole = name == "x" || name == "X";
   const std::string column = view.column ? "column " + std::to_string(view.column + 1) : "";
   if (outside) {
-    std::string made = whole || name == "in" ? column
-                       : view.regex          ? view.regex->source()
-                                             : noun_of(name);
+    std::string made = whole || name == "in" ? column : view.regex ? view.regex->source() : noun_of(name);
     if (!whole && name != "in" && !column.empty()) made += " of " + column;
     if (!made.empty()) made += " ";
     if (outside->distance > 1) made += std::to_string(outside->distance) + " ";

@@ -561,7 +561,7 @@ def test_penn_tags_do_not_get_into_upos(model, tmp_path, more):
     for label in ("upos", "UPOS"):
         result = run("tag", "-m", model, "--label", label, *more, given=given)
         assert result.exit_code == 0
-        assert result.stderr.startswith("Note: UPOS tags are mapped from the model's Penn tags")
+        assert not result.stderr
         if "--json" not in more:
             tokens = [line.split("\t") for line in result.stdout.splitlines() if line[:1].isdigit()]
             assert [token[3:5] for token in tokens[:2]] == [["DET", "x"], ["NOUN", "x"]]
@@ -576,13 +576,26 @@ def test_penn_tags_do_not_get_into_upos(model, tmp_path, more):
 @pytest.mark.parametrize(
     "more", [[], ["--json"], ["-k", "2"], ["--to", "slash"], ["-k", "2", "--to", "diff"]], ids=" ".join
 )
-def test_penn_tags_are_mapped_to_upos_in_every_output(model, more):
+def test_upos_of_penn_tags_in_every_output(model, more):
     result = run("tag", "-m", model, "--label", "upos", *more, given="the dog\n")
     assert result.exit_code == 0
-    assert result.stderr.startswith("Note: UPOS tags are mapped from the model's Penn tags")
+    assert not result.stderr
     for penn, upos in (("DT", "DET"), ("NN", "NOUN")):
         assert penn not in result.stdout
         assert upos in result.stdout
+
+
+def test_upos_of_penn_tags_depend_on_words():
+    """The same Penn tags have several universal ones; both are written on request."""
+    given = "She has left since it rained .\nShe has a car since May .\n"
+    found = printed("tag", "--to", "slash", "--label", "upos+xpos", "--tokenize", "none", "--no-split", given=given)
+    assert found == (
+        "She/PRON|PRP has/AUX|VBZ left/VERB|VBN since/SCONJ|IN it/PRON|PRP rained/VERB|VBD ./PUNCT|.\n"
+        "She/PRON|PRP has/VERB|VBZ a/DET|DT car/NOUN|NN since/ADP|IN May/PROPN|NNP ./PUNCT|.\n"
+    )
+    given = "1\tIt\t_\t_\t_\t_\t0\troot\t_\t_\n2\tis\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    lines = printed("tag", "--label", "upos+xpos", given=given).splitlines()
+    assert [line.split("\t")[3:5] for line in lines[:2]] == [["PRON", "PRP"], ["AUX", "VBZ"]]
 
 
 def test_a_model_of_upos_writes_upos(tmp_path):

@@ -10,7 +10,8 @@ from support.corpora import ten_sentences
 
 import tagwright as tw
 from tagwright.data.reading import batches
-from tagwright.data.upos import UPOS, penn_to_upos
+from tagwright.data.upos import PENN, UPOS
+from tagwright.models.upos import UPOS_MODEL
 
 X10, Y10 = ten_sentences()
 
@@ -175,9 +176,8 @@ def test_words_and_tags_with_slashes(model):
 
 
 def test_every_tag_of_the_included_model_has_a_upos():
-    found = penn_to_upos(tw.load().labels)
-    assert set(found.values()) <= UPOS
-    assert penn_to_upos(["NN", "B-NP"]) is None
+    assert set(tw.load().labels) <= PENN
+    assert set(tw.load(UPOS_MODEL).labels) == UPOS
 
 
 # Limits and partial labels in `eval` and `report`
@@ -198,7 +198,8 @@ def test_a_scheme_is_found_in_joint_labels(tmp_path, joint):
     if joint:
         printed("train", "c.txt", "m", "--epochs", "1", "--scheme", "BIO:1")
         assert printed("tag", "-m", "m", "--scheme", "BIO:1", given="b\n\n") != f"b\t{inside}\n\n"
-    printed("train", "c.txt", "plain", "--epochs", "9", "--learner", "perceptron")
+    (tmp_path / "words.tpl").write_text("U:%x[0,0]\nU1:%lower[0,0]\nU2:%prefix[0,0,1]\nU3:%x[1,0]\nB\n")
+    printed("train", "c.txt", "plain", "--epochs", "9", "--learner", "perceptron", "--features", "words.tpl")
     assert printed("tag", "-m", "plain", given="b\nb\n\n") == f"b\t{inside}\nb\t{inside}\n\n"
     assert printed("tag", "-m", "plain", "--scheme", "BIO", given="b\nb\n\n").splitlines()[0] != f"b\t{inside}"
     (tmp_path / "gold.txt").write_text(f"b\t{joint}B-X\nb\t{inside}\n\n")

@@ -42,7 +42,7 @@ LEARNERS = {
     "token-dependent edges": tw.Perceptron(features=DEPENDENT),
     "margin": tw.Perceptron(margin=2),
     "batches": tw.Perceptron(batch=4),
-    "parts": tw.Perceptron(parts=""),
+    "parts": tw.Perceptron(parts="", epochs=12),
     "parts, observed pairs": tw.Perceptron(parts="N", pairs="observed", margin=0.5),
     "order 2": tw.Perceptron(order=2),
     "order 3": tw.Perceptron(order=3, min_ngram_count=2, margin=1),

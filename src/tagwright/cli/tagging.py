@@ -17,11 +17,13 @@ from tagwright.data.conllu import FIELDS
 from tagwright.data.reading import batches_or_answers
 from tagwright.data.sentence import Form, Sentence
 from tagwright.data.tokens import unsplit
-from tagwright.data.upos import UPOS, penn_to_upos
+from tagwright.data.upos import PENN, UPOS
 from tagwright.models.facts import fact_in, label_column, tokenizer_in
 from tagwright.models.limits import scheme_constraints
 from tagwright.models.linear import LinearModel
 from tagwright.models.model import Model, load
+from tagwright.models.tagging import Tagging
+from tagwright.models.upos import universal_tags
 
 _MOST_MARGINALS = 1 << 21  # probabilities that are in memory at once
 
@@ -127,8 +129,7 @@ class Tagger:
             "widths": (width, width - 1) if width else (),
             "tokenize": tokenizer_of(model, options.tokenize),
         }
-        upos = _upos_for(model, label, trained) if options.label else None
-        self._upos = upos
+        self._upos = _upos_for(model, label, trained) if options.label else []
         self._writer = WRITERS[options.writer](model.labels, 1 if options.spans else options.k, label)
         # In Python k=1 requests the one most probable span; -k 1 is the default and stands for the best labelling.
         self._spans = (options.k if options.k > 1 else None) if options.spans else 0
@@ -136,7 +137,7 @@ class Tagger:
         self._number = {name: y for y, name in enumerate(model.labels)}
         # Whether the core may answer blocks of plain files.
         limited = self._constraints is not None or options.partial
-        self._native = options.writer == "lines" and options.k == 1 and not (options.proba or limited or upos)
+        self._native = options.writer == "lines" and options.k == 1 and not (options.proba or limited or self._upos)
 
     def pieces(self, source: str) -> Iterator[bytes]:
         """Yield each batch of a file, tagged."""
@@ -160,11 +161,24 @@ class Tagger:
             both = model.tag_spans(X, self._spans, options.decoder, threads, **limits)
             return (Answer(own, [best], None, spans) for own, (best, spans) in zip(batch, both, strict=True))
         found = model.tag_kbest(X, self._writer.k, options.decoder, threads, bool(options.proba), **limits)
-        if (upos := self._upos) is not None:
-            found = [[own._replace(labels=[upos[label] for label in own.labels]) for own in some] for some in found]
+        if self._upos:
+            found = self._with_upos(X, found)
         every = options.proba == "all"
         marginals = model.marginals(X, threads=threads, **limits) if every else [None] * len(batch)
         return map(Answer, batch, found, marginals)
+
+    def _with_upos(self, X: list[list[list[str]]], found: list[list[Tagging]]) -> list[list[Tagging]]:
+        """Return the labellings with UPOS tags, or with both tags as a joint label, in place of Penn tags."""
+        words = [[row[0] for row in rows] for rows in X]
+        repeated = [own for own, some in zip(words, found, strict=True) for _ in some]
+        penn = [own.labels for some in found for own in some]
+        upos = iter(universal_tags(repeated, penn, self._options.threads))
+
+        def named(labels: list[str]) -> list[str]:
+            parts = {"xpos": labels, "upos": next(upos)}
+            return ["|".join(both) for both in zip(*(parts[field] for field in self._upos), strict=True)]
+
+        return [[own._replace(labels=named(own.labels)) for own in some] for some in found]
 
     def _answer(self, form: Form, block: bytes) -> bytes | None:
         """Return a block of lines with labels, by the core alone; None where it has to be read here."""
@@ -198,18 +212,16 @@ class Tagger:
         return labels
 
 
-def _upos_for(model: Model, label: str, trained: str) -> dict[str, str] | None:
-    """Return the UPOS of the model's labels if they are Penn tags and UPOS is requested; refuse other labels."""
+def _upos_for(model: Model, label: str, trained: str) -> list[str]:
+    """Return the requested fields if UPOS tags are to be derived from Penn tags, else none; refuse other labels."""
     fields = label.lower().split("+")
     if "upos" not in fields or "upos" in trained.lower().split("+") or {*model.labels} <= UPOS:
-        return None
-    upos = penn_to_upos(model.labels) if fields == ["upos"] else None
-    if upos is None:
-        some = ", ".join(model.labels[:5])
-        remedy = "write them with --label xpos, or train a model on --label upos"
-        raise click.ClickException(f"--label {label}: the model's labels ({some}) are not UPOS tags; {remedy}")
-    click.echo("Note: UPOS tags are mapped from the model's Penn tags: no SCONJ, and AUX for modals only", err=True)
-    return upos
+        return []
+    if {*fields} <= {"upos", "xpos"} and {*model.labels} <= PENN:
+        return fields
+    some = ", ".join(model.labels[:5])
+    remedy = "write them with --label xpos, or train a model on --label upos"
+    raise click.ClickException(f"--label {label}: the model's labels ({some}) are not UPOS tags; {remedy}")
 
 
 Batch = TypeVar("Batch", list[Sentence], list[Sentence] | bytes)

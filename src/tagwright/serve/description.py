@@ -18,8 +18,8 @@ from tagwright.models.summary import array_sizes
 from tagwright.schemes import scheme_of, span_parts
 
 _ENGLISH = (
-    "Time flies like an arrow.", "The dog that I saw saw me too.", "They refuse to permit us to obtain the refuse permit.",
-    "They can fish.", "Visiting relatives can be boring.",
+    "Time flies like an arrow.", "The dog that I saw saw me too.",
+    "They refuse to permit us to obtain the refuse permit.", "They can fish.", "Visiting relatives can be boring.",
 )  # fmt: skip
 _KNOWN = 0.6  # share of an English sentence's words that a model must know to be shown it
 _LABELS = 5  # of whose strongest features an example is made

@@ -2,8 +2,8 @@
 import { clip, fill, find, make, plural, word } from "./dom.js";
 
 const ENGLISH = [
-  "Time flies like an arrow.", "The dog that I saw saw me too.", "They refuse to permit us to obtain the refuse permit.", "They can fish.",
-  "Visiting relatives can be boring.",
+  "Time flies like an arrow.", "The dog that I saw saw me too.", "They refuse to permit us to obtain the refuse permit.",
+  "They can fish.", "Visiting relatives can be boring.",
 ];
 const ATTACHED = /[\p{L}\p{N}][.,;:!?]["'”’)]*(?=\s|$)/u;
 
