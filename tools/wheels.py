@@ -209,9 +209,12 @@ def windows_python(tools: Path, python: Path) -> dict[str, str]:
     definitions, library = folder / "python3.def", folder / "libpython3.a"
     definitions.write_text(run(tools / "python", "-c", STABLE_ABI))
     run(tools / "python", "-m", "ziglang", "dlltool", "-m", "i386:x86-64", "-d", definitions, "-l", library)
+    # CMake reads the version of Python in the name of the other library; it is the same one, of python3.dll.
+    version = run(python, "-c", "import sys; print(*sys.version_info[:2], sep='')").strip()
+    versioned = Path(shutil.copy2(library, folder / f"libpython{version}.a"))
     return {
         "Python_INCLUDE_DIR": os.fspath(folder / "include"),
-        "Python_LIBRARY": os.fspath(library),
+        "Python_LIBRARY": os.fspath(versioned),
         "Python_SABI_LIBRARY": os.fspath(library),
         "SKBUILD_SOSABI": "",  # modules end in .pyd
     }
