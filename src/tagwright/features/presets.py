@@ -146,7 +146,7 @@ PRESETS: dict[str, str] = {
         + _NEIGHBOUR_CLASSES
         + _EDGES
     ),
-    "morph": _NEAR_WORDS + _endings(6) + _FORM + _FINER_FORM + _OWN_CLASSES + _EDGES,
+    "morph": _NEAR_WORDS + _lower_affixes(6) + _FORM + _FINER_FORM + _OWN_CLASSES + _EDGES,
     "supertag": (
         _NEAR_WORDS
         + _endings(4)
