@@ -206,13 +206,12 @@ def windows_python(tools: Path, python: Path) -> dict[str, str]:
     headers = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('include'))").strip())
     shutil.copytree(headers, folder / "include", dirs_exist_ok=True)
     (folder / "include" / "pyconfig.h").write_text(WINDOWS_CONFIG)
-    definitions, library = folder / "python3.def", folder / "libpython3.dll.a"
+    definitions, library = folder / "python3.def", folder / "libpython3.a"
     definitions.write_text(run(tools / "python", "-c", STABLE_ABI))
     run(tools / "python", "-m", "ziglang", "dlltool", "-m", "i386:x86-64", "-d", definitions, "-l", library)
-    # CMake reads the version of Python in the name of the other library; it is the same one, of python3.dll. With names
-    # that do not end in .dll.a, it takes them for static ones that need the libraries of this machine's Python.
+    # CMake reads the version of Python in the name of the other library; it is the same one, of python3.dll.
     version = run(python, "-c", "import sys; print(*sys.version_info[:2], sep='')").strip()
-    versioned = Path(shutil.copy2(library, folder / f"libpython{version}.dll.a"))
+    versioned = Path(shutil.copy2(library, folder / f"libpython{version}.a"))
     return {
         "Python_INCLUDE_DIR": os.fspath(folder / "include"),
         "Python_LIBRARY": os.fspath(versioned),
