@@ -148,11 +148,11 @@ PRESETS: dict[str, str] = {
     ),
     "morph": _NEAR_WORDS + _lower_affixes(6) + _FORM + _FINER_FORM + _OWN_CLASSES + _EDGES,
     "supertag": (
-        _NEAR_WORDS
-        + _endings(4)
+        _WORDS
+        + _affixes(4)
         + _FORM
         + _FINER_FORM
-        + _around("U6", 1, 2, 1)
+        + _around("U6", 1, 2, 2)
         + _WORD_AND_POS
         + _OWN_CLASSES
         + _NEIGHBOUR_CLASSES
