@@ -9,7 +9,9 @@ from tagwright.cli import main
 PROGRESS = re.compile(
     r"((left|right): )?"
     r"((epoch|iteration) +\d+.*(error|objective) .* s +[0-9,]+ tokens/s(  dev +[0-9.]+%)?"
-    r"|(converged|stopped).* after \d+ iterations: objective .*)"
+    r"|(converged|stopped).* after \d+ iterations: objective .*"
+    r"|margin=[\d.]+, parts=.*: accuracy .* on held-out sentences"
+    r"|calibration: a training that leaves out [\d,]+ of [\d,]+ sentences)"
 )
 """A line that `train` writes to standard error while it works."""
 
