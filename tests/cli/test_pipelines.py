@@ -339,7 +339,7 @@ def test_ctrl_c_ends_training_with_a_model(patience, tmp_path):
     path, checkpoint, model, again = (tmp_path / name for name in ("train.txt", "c", "m", "again"))
     X, y = many_labels(sentences=8000)
     path.write_text(columns(X, y))
-    arguments = ["train", path, model, "--epochs", "100000"]
+    arguments = ["train", path, model, "--epochs", "100000", "--set", "margin=0"]
     with started(*arguments, "--checkpoint", checkpoint) as process:
         wait_for(checkpoint, process)
         process.send_signal(signal.SIGINT)
@@ -351,7 +351,7 @@ def test_ctrl_c_ends_training_with_a_model(patience, tmp_path):
     warning = f"Warning: interrupted in epoch {epochs + 1}; the model is that of epoch {epochs}"
     assert complaints("train", said) == [warning]
     assert out.decode().startswith(str(model))
-    printed("train", path, again, "--epochs", epochs)
+    printed("train", path, again, "--epochs", epochs, "--set", "margin=0", "--set", "calibration=none")
     assert same_arrays(made.arrays, arrays_of(again))
 
 
