@@ -53,6 +53,16 @@ def test_a_crf_is_the_same_on_any_number_of_workers(name, workers):
     assert same(together, alone)
 
 
+@pytest.mark.parametrize(("losses", "seed"), [(0, 0), (0.02, 1), (0.02, 2)])
+def test_a_corpus_that_is_held_out_from_for_calibration_gives_the_same_crf(losses, seed):
+    words, labels = drawn(2, sentences=1500, words=300, labels=25, longest=9)
+    alone = crf(features=WORD, epochs=3, batch=50).fit(words, labels)
+    assert alone.model_.facts["temperature"] != 1
+    assert same(
+        crf(features=WORD, epochs=3, batch=50).fit(words, labels, cluster=InProcess(2, losses=losses, seed=seed)), alone
+    )
+
+
 @pytest.mark.parametrize("name", ["lbfgs", "online", "online, many labels"])
 @pytest.mark.parametrize("seed", range(3))
 def test_lost_workers_change_nothing(name, seed):

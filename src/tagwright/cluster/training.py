@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -319,11 +320,14 @@ class OnlineWorker:
         decoder: str | Decoder = setup["decoder"]
         plan = plan_by_score(decoder, "the perceptron").core if options["gradient"] == "best_path" else None
         self._sentences = corpus.sentences
-        self._trainer = _core.Trainer.make(corpus, **options, plan=plan, **_limits(shard, setup))
+        self._make = partial(_core.Trainer.make, corpus, **options, plan=plan, **_limits(shard, setup))
+        self._trainer = self._make()
         self._version: int | None = None
 
     def restore(self, version: int, visited: float, state: State, bounds: npt.NDArray[np.float32]) -> None:
         """Restore all weights; version: batches and epochs whose steps they include."""
+        if self._version is not None:  # a training that begins anew has none of the weights that are here
+            self._trainer = self._make()
         self._trainer.restore(visited, state)
         self._trainer.set_bounds(bounds)
         self._version = version
